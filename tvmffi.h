@@ -741,8 +741,8 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #endif
 #endif
 
-/* TVMFFI_STATIC_ASSERT(cond, name) fails to compile if the constant `cond` is
-   0. The compiler's message then contains the identifier `name`. */
+/* Declares that the constant `cond` is not 0. Otherwise the code does not
+   compile, and the compiler's message contains the identifier `name`. */
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
 #if __cplusplus >= 201103L
@@ -1344,7 +1344,8 @@ typedef struct DLPackExchangeAPI {
    error, which becomes the thread's pending error, and returns -1. The error is
    a ValueError for a NULL or invalid argument, a TypeError for a handle of the
    wrong type, and a MemoryError for a failed allocation. The functions'
-   comments name other errors. All functions are thread-safe. */
+   comments name other errors. A function of another type cannot fail, unless
+   its comment says otherwise. All functions are thread-safe. */
 
 /* clang-format off */
 
@@ -1835,8 +1836,8 @@ TVMFFI_I_API int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
                                           void (*deleter)(void *handle),
                                           TVMFFIObjectHandle *out);
 
-/* Returns the process's allocator, borrowed and never NULL. No other thread may
-   set the allocator during the call. */
+/* Returns the process's allocator, which is never NULL and lives as long as the
+   process. No other thread may set the allocator during the call. */
 TVMFFI_I_API TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void);
 
 /* Sets the process's allocator, which must live as long as the process. NULL
@@ -1864,7 +1865,8 @@ TVMFFI_I_API int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
 TVMFFI_I_API int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view,
                                          TVMFFIAny *out);
 
-/* Calls the borrowed func and returns its code: see TVMFFISafeCallType. */
+/* Calls the borrowed func and returns its code: see TVMFFISafeCallType. The
+   caller owns *result. */
 TVMFFI_I_API int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
                                     int32_t num_args, TVMFFIAny *result);
 
@@ -1903,7 +1905,7 @@ TVMFFI_I_API int TVMFFIErrorCreateWithCauseAndExtraContext(
     const TVMFFIByteArray *backtrace, TVMFFIObjectHandle cause_chain,
     TVMFFIObjectHandle extra_context, TVMFFIObjectHandle *out);
 
-/* Makes a tensor *out, owned by the caller, which owns `from` on success.
+/* Makes a tensor *out, owned by the caller. On success the tensor owns `from`.
    require_alignment is in bytes; 0 allows any. require_contiguous is 0 or 1.
    Raises a RuntimeError if the data is not aligned or not contiguous. */
 TVMFFI_I_API int TVMFFITensorFromDLPack(DLManagedTensor *from,
@@ -1953,8 +1955,7 @@ TVMFFI_I_API int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input,
                                            TVMFFIAny *out);
 
 /* Returns the 64-bit words of an int or big integer, borrowed while *value is
-   unchanged. For another type, raises a TypeError and returns NULL in
-   `data`. */
+   unchanged. For another type, returns {NULL, 0} with a TypeError. */
 TVMFFI_I_API TVMFFIByteArray
 TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value);
 
@@ -2004,10 +2005,11 @@ TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
 TVMFFI_I_API const TVMFFITypeAttrColumn *
 TVMFFIGetTypeAttrColumn(const TVMFFIByteArray *attr_name);
 
-/* Returns the call stack as text, most recent call first. The text is valid
-   until this thread calls TVMFFIBacktrace again, with TVMFFI_NO_BACKTRACE also
-   until this thread raises an error. filename and func are borrowed and may be
-   NULL. If cross_ffi_boundary is 0, the text ends at the first FFI call. */
+/* Returns the call stack as text, most recent call first; the text is empty if
+   an allocation fails. It is borrowed until this thread calls TVMFFIBacktrace
+   again, with TVMFFI_NO_BACKTRACE also until this thread raises an error.
+   filename and func are borrowed and may be NULL. If cross_ffi_boundary is 0,
+   the text ends at the first FFI call. */
 TVMFFI_I_API const TVMFFIByteArray *TVMFFIBacktrace(const char *filename,
                                                     int lineno,
                                                     const char *func,
@@ -2031,17 +2033,17 @@ TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
 TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *
 TVMFFIGetTypeInfo(int32_t type_index);
 
-/* If *handle_addr is NULL, sets *handle_addr to the result of init_func. Only
-   one of several concurrent threads calls init_func. In this runtime
-   init_func may initialise other handles; upstream's library deadlocks then.
-   Returns init_func's code if init_func fails. Raises a RuntimeError if the
-   result is NULL. */
+/* If *handle_addr is NULL, sets *handle_addr to the result of init_func, owned
+   by the caller. Only one of several concurrent threads calls init_func. In
+   this runtime init_func may initialise other handles; upstream's library
+   deadlocks then. Returns init_func's code if init_func fails. Raises a
+   RuntimeError if the result is NULL. */
 TVMFFI_I_API int TVMFFIHandleInitOnce(void **handle_addr,
                                       int (*init_func)(void **result));
 
-/* Sets *handle_addr to NULL and passes the old handle to deinit_func. Only one
-   of several concurrent threads calls deinit_func. Does nothing if *handle_addr
-   is NULL. */
+/* Sets *handle_addr to NULL and passes the old handle to deinit_func, which
+   frees it. Only one of several concurrent threads calls deinit_func. Does
+   nothing if *handle_addr is NULL. */
 TVMFFI_I_API int TVMFFIHandleDeinitOnce(void **handle_addr,
                                         int (*deinit_func)(void *handle));
 
@@ -2066,7 +2068,8 @@ TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                    TVMFFIStreamHandle stream,
                    TVMFFIStreamHandle *opt_out_original_stream);
 
-/* Returns this thread's current stream of a device, or NULL if none was set. */
+/* Returns this thread's current stream of a device, borrowed from the code that
+   set it, or NULL if none was set. */
 TVMFFI_I_API TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type,
                                                    int32_t device_id);
 
@@ -2157,43 +2160,44 @@ TVMFFI_I_ACCESSOR int32_t TVMFFIObjectGetTypeIndex(TVMFFIObjectHandle obj) {
   return ((TVMFFIObject *)obj)->type_index;
 }
 
-/* Returns the bytes inside a small string or bytes, at most 7. */
+/* Returns the bytes inside a small string or bytes, at most 7, borrowed from
+   *value. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray
 TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
   return tvmffi_i_small_bytes(value);
 }
 
-/* Returns the bytes of a string or bytes object. */
+/* Returns the bytes of a string or bytes object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray *
 TVMFFIBytesGetByteArrayPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIByteArray, obj);
 }
 
-/* Returns the data of an error object. */
+/* Returns the data of an error object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIErrorCell *
 TVMFFIErrorGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIErrorCell, obj);
 }
 
-/* Returns the data of a function object. */
+/* Returns the data of a function object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIFunctionCell *
 TVMFFIFunctionGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIFunctionCell, obj);
 }
 
-/* Returns the data of an opaque object. */
+/* Returns the data of an opaque object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIOpaqueObjectCell *
 TVMFFIOpaqueObjectGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIOpaqueObjectCell, obj);
 }
 
-/* Returns the data of a shape object. */
+/* Returns the data of a shape object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIShapeCell *
 TVMFFIShapeGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIShapeCell, obj);
 }
 
-/* Returns the DLTensor of a tensor object. */
+/* Returns the DLTensor of a tensor object, borrowed from obj. */
 TVMFFI_I_ACCESSOR DLTensor *TVMFFITensorGetDLTensorPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(DLTensor, obj);
 }
@@ -2436,8 +2440,8 @@ TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   tvmffi_i_check_alive(obj);
 }
 
-/* Adds a weak reference, which keeps the object's memory but not its
-   content. */
+/* Adds a weak reference, which the caller owns. It keeps the object's memory
+   but not its content. */
 TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
@@ -2456,8 +2460,8 @@ TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   }
 }
 
-/* Adds a strong reference through a weak one. Returns 1, or 0 if the object is
-   already destroyed. */
+/* Adds a strong reference, which the caller owns, through a weak one. Returns
+   1, or 0 if the object is already destroyed. */
 TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_load64(count);
@@ -2647,12 +2651,12 @@ TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
 
 /* ======== Values ================================================ >>base/value
    plain C values to and from Any, references */
-/* Converts plain C values to and from TVMFFIAny, and counts strong and weak
-   references. The functions are inline and use only the ABI, so they work with
-   this runtime and with upstream's library. */
+/* Converts plain C values to and from TVMFFIAny. The functions cannot fail. A
+   view owns nothing: if it points to memory, the memory must outlive the view.
+   The functions are inline and use only the ABI, so they work with this runtime
+   and with upstream's library. */
 
-/* Returns a view of an integer. A view owns nothing. If a view points to
-   memory, the memory must outlive the view. */
+/* Returns a view of an integer. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
   TVMFFIAny any;
   any.type_index = kTVMFFIInt;
@@ -2739,8 +2743,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
    `zero_padding` bytes at `v_c_str`, UINT32_MAX of them for 4 GB and more. */
 enum { TVMFFI_I_SLICE = -2 };
 
-/* Returns the string or bytes in `any`, borrowed, or {NULL, 0} for another
-   type. The data is NUL-terminated, except for a view of a TVMFFIByteArray. */
+/* Returns the string or bytes in `any`, borrowed from `any`, or {NULL, 0} for
+   another type. The data is NUL-terminated, except for a view of a
+   TVMFFIByteArray. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   TVMFFIByteArray r = {NULL, 0};
   switch (any->type_index) {
@@ -2766,8 +2771,8 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   return r;
 }
 
-/* Returns `text` (NUL-terminated, borrowed) with its size, or {NULL, 0} for
-   NULL. */
+/* Returns `text` (NUL-terminated) with its size, borrowed from `text`, or
+   {NULL, 0} for NULL. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_byte_array(const char *text) {
   TVMFFIByteArray r = {text, 0};
   while (text && text[r.size]) ++r.size;
@@ -2896,8 +2901,9 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
   return byte_offset ? TVMFFI_I_AS(char *, data) + byte_offset : data;
 }
 
-/* Returns the address of a tensor's first element as a pointer to `type`, NULL
-   if an empty tensor has no memory. Evaluates `tensor` twice. */
+/* Returns the address of a tensor's first element as a pointer to `type`,
+   borrowed from the tensor, or NULL if an empty tensor has no memory. Evaluates
+   `tensor` twice. */
 #define TVMFFI_DATA(tensor, type)     \
   TVMFFI_I_AS(type *,                 \
               tvmffi_i_first_element( \
@@ -2909,13 +2915,14 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
 /* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;
 
-/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
-   typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
-   tvmffi_i_here. Outside all scopes, tvmffi_i_here is a function, so
-   tvmffi_here does not compile: the compiler's error shows the function's
-   result type, whose name says what to write. A local variable that hides a
-   function causes no warning (-Wshadow), but one that hides a variable does.
-   tvmffi_i_outer is the innermost scope, or NULL outside all scopes. */
+/* tvmffi_here is the innermost scope, a `tvmffi_scope *` that is borrowed while
+   the scope is open: the wrapper of a typed function, TVMFFI_SCOPE and
+   TVMFFI_HERE declare a variable tvmffi_i_here. Outside all scopes,
+   tvmffi_i_here is a function, so tvmffi_here does not compile: the compiler's
+   error shows the function's result type, whose name says what to write. A
+   local variable that hides a function causes no warning (-Wshadow), but one
+   that hides a variable does. tvmffi_i_outer is the innermost scope, or NULL
+   outside all scopes. */
 #define TVMFFI_I_NO_SCOPE \
   tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
 typedef struct {
@@ -3283,8 +3290,8 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
   } while (0)
 
 /* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
-   error. Returns `code`. The code -2 means that Python has the error: nothing
-   is prefixed. */
+   error. Cannot fail, and returns `code`. The code -2 means that Python has the
+   error: nothing is prefixed. */
 TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
@@ -3386,7 +3393,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 }
 
 /* Prints the thread's pending error with its trace and causes, then drops the
-   error. `file` is a FILE * (include <stdio.h>). */
+   error. Returns nothing. `file` is a FILE * (include <stdio.h>). */
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 
@@ -5297,7 +5304,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. The
+/* Opens a scope where the compiler cannot (MSVC's C, tcc). Cannot fail, and
+   returns the scope: the caller owns it and ends it by tvmffi_scope_close. The
    scope has no parent. Code between the two calls must not leave by return,
    goto or TVMFFI_TRY:
        tvmffi_scope scope;
@@ -5306,15 +5314,17 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
+
+/* Closes a scope of tvmffi_scope_open: releases its objects, newest first. */
 TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
   tvmffi_i_scope_close(scope);
 }
 
-/* Makes the innermost scope the owner of a reference, such as a handle from a
-   function of the ABI. Returns the object, now borrowed. On failure releases
-   the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
-   NULL and raises nothing, so `obj` may be a call that fails. In both cases
-   marks the scope. */
+/* Takes ownership of a reference, such as a handle from a function of the ABI,
+   for the innermost scope. Returns the object, now owned by the scope. On
+   failure releases the reference and returns NULL with a MemoryError. If `obj`
+   is NULL, returns NULL and raises nothing, so `obj` may be a call that fails.
+   In both cases marks the scope. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
@@ -5325,9 +5335,10 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
-   Returns the object, still borrowed. On failure returns NULL and moves
-   nothing: RuntimeError if the innermost scope does not own the object or is
-   the only scope, or MemoryError. If `obj` is NULL, returns NULL. */
+   Returns the object, now owned by the enclosing scope. On failure returns NULL
+   with an error and moves nothing: a RuntimeError if the innermost scope does
+   not own the object or is the only scope, else a MemoryError. If `obj` is
+   NULL, returns NULL. */
 #define tvmffi_scope_to_parent(obj) tvmffi_i_scope_to_parent(tvmffi_here, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
@@ -5345,8 +5356,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
 }
 
 /* Returns the number of references to objects of exactly this type that the
-   enclosing scopes own; kTVMFFIAny counts all types. Works on every runtime,
-   unlike tvmffi_live_count. */
+   enclosing scopes own; kTVMFFIAny counts all types. Cannot fail. Works on
+   every runtime, unlike tvmffi_live_count. */
 #define tvmffi_scope_count(type_index) \
   tvmffi_i_scope_count(tvmffi_here, type_index)
 
@@ -5409,13 +5420,14 @@ struct tvmffi_i_scope_block : tvmffi_scope {
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However
-   the block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. The scope
+   owns the objects that the rest of the block makes and receives. However the
+   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
    exception, the scope ends. A return value is computed before the scope ends.
    No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
-   refuses it, GCC would end a scope that was never opened
-   (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
-   clang; elsewhere use tvmffi_scope_open. */
+   refuses it, GCC would end a scope that was never opened (-Wjump-misses-init
+   warns). In C it needs the cleanup attribute of GCC and clang; elsewhere it
+   does not compile, and tvmffi_scope_open takes its place. */
 #if TVMFFI_I_CLEANUP
 #define TVMFFI_SCOPE TVMFFI_I_SCOPE_FROM_HERE(__LINE__)
 #define TVMFFI_I_SCOPE_FROM_HERE(n)      \
@@ -5427,8 +5439,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
       0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
 
-/* The parameter of a function that hands out objects: they belong to its
-   caller's scope.
+/* Declares the parameter of a function that hands out objects: they are owned
+   by the scope of its caller.
        static TVMFFIObject *pair(TVMFFI_HERE, int64_t a) {
          return tvmffi_array(a, a + 1);
        }
@@ -5486,7 +5498,8 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define TVMFFI_I_HANDLE(x) (x)
 #endif
 
-/* Adds a strong reference to a live object. */
+/* Adds a strong reference, which the caller owns, to a live object. Returns
+   nothing. */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
@@ -5498,14 +5511,15 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 #define tvmffi_release(object) \
   tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
 
-/* Releases an owned Any and sets it to None. */
+/* Releases an owned Any and sets it to None. Returns nothing. */
 #define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
 
 /* Keeps an object beyond its scope: puts a reference to `object` (borrowed)
    into the variable or member at `slot`, a pointer to a pointer of the object's
-   type, and releases the object that the slot held before. The slot must be
-   NULL or hold a reference; end with tvmffi_release(*slot). Thread-safe if no
-   other thread uses the slot. */
+   type, and releases the object that the slot held before. The slot owns the
+   reference. It must be NULL or hold a reference before; end with
+   tvmffi_release(*slot). Returns nothing. Thread-safe if no other thread uses
+   the slot. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -6708,7 +6722,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
-   parameter, an item of a container. Strings and bytes are copied. */
+   parameter, an item of a container. Strings and bytes are copied. If the value
+   does not fit the result's type, returns an error's code. */
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
@@ -6826,7 +6841,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
-   type of *target. If `target` is NULL, the result is discarded. */
+   type of *target. If `target` is NULL, the result is discarded. They cannot
+   fail, and the tvmffi_out owns nothing. */
 #define TVMFFI_I_OUT_TYPE(T)                                                  \
   TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
     return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
@@ -6876,19 +6892,20 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
 }
 
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
-   If the buffer is too small, the call raises a ValueError. */
+   Cannot fail, and the tvmffi_out owns nothing. If the buffer is too small, the
+   call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target. The scope owns the
-   object. */
+/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
+   scope owns the object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
-/* Returns the tvmffi_out for a result of any type. *target must own nothing
-   before the call. Afterwards it is owned by the scope. */
+/* Returns the tvmffi_out for a result of any type. Cannot fail. *target must
+   own nothing before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   return tvmffi_i_make_out(NULL, NULL, target);
 }
@@ -6898,8 +6915,9 @@ TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
   return TVMFFI_I_MISMATCH;
 }
 
-/* Returns a tvmffi_out that discards the result. `null` must be NULL: with
-   another pointer, tvmffi_call raises a TypeError. */
+/* Returns a tvmffi_out that discards the result. Cannot fail, and the
+   tvmffi_out owns nothing. `null` must be NULL: with another pointer,
+   tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
   return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
                            tvmffi_i_take_nothing, (void *)(uintptr_t)null);
@@ -6944,8 +6962,9 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                  (int)name.size, name.data);
 }
 
-/* Returns a view of an unsigned integer. An Any cannot store a value above
-   INT64_MAX: passing such a view to a function raises an OverflowError. */
+/* Returns a view of an unsigned integer. Cannot fail, and the view owns
+   nothing. An Any cannot store a value above INT64_MAX: passing such a view to
+   a function raises an OverflowError. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
   TVMFFIAny any = tvmffi_int((int64_t)x);
   if (TVMFFI_I_UNLIKELY(x >> 63)) any.type_index = kTVMFFIAny;
@@ -7192,9 +7211,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_I_FLOAT_OUT \
   float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
-/* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
-   never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
-   becomes None. */
+/* Returns a view of a plain C value. Cannot fail, and the view owns nothing. A
+   void pointer becomes an opaque pointer, never an object: cast a handle to
+   TVMFFIObject *. NULL (in C++: nullptr) becomes None. */
 #define TVMFFI_ANY(x)                                     \
   ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
    _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
@@ -7563,8 +7582,8 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
   return code;
 }
 
-/* Runs `int function(void)`, defined above, when the library or program is
-   loaded. Exports it as a packed function of the same name:
+/* Declares that `int function(void)`, defined above, runs when the library or
+   program is loaded. Exports it as a packed function of the same name:
        static int set_up(void) { return TVMFFI_REGISTER("demo.f", f); }
        TVMFFI_ON_LOAD(set_up)
    The function returns 0 or an error's code. An error is printed to stderr
@@ -7921,12 +7940,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
-/* Erases an item of a list or an entry of a dict. tvmffi_pop first stores the
-   value in *out, as tvmffi_get does; if the conversion fails, nothing is
-   erased. Returns 0, or -1 with an error: an IndexError or a KeyError if
-   absent. */
+/* Erases an item of a list or an entry of a dict. Returns 0, or -1 with an
+   error: an IndexError or a KeyError if absent. */
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
+
+/* Erases an item or entry like tvmffi_erase, but first stores its value in *out
+   as tvmffi_get does. The scope owns an object or Any. If the conversion fails,
+   nothing is erased. */
 #define tvmffi_pop(container, key, out)                            \
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
@@ -7965,7 +7986,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    keep alive. Nothing is allocated: you may leave by break, continue or return.
    The container may change during the loop: step n yields the item that is n-th
    at that time. So erasing the current item skips the next item. An erased item
-   must not be used. A value of another type, such as NULL, has no items. */
+   must not be used. The loop cannot fail: a value of another type, such as
+   NULL, has no items. */
 #define TVMFFI_FOREACH(type, name, container)                              \
   for (type name = tvmffi_none(),                                          \
             TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] =                        \
@@ -8776,7 +8798,8 @@ TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
    elements, loops, half floats, new tensors */
 
 /* Returns the stride of dimension `dim` in elements, computed if t->strides is
-   NULL. The dimension must exist; a negative `dim` counts from the end. */
+   NULL. Cannot fail: the dimension must exist. A negative `dim` counts from the
+   end. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
   int64_t step = 1;
   int32_t i;
@@ -8787,8 +8810,9 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 }
 
 /* Refers to the element at 1 to 6 indices, one for each dimension:
-   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. Does not
-   check rank, indices or type. */
+   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. The element
+   is borrowed from the tensor. Cannot fail: rank, indices and type are not
+   checked. */
 #define TVMFFI_ELEMENT(tensor, type, ...)               \
   TVMFFI_DATA(tensor, type)                             \
   [tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
@@ -8843,18 +8867,19 @@ typedef struct {
   int64_t step[TVMFFI_LOOP_DIMS][TVMFFI_LOOP_TENSORS];
 } tvmffi_loop;
 
-/* Begins a loop over all elements of 1 to 4 tensors of the same shape.
-   ValueError for NULL, for different shapes, or for more than TVMFFI_LOOP_DIMS
-   dimensions that cannot be merged. TypeError if an element's size is not a
-   whole number of bytes. */
+/* Begins a loop over all elements of 1 to 4 tensors of the same shape. Returns
+   0, or -1 with an error: a ValueError for NULL, for different shapes, or for
+   more than TVMFFI_LOOP_DIMS dimensions that cannot be merged, or a TypeError
+   if an element's size is not a whole number of bytes. */
 #define tvmffi_loop_begin(run, ...)                     \
   tvmffi_i_loop_begin(run, TVMFFI_I_COUNT(__VA_ARGS__), \
                       TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
 
 /* Begins a loop in which each run (the inner loop) covers the whole dimension
    `dim`. A negative `dim` counts from the end. Only in `dim` may the tensors'
-   extents differ; run->size is the first tensor's extent. ValueError if the
-   dimension does not exist. */
+   extents differ; run->size is the first tensor's extent. Returns 0, or -1 with
+   an error: a ValueError if the dimension does not exist, or an error of
+   tvmffi_loop_begin. */
 #define tvmffi_loop_rows(run, dim, ...)                     \
   tvmffi_i_loop_rows(run, dim, TVMFFI_I_COUNT(__VA_ARGS__), \
                      TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
@@ -9033,15 +9058,15 @@ typedef union {
 } tvmffi_i_float;
 
 /* Converts the bits of a bfloat16, the upper half of a float, to float. The
-   conversion is exact. */
+   conversion is exact and cannot fail. */
 TVMFFI_I_INLINE float tvmffi_bfloat16_to_float(uint16_t x) {
   tvmffi_i_float f;
   f.bits = (uint32_t)x << 16;
   return f.value;
 }
 
-/* Rounds to the nearest bfloat16, ties to even, and returns the bits. A NaN
-   becomes quiet and keeps the upper bits of its payload. */
+/* Rounds to the nearest bfloat16, ties to even, and returns the bits. Cannot
+   fail. A NaN becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
   tvmffi_i_float f;
   f.value = x;
@@ -9051,7 +9076,7 @@ TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
 }
 
 /* Converts the bits of a float16 (IEEE 754 binary16) to float. The conversion
-   is exact, but a NaN becomes quiet. */
+   cannot fail and is exact, but a NaN becomes quiet. */
 TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   uint32_t sign = (uint32_t)(x & 0x8000u) << 16, rest = x & 0x7FFFu;
   tvmffi_i_float f;
@@ -9067,8 +9092,8 @@ TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   return f.value;
 }
 
-/* Rounds to the nearest float16, ties to even, and returns the bits. A NaN
-   becomes quiet and keeps the upper bits of its payload. */
+/* Rounds to the nearest float16, ties to even, and returns the bits. Cannot
+   fail. A NaN becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
   uint32_t sign, rest, shift, half, lost;
   tvmffi_i_float f;
@@ -9092,7 +9117,8 @@ TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
 }
 #endif
 
-/* Returns a dtype of one lane: float32 is tvmffi_dtype_of(kDLFloat, 32). */
+/* Returns a dtype of one lane and cannot fail: float32 is
+   tvmffi_dtype_of(kDLFloat, 32). */
 TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   DLDataType dtype;
   dtype.code = (uint8_t)code;
@@ -9101,24 +9127,23 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   return dtype;
 }
 
-/* Allocates a tensor *out, owned by the scope or else by the caller:
+/* Allocates a tensor *out, owned by the scope:
        TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &out));
        TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 2, shape, &out));
    dtype and device are values or names. C99 takes only values; there, convert a
    name by tvmffi_as(tvmffi_str("int4"), tvmffi_out_dtype(&dtype)). The shape is
-   copied. The elements are uninitialised.
-   If the environment has set a tensor allocator, the allocator makes the
-   tensor; PyTorch's allocator makes a PyTorch tensor. Otherwise only the CPU is
-   supported. The tensor is then contiguous and aligned to 64 bytes, elements
-   below 8 bits are packed, and an empty tensor's data is NULL. The memory comes
-   from malloc and is freed by libc's free, so the library that made the tensor
-   may be unloaded first. A file that defines TVMFFI_MALLOC uses that macro
-   instead, and must stay loaded until the tensor is destroyed. In a
-   freestanding build the runtime allocates and frees.
-   On failure *out is NULL: ValueError for a bad name or shape, RuntimeError for
-   another device without an allocator, MemoryError, or the allocator's own
-   error. tvmffi_tensor_new_like uses the dtype, device and shape of a borrowed
-   tensor. */
+   copied. The elements are uninitialised. If the environment has set a tensor
+   allocator, the allocator makes the tensor; PyTorch's allocator makes a
+   PyTorch tensor. Otherwise only the CPU is supported. The tensor is then
+   contiguous and aligned to 64 bytes, elements below 8 bits are packed, and an
+   empty tensor's data is NULL. The memory comes from malloc and is freed by
+   libc's free, so the library that made the tensor may be unloaded first. A
+   file that defines TVMFFI_MALLOC uses that macro instead, and must stay loaded
+   until the tensor is destroyed. In a freestanding build the runtime allocates
+   and frees. Returns 0, or -1 with an error and *out set to NULL: a ValueError
+   for a bad name or shape, a RuntimeError for another device without an
+   allocator, a MemoryError, or the allocator's own error.
+   tvmffi_tensor_new_like uses a borrowed tensor's dtype, device and shape. */
 #define tvmffi_tensor_new(dtype, device, ndim, shape, out)      \
   tvmffi_i_tensor_new(TVMFFI_I_OWNER, TVMFFI_I_DTYPE_OF(dtype), \
                       TVMFFI_I_DEVICE_OF(device), ndim, shape, out)
@@ -10633,11 +10658,11 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_TYPE_DECLARE(type, key)    \
   TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
 
-/* TVMFFI_TYPE in two parts, for types that refer to each other.
-   TVMFFI_TYPE_DECLARE needs only `typedef struct Point Point;` and makes the
-   name a parameter type. TVMFFI_TYPE_DEFINE follows in the same file, with the
-   same key. Objects that own each other leak until one of them drops the other.
-   */
+/* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
+   that refer to each other. TVMFFI_TYPE_DECLARE needs only `typedef struct
+   Point Point;` and makes the name a parameter type. TVMFFI_TYPE_DEFINE follows
+   in the same file, with the same key. Objects that own each other leak until
+   one of them drops the other. */
 #define TVMFFI_TYPE_DECLARE(type, key) \
   TVMFFI_I_CLASS_WORD(type, key, key)  \
   TVMFFI_I_CLASS_INIT(type)
@@ -10729,8 +10754,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    registered. */
 #define TVMFFI_TYPE_INDEX(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
-/* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
-   Returns NULL if the object is of another type. */
+/* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`,
+   borrowed while the object lives. Returns NULL if the object is of another
+   type. */
 #define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 
@@ -10796,9 +10822,10 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
 
 /* Calls the method `name` (a NUL-terminated string) of an object (borrowed):
        TVMFFI_TRY(tvmffi_method(model, "forward", &out, x));
-   Arguments and result are plain values, as in tvmffi_call. A static method is
-   called without the object. Returns 0 or the error's code; AttributeError if
-   the object has no such method. */
+   Arguments and result are plain values, as in tvmffi_call. The scope owns a
+   result that is an object or Any. A static method is called without the
+   object. Returns 0 or the error's code; AttributeError if the object has no
+   such method. */
 #if defined(__cplusplus)
 #define tvmffi_method(object, name, ...)                                   \
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
@@ -10816,13 +10843,17 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
       n)
 #endif
 
-/* Gets or sets the field `name` of an object (borrowed). The result is
-   converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
-   Returns 0 or the error's code: an AttributeError if the type lacks the field
-   or allows no access. */
+/* Gets the field `name` of an object (borrowed). The result is converted as by
+   tvmffi_call, and the scope owns it if it is an object or Any. Returns 0 or
+   the error's code: an AttributeError if the type lacks the field or allows no
+   access. */
 #define tvmffi_field_get(object, name, out)                             \
   tvmffi_i_get_member(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                       TVMFFI_I_OUT(out))
+
+/* Sets the field `name` of an object (borrowed) to a C value that TVMFFI_ANY
+   accepts. Returns 0 or the error's code: an AttributeError if the type lacks
+   the field or allows no access, or the error of its setter. */
 #define tvmffi_field_set(object, name, value) \
   tvmffi_i_set_member(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 
@@ -11439,9 +11470,10 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
 
 /* Finds a function by name in the imports of a module, then among the global
    functions: tvmffi_module_find(self, "main", &f). `module` is a module object
-   or a struct of TVMFFI_MODULE. *function is borrowed and valid as long as the
-   module lives, or NULL on failure. A RuntimeError means that the name is
-   unknown. A found function stays found if the imports change later. */
+   or a struct of TVMFFI_MODULE. *function is borrowed while the module lives.
+   Returns 0, or -1 with an error and *function set to NULL: a RuntimeError if
+   the name is unknown. A found function stays found if the imports change
+   later. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
     const void *module, const char *name, TVMFFIObject **function) {
   TVMFFIObjectHandle found = NULL;
@@ -11986,7 +12018,8 @@ static void tvmffi_i_arena_free(void *pointer) {
 }
 
 /* Returns the number of bytes in use. Stores the peak in `*most` unless `most`
-   is NULL. Defined only in the file with the implementation. Thread-safe. */
+   is NULL. Cannot fail. Defined only in the file with the implementation.
+   Thread-safe. */
 TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
   size_t used;
   uintptr_t was = 0;

@@ -65,8 +65,9 @@ TVMFFI_I_INLINE void *tvmffi_i_first_element(void *data, size_t byte_offset) {
   return byte_offset ? TVMFFI_I_AS(char *, data) + byte_offset : data;
 }
 
-/* Returns the address of a tensor's first element as a pointer to `type`, NULL
-   if an empty tensor has no memory. Evaluates `tensor` twice. */
+/* Returns the address of a tensor's first element as a pointer to `type`,
+   borrowed from the tensor, or NULL if an empty tensor has no memory. Evaluates
+   `tensor` twice. */
 #define TVMFFI_DATA(tensor, type)     \
   TVMFFI_I_AS(type *,                 \
               tvmffi_i_first_element( \

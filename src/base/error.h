@@ -326,8 +326,8 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
   } while (0)
 
 /* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
-   error. Returns `code`. The code -2 means that Python has the error: nothing
-   is prefixed. */
+   error. Cannot fail, and returns `code`. The code -2 means that Python has the
+   error: nothing is prefixed. */
 TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
@@ -429,7 +429,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 }
 
 /* Prints the thread's pending error with its trace and causes, then drops the
-   error. `file` is a FILE * (include <stdio.h>). */
+   error. Returns nothing. `file` is a FILE * (include <stdio.h>). */
 #define tvmffi_error_print(file) \
   ((void)fputs(tvmffi_i_error_text(), (file)), tvmffi_error_clear())
 

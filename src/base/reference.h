@@ -44,8 +44,8 @@ TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   tvmffi_i_check_alive(obj);
 }
 
-/* Adds a weak reference, which keeps the object's memory but not its
-   content. */
+/* Adds a weak reference, which the caller owns. It keeps the object's memory
+   but not its content. */
 TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
@@ -64,8 +64,8 @@ TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   }
 }
 
-/* Adds a strong reference through a weak one. Returns 1, or 0 if the object is
-   already destroyed. */
+/* Adds a strong reference, which the caller owns, through a weak one. Returns
+   1, or 0 if the object is already destroyed. */
 TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_load64(count);

@@ -9,13 +9,14 @@
 /* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;
 
-/* tvmffi_here is the innermost scope, a `tvmffi_scope *`: the wrapper of a
-   typed function, TVMFFI_SCOPE and TVMFFI_HERE declare a variable
-   tvmffi_i_here. Outside all scopes, tvmffi_i_here is a function, so
-   tvmffi_here does not compile: the compiler's error shows the function's
-   result type, whose name says what to write. A local variable that hides a
-   function causes no warning (-Wshadow), but one that hides a variable does.
-   tvmffi_i_outer is the innermost scope, or NULL outside all scopes. */
+/* tvmffi_here is the innermost scope, a `tvmffi_scope *` that is borrowed while
+   the scope is open: the wrapper of a typed function, TVMFFI_SCOPE and
+   TVMFFI_HERE declare a variable tvmffi_i_here. Outside all scopes,
+   tvmffi_i_here is a function, so tvmffi_here does not compile: the compiler's
+   error shows the function's result type, whose name says what to write. A
+   local variable that hides a function causes no warning (-Wshadow), but one
+   that hides a variable does. tvmffi_i_outer is the innermost scope, or NULL
+   outside all scopes. */
 #define TVMFFI_I_NO_SCOPE \
   tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_TVMFFI_SCOPE
 typedef struct {

@@ -1,8 +1,9 @@
 /* ======== Values ================================================ >>base/value
    plain C values to and from Any, references */
-/* Converts plain C values to and from TVMFFIAny, and counts strong and weak
-   references. The functions are inline and use only the ABI, so they work with
-   this runtime and with upstream's library. */
+/* Converts plain C values to and from TVMFFIAny. The functions cannot fail. A
+   view owns nothing: if it points to memory, the memory must outlive the view.
+   The functions are inline and use only the ABI, so they work with this runtime
+   and with upstream's library. */
 
 #pragma once
 
@@ -12,8 +13,7 @@
 #include "../head/abi.h"
 #include "reference.h"
 
-/* Returns a view of an integer. A view owns nothing. If a view points to
-   memory, the memory must outlive the view. */
+/* Returns a view of an integer. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
   TVMFFIAny any;
   any.type_index = kTVMFFIInt;
@@ -100,8 +100,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_dtype(DLDataType x) {
    `zero_padding` bytes at `v_c_str`, UINT32_MAX of them for 4 GB and more. */
 enum { TVMFFI_I_SLICE = -2 };
 
-/* Returns the string or bytes in `any`, borrowed, or {NULL, 0} for another
-   type. The data is NUL-terminated, except for a view of a TVMFFIByteArray. */
+/* Returns the string or bytes in `any`, borrowed from `any`, or {NULL, 0} for
+   another type. The data is NUL-terminated, except for a view of a
+   TVMFFIByteArray. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   TVMFFIByteArray r = {NULL, 0};
   switch (any->type_index) {
@@ -127,8 +128,8 @@ TVMFFI_I_INLINE TVMFFIByteArray tvmffi_any_str(const TVMFFIAny *any) {
   return r;
 }
 
-/* Returns `text` (NUL-terminated, borrowed) with its size, or {NULL, 0} for
-   NULL. */
+/* Returns `text` (NUL-terminated) with its size, borrowed from `text`, or
+   {NULL, 0} for NULL. */
 TVMFFI_I_INLINE TVMFFIByteArray tvmffi_byte_array(const char *text) {
   TVMFFIByteArray r = {text, 0};
   while (text && text[r.size]) ++r.size;

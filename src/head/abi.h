@@ -8,7 +8,8 @@
    error, which becomes the thread's pending error, and returns -1. The error is
    a ValueError for a NULL or invalid argument, a TypeError for a handle of the
    wrong type, and a MemoryError for a failed allocation. The functions'
-   comments name other errors. All functions are thread-safe. */
+   comments name other errors. A function of another type cannot fail, unless
+   its comment says otherwise. All functions are thread-safe. */
 
 /* clang-format off */
 
@@ -506,8 +507,8 @@ TVMFFI_I_API int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
                                           void (*deleter)(void *handle),
                                           TVMFFIObjectHandle *out);
 
-/* Returns the process's allocator, borrowed and never NULL. No other thread may
-   set the allocator during the call. */
+/* Returns the process's allocator, which is never NULL and lives as long as the
+   process. No other thread may set the allocator during the call. */
 TVMFFI_I_API TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void);
 
 /* Sets the process's allocator, which must live as long as the process. NULL
@@ -535,7 +536,8 @@ TVMFFI_I_API int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
 TVMFFI_I_API int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view,
                                          TVMFFIAny *out);
 
-/* Calls the borrowed func and returns its code: see TVMFFISafeCallType. */
+/* Calls the borrowed func and returns its code: see TVMFFISafeCallType. The
+   caller owns *result. */
 TVMFFI_I_API int TVMFFIFunctionCall(TVMFFIObjectHandle func, TVMFFIAny *args,
                                     int32_t num_args, TVMFFIAny *result);
 
@@ -574,7 +576,7 @@ TVMFFI_I_API int TVMFFIErrorCreateWithCauseAndExtraContext(
     const TVMFFIByteArray *backtrace, TVMFFIObjectHandle cause_chain,
     TVMFFIObjectHandle extra_context, TVMFFIObjectHandle *out);
 
-/* Makes a tensor *out, owned by the caller, which owns `from` on success.
+/* Makes a tensor *out, owned by the caller. On success the tensor owns `from`.
    require_alignment is in bytes; 0 allows any. require_contiguous is 0 or 1.
    Raises a RuntimeError if the data is not aligned or not contiguous. */
 TVMFFI_I_API int TVMFFITensorFromDLPack(DLManagedTensor *from,
@@ -624,8 +626,7 @@ TVMFFI_I_API int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input,
                                            TVMFFIAny *out);
 
 /* Returns the 64-bit words of an int or big integer, borrowed while *value is
-   unchanged. For another type, raises a TypeError and returns NULL in
-   `data`. */
+   unchanged. For another type, returns {NULL, 0} with a TypeError. */
 TVMFFI_I_API TVMFFIByteArray
 TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value);
 
@@ -675,10 +676,11 @@ TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
 TVMFFI_I_API const TVMFFITypeAttrColumn *
 TVMFFIGetTypeAttrColumn(const TVMFFIByteArray *attr_name);
 
-/* Returns the call stack as text, most recent call first. The text is valid
-   until this thread calls TVMFFIBacktrace again, with TVMFFI_NO_BACKTRACE also
-   until this thread raises an error. filename and func are borrowed and may be
-   NULL. If cross_ffi_boundary is 0, the text ends at the first FFI call. */
+/* Returns the call stack as text, most recent call first; the text is empty if
+   an allocation fails. It is borrowed until this thread calls TVMFFIBacktrace
+   again, with TVMFFI_NO_BACKTRACE also until this thread raises an error.
+   filename and func are borrowed and may be NULL. If cross_ffi_boundary is 0,
+   the text ends at the first FFI call. */
 TVMFFI_I_API const TVMFFIByteArray *TVMFFIBacktrace(const char *filename,
                                                     int lineno,
                                                     const char *func,
@@ -702,17 +704,17 @@ TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
 TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *
 TVMFFIGetTypeInfo(int32_t type_index);
 
-/* If *handle_addr is NULL, sets *handle_addr to the result of init_func. Only
-   one of several concurrent threads calls init_func. In this runtime
-   init_func may initialise other handles; upstream's library deadlocks then.
-   Returns init_func's code if init_func fails. Raises a RuntimeError if the
-   result is NULL. */
+/* If *handle_addr is NULL, sets *handle_addr to the result of init_func, owned
+   by the caller. Only one of several concurrent threads calls init_func. In
+   this runtime init_func may initialise other handles; upstream's library
+   deadlocks then. Returns init_func's code if init_func fails. Raises a
+   RuntimeError if the result is NULL. */
 TVMFFI_I_API int TVMFFIHandleInitOnce(void **handle_addr,
                                       int (*init_func)(void **result));
 
-/* Sets *handle_addr to NULL and passes the old handle to deinit_func. Only one
-   of several concurrent threads calls deinit_func. Does nothing if *handle_addr
-   is NULL. */
+/* Sets *handle_addr to NULL and passes the old handle to deinit_func, which
+   frees it. Only one of several concurrent threads calls deinit_func. Does
+   nothing if *handle_addr is NULL. */
 TVMFFI_I_API int TVMFFIHandleDeinitOnce(void **handle_addr,
                                         int (*deinit_func)(void *handle));
 
@@ -737,7 +739,8 @@ TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                    TVMFFIStreamHandle stream,
                    TVMFFIStreamHandle *opt_out_original_stream);
 
-/* Returns this thread's current stream of a device, or NULL if none was set. */
+/* Returns this thread's current stream of a device, borrowed from the code that
+   set it, or NULL if none was set. */
 TVMFFI_I_API TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type,
                                                    int32_t device_id);
 
@@ -828,43 +831,44 @@ TVMFFI_I_ACCESSOR int32_t TVMFFIObjectGetTypeIndex(TVMFFIObjectHandle obj) {
   return ((TVMFFIObject *)obj)->type_index;
 }
 
-/* Returns the bytes inside a small string or bytes, at most 7. */
+/* Returns the bytes inside a small string or bytes, at most 7, borrowed from
+   *value. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray
 TVMFFISmallBytesGetContentByteArray(const TVMFFIAny *value) {
   return tvmffi_i_small_bytes(value);
 }
 
-/* Returns the bytes of a string or bytes object. */
+/* Returns the bytes of a string or bytes object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIByteArray *
 TVMFFIBytesGetByteArrayPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIByteArray, obj);
 }
 
-/* Returns the data of an error object. */
+/* Returns the data of an error object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIErrorCell *
 TVMFFIErrorGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIErrorCell, obj);
 }
 
-/* Returns the data of a function object. */
+/* Returns the data of a function object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIFunctionCell *
 TVMFFIFunctionGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIFunctionCell, obj);
 }
 
-/* Returns the data of an opaque object. */
+/* Returns the data of an opaque object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIOpaqueObjectCell *
 TVMFFIOpaqueObjectGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIOpaqueObjectCell, obj);
 }
 
-/* Returns the data of a shape object. */
+/* Returns the data of a shape object, borrowed from obj. */
 TVMFFI_I_ACCESSOR TVMFFIShapeCell *
 TVMFFIShapeGetCellPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(TVMFFIShapeCell, obj);
 }
 
-/* Returns the DLTensor of a tensor object. */
+/* Returns the DLTensor of a tensor object, borrowed from obj. */
 TVMFFI_I_ACCESSOR DLTensor *TVMFFITensorGetDLTensorPtr(TVMFFIObjectHandle obj) {
   return TVMFFI_I_CELL(DLTensor, obj);
 }

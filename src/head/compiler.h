@@ -122,8 +122,8 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #endif
 #endif
 
-/* TVMFFI_STATIC_ASSERT(cond, name) fails to compile if the constant `cond` is
-   0. The compiler's message then contains the identifier `name`. */
+/* Declares that the constant `cond` is not 0. Otherwise the code does not
+   compile, and the compiler's message contains the identifier `name`. */
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
 #if __cplusplus >= 201103L

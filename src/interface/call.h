@@ -41,7 +41,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
 }
 
 /* tvmffi_out_int8 and so on return a tvmffi_out that converts a result to the C
-   type of *target. If `target` is NULL, the result is discarded. */
+   type of *target. If `target` is NULL, the result is discarded. They cannot
+   fail, and the tvmffi_out owns nothing. */
 #define TVMFFI_I_OUT_TYPE(T)                                                  \
   TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
     return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
@@ -91,19 +92,20 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
 }
 
 /* Returns the tvmffi_out that copies a result, a string or bytes, to *target.
-   If the buffer is too small, the call raises a ValueError. */
+   Cannot fail, and the tvmffi_out owns nothing. If the buffer is too small, the
+   call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
 }
 
-/* Returns the tvmffi_out that stores an object in *target. The scope owns the
-   object. */
+/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
+   scope owns the object. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
   return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
-/* Returns the tvmffi_out for a result of any type. *target must own nothing
-   before the call. Afterwards it is owned by the scope. */
+/* Returns the tvmffi_out for a result of any type. Cannot fail. *target must
+   own nothing before the call. Afterwards it is owned by the scope. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_any(TVMFFIAny *target) {
   return tvmffi_i_make_out(NULL, NULL, target);
 }
@@ -113,8 +115,9 @@ TVMFFI_I_INLINE int tvmffi_i_take_nothing(const TVMFFIAny *any, void *target) {
   return TVMFFI_I_MISMATCH;
 }
 
-/* Returns a tvmffi_out that discards the result. `null` must be NULL: with
-   another pointer, tvmffi_call raises a TypeError. */
+/* Returns a tvmffi_out that discards the result. Cannot fail, and the
+   tvmffi_out owns nothing. `null` must be NULL: with another pointer,
+   tvmffi_call raises a TypeError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
   return tvmffi_i_make_out(null ? &tvmffi_i_word_none : NULL,
                            tvmffi_i_take_nothing, (void *)(uintptr_t)null);
@@ -159,8 +162,9 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                  (int)name.size, name.data);
 }
 
-/* Returns a view of an unsigned integer. An Any cannot store a value above
-   INT64_MAX: passing such a view to a function raises an OverflowError. */
+/* Returns a view of an unsigned integer. Cannot fail, and the view owns
+   nothing. An Any cannot store a value above INT64_MAX: passing such a view to
+   a function raises an OverflowError. */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
   TVMFFIAny any = tvmffi_int((int64_t)x);
   if (TVMFFI_I_UNLIKELY(x >> 63)) any.type_index = kTVMFFIAny;
@@ -407,9 +411,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_I_FLOAT_OUT \
   float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
-/* Returns a view of a plain C value. A void pointer becomes an opaque pointer,
-   never an object: cast a handle to TVMFFIObject *. NULL (in C++: nullptr)
-   becomes None. */
+/* Returns a view of a plain C value. Cannot fail, and the view owns nothing. A
+   void pointer becomes an opaque pointer, never an object: cast a handle to
+   TVMFFIObject *. NULL (in C++: nullptr) becomes None. */
 #define TVMFFI_ANY(x)                                     \
   ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
    _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \

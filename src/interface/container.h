@@ -345,12 +345,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
-/* Erases an item of a list or an entry of a dict. tvmffi_pop first stores the
-   value in *out, as tvmffi_get does; if the conversion fails, nothing is
-   erased. Returns 0, or -1 with an error: an IndexError or a KeyError if
-   absent. */
+/* Erases an item of a list or an entry of a dict. Returns 0, or -1 with an
+   error: an IndexError or a KeyError if absent. */
 #define tvmffi_erase(container, key) \
   tvmffi_i_erase_item(TVMFFI_ANY(container), TVMFFI_ANY(key))
+
+/* Erases an item or entry like tvmffi_erase, but first stores its value in *out
+   as tvmffi_get does. The scope owns an object or Any. If the conversion fails,
+   nothing is erased. */
 #define tvmffi_pop(container, key, out)                            \
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
@@ -389,7 +391,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    keep alive. Nothing is allocated: you may leave by break, continue or return.
    The container may change during the loop: step n yields the item that is n-th
    at that time. So erasing the current item skips the next item. An erased item
-   must not be used. A value of another type, such as NULL, has no items. */
+   must not be used. The loop cannot fail: a value of another type, such as
+   NULL, has no items. */
 #define TVMFFI_FOREACH(type, name, container)                              \
   for (type name = tvmffi_none(),                                          \
             TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] =                        \

@@ -20,9 +20,10 @@
 
 /* Calls the method `name` (a NUL-terminated string) of an object (borrowed):
        TVMFFI_TRY(tvmffi_method(model, "forward", &out, x));
-   Arguments and result are plain values, as in tvmffi_call. A static method is
-   called without the object. Returns 0 or the error's code; AttributeError if
-   the object has no such method. */
+   Arguments and result are plain values, as in tvmffi_call. The scope owns a
+   result that is an object or Any. A static method is called without the
+   object. Returns 0 or the error's code; AttributeError if the object has no
+   such method. */
 #if defined(__cplusplus)
 #define tvmffi_method(object, name, ...)                                   \
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
@@ -40,13 +41,17 @@
       n)
 #endif
 
-/* Gets or sets the field `name` of an object (borrowed). The result is
-   converted as by tvmffi_call. `value` is a C value that TVMFFI_ANY accepts.
-   Returns 0 or the error's code: an AttributeError if the type lacks the field
-   or allows no access. */
+/* Gets the field `name` of an object (borrowed). The result is converted as by
+   tvmffi_call, and the scope owns it if it is an object or Any. Returns 0 or
+   the error's code: an AttributeError if the type lacks the field or allows no
+   access. */
 #define tvmffi_field_get(object, name, out)                             \
   tvmffi_i_get_member(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(object), name, \
                       TVMFFI_I_OUT(out))
+
+/* Sets the field `name` of an object (borrowed) to a C value that TVMFFI_ANY
+   accepts. Returns 0 or the error's code: an AttributeError if the type lacks
+   the field or allows no access, or the error of its setter. */
 #define tvmffi_field_set(object, name, value) \
   tvmffi_i_set_member(TVMFFI_ANY(object), name, TVMFFI_ANY(value))
 

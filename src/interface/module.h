@@ -528,9 +528,10 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
 
 /* Finds a function by name in the imports of a module, then among the global
    functions: tvmffi_module_find(self, "main", &f). `module` is a module object
-   or a struct of TVMFFI_MODULE. *function is borrowed and valid as long as the
-   module lives, or NULL on failure. A RuntimeError means that the name is
-   unknown. A found function stays found if the imports change later. */
+   or a struct of TVMFFI_MODULE. *function is borrowed while the module lives.
+   Returns 0, or -1 with an error and *function set to NULL: a RuntimeError if
+   the name is unknown. A found function stays found if the imports change
+   later. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
     const void *module, const char *name, TVMFFIObject **function) {
   TVMFFIObjectHandle found = NULL;

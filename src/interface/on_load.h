@@ -63,8 +63,8 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
   return code;
 }
 
-/* Runs `int function(void)`, defined above, when the library or program is
-   loaded. Exports it as a packed function of the same name:
+/* Declares that `int function(void)`, defined above, runs when the library or
+   program is loaded. Exports it as a packed function of the same name:
        static int set_up(void) { return TVMFFI_REGISTER("demo.f", f); }
        TVMFFI_ON_LOAD(set_up)
    The function returns 0 or an error's code. An error is printed to stderr

@@ -389,7 +389,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc), and closes it. The
+/* Opens a scope where the compiler cannot (MSVC's C, tcc). Cannot fail, and
+   returns the scope: the caller owns it and ends it by tvmffi_scope_close. The
    scope has no parent. Code between the two calls must not leave by return,
    goto or TVMFFI_TRY:
        tvmffi_scope scope;
@@ -398,15 +399,17 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
+
+/* Closes a scope of tvmffi_scope_open: releases its objects, newest first. */
 TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
   tvmffi_i_scope_close(scope);
 }
 
-/* Makes the innermost scope the owner of a reference, such as a handle from a
-   function of the ABI. Returns the object, now borrowed. On failure releases
-   the reference and returns NULL with a MemoryError. If `obj` is NULL, returns
-   NULL and raises nothing, so `obj` may be a call that fails. In both cases
-   marks the scope. */
+/* Takes ownership of a reference, such as a handle from a function of the ABI,
+   for the innermost scope. Returns the object, now owned by the scope. On
+   failure releases the reference and returns NULL with a MemoryError. If `obj`
+   is NULL, returns NULL and raises nothing, so `obj` may be a call that fails.
+   In both cases marks the scope. */
 #define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
@@ -417,9 +420,10 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
-   Returns the object, still borrowed. On failure returns NULL and moves
-   nothing: RuntimeError if the innermost scope does not own the object or is
-   the only scope, or MemoryError. If `obj` is NULL, returns NULL. */
+   Returns the object, now owned by the enclosing scope. On failure returns NULL
+   with an error and moves nothing: a RuntimeError if the innermost scope does
+   not own the object or is the only scope, else a MemoryError. If `obj` is
+   NULL, returns NULL. */
 #define tvmffi_scope_to_parent(obj) tvmffi_i_scope_to_parent(tvmffi_here, obj)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
@@ -437,8 +441,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
 }
 
 /* Returns the number of references to objects of exactly this type that the
-   enclosing scopes own; kTVMFFIAny counts all types. Works on every runtime,
-   unlike tvmffi_live_count. */
+   enclosing scopes own; kTVMFFIAny counts all types. Cannot fail. Works on
+   every runtime, unlike tvmffi_live_count. */
 #define tvmffi_scope_count(type_index) \
   tvmffi_i_scope_count(tvmffi_here, type_index)
 
@@ -501,13 +505,14 @@ struct tvmffi_i_scope_block : tvmffi_scope {
                                         TVMFFI_I_CAT(tvmffi_opened_, n)
 #endif
 
-/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. However
-   the block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
+/* Opens a scope in the rest of the enclosing block: `TVMFFI_SCOPE;`. The scope
+   owns the objects that the rest of the block makes and receives. However the
+   block is left, by return, TVMFFI_TRY, goto, break, continue or a C++
    exception, the scope ends. A return value is computed before the scope ends.
    No goto and no case label may jump past TVMFFI_SCOPE into the block: clang
-   refuses it, GCC would end a scope that was never opened
-   (-Wjump-misses-init warns). In C it needs the cleanup attribute of GCC and
-   clang; elsewhere use tvmffi_scope_open. */
+   refuses it, GCC would end a scope that was never opened (-Wjump-misses-init
+   warns). In C it needs the cleanup attribute of GCC and clang; elsewhere it
+   does not compile, and tvmffi_scope_open takes its place. */
 #if TVMFFI_I_CLEANUP
 #define TVMFFI_SCOPE TVMFFI_I_SCOPE_FROM_HERE(__LINE__)
 #define TVMFFI_I_SCOPE_FROM_HERE(n)      \
@@ -519,8 +524,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
       0, TVMFFI_SCOPE_needs_the_cleanup_attribute__call_tvmffi_scope_open)
 #endif
 
-/* The parameter of a function that hands out objects: they belong to its
-   caller's scope.
+/* Declares the parameter of a function that hands out objects: they are owned
+   by the scope of its caller.
        static TVMFFIObject *pair(TVMFFI_HERE, int64_t a) {
          return tvmffi_array(a, a + 1);
        }
@@ -578,7 +583,8 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define TVMFFI_I_HANDLE(x) (x)
 #endif
 
-/* Adds a strong reference to a live object. */
+/* Adds a strong reference, which the caller owns, to a live object. Returns
+   nothing. */
 #define tvmffi_retain(object) tvmffi_i_retain(TVMFFI_I_HANDLE(object))
 
 /* Drops the caller's strong reference. Dropping the last strong reference
@@ -590,14 +596,15 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 #define tvmffi_release(object) \
   tvmffi_i_drop(TVMFFI_I_HANDLE(object), TVMFFI_I_PLACE)
 
-/* Releases an owned Any and sets it to None. */
+/* Releases an owned Any and sets it to None. Returns nothing. */
 #define tvmffi_any_release(any) tvmffi_i_any_drop(any, TVMFFI_I_PLACE)
 
 /* Keeps an object beyond its scope: puts a reference to `object` (borrowed)
    into the variable or member at `slot`, a pointer to a pointer of the object's
-   type, and releases the object that the slot held before. The slot must be
-   NULL or hold a reference; end with tvmffi_release(*slot). Thread-safe if no
-   other thread uses the slot. */
+   type, and releases the object that the slot held before. The slot owns the
+   reference. It must be NULL or hold a reference before; end with
+   tvmffi_release(*slot). Returns nothing. Thread-safe if no other thread uses
+   the slot. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>

@@ -17,7 +17,8 @@
 #include "expect.h"
 
 /* Returns the stride of dimension `dim` in elements, computed if t->strides is
-   NULL. The dimension must exist; a negative `dim` counts from the end. */
+   NULL. Cannot fail: the dimension must exist. A negative `dim` counts from the
+   end. */
 TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
   int64_t step = 1;
   int32_t i;
@@ -28,8 +29,9 @@ TVMFFI_I_INLINE int64_t tvmffi_tensor_stride(const DLTensor *t, int32_t dim) {
 }
 
 /* Refers to the element at 1 to 6 indices, one for each dimension:
-   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. Does not
-   check rank, indices or type. */
+   `TVMFFI_ELEMENT(x, float, i, j) = 1`. Uses the tensor's strides. The element
+   is borrowed from the tensor. Cannot fail: rank, indices and type are not
+   checked. */
 #define TVMFFI_ELEMENT(tensor, type, ...)               \
   TVMFFI_DATA(tensor, type)                             \
   [tvmffi_i_offset(tensor, TVMFFI_I_COUNT(__VA_ARGS__), \
@@ -84,18 +86,19 @@ typedef struct {
   int64_t step[TVMFFI_LOOP_DIMS][TVMFFI_LOOP_TENSORS];
 } tvmffi_loop;
 
-/* Begins a loop over all elements of 1 to 4 tensors of the same shape.
-   ValueError for NULL, for different shapes, or for more than TVMFFI_LOOP_DIMS
-   dimensions that cannot be merged. TypeError if an element's size is not a
-   whole number of bytes. */
+/* Begins a loop over all elements of 1 to 4 tensors of the same shape. Returns
+   0, or -1 with an error: a ValueError for NULL, for different shapes, or for
+   more than TVMFFI_LOOP_DIMS dimensions that cannot be merged, or a TypeError
+   if an element's size is not a whole number of bytes. */
 #define tvmffi_loop_begin(run, ...)                     \
   tvmffi_i_loop_begin(run, TVMFFI_I_COUNT(__VA_ARGS__), \
                       TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
 
 /* Begins a loop in which each run (the inner loop) covers the whole dimension
    `dim`. A negative `dim` counts from the end. Only in `dim` may the tensors'
-   extents differ; run->size is the first tensor's extent. ValueError if the
-   dimension does not exist. */
+   extents differ; run->size is the first tensor's extent. Returns 0, or -1 with
+   an error: a ValueError if the dimension does not exist, or an error of
+   tvmffi_loop_begin. */
 #define tvmffi_loop_rows(run, dim, ...)                     \
   tvmffi_i_loop_rows(run, dim, TVMFFI_I_COUNT(__VA_ARGS__), \
                      TVMFFI_I_FOUR(__VA_ARGS__, NULL, NULL, NULL, ~))
@@ -274,15 +277,15 @@ typedef union {
 } tvmffi_i_float;
 
 /* Converts the bits of a bfloat16, the upper half of a float, to float. The
-   conversion is exact. */
+   conversion is exact and cannot fail. */
 TVMFFI_I_INLINE float tvmffi_bfloat16_to_float(uint16_t x) {
   tvmffi_i_float f;
   f.bits = (uint32_t)x << 16;
   return f.value;
 }
 
-/* Rounds to the nearest bfloat16, ties to even, and returns the bits. A NaN
-   becomes quiet and keeps the upper bits of its payload. */
+/* Rounds to the nearest bfloat16, ties to even, and returns the bits. Cannot
+   fail. A NaN becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
   tvmffi_i_float f;
   f.value = x;
@@ -292,7 +295,7 @@ TVMFFI_I_INLINE uint16_t tvmffi_bfloat16_from_float(float x) {
 }
 
 /* Converts the bits of a float16 (IEEE 754 binary16) to float. The conversion
-   is exact, but a NaN becomes quiet. */
+   cannot fail and is exact, but a NaN becomes quiet. */
 TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   uint32_t sign = (uint32_t)(x & 0x8000u) << 16, rest = x & 0x7FFFu;
   tvmffi_i_float f;
@@ -308,8 +311,8 @@ TVMFFI_I_INLINE float tvmffi_float16_to_float(uint16_t x) {
   return f.value;
 }
 
-/* Rounds to the nearest float16, ties to even, and returns the bits. A NaN
-   becomes quiet and keeps the upper bits of its payload. */
+/* Rounds to the nearest float16, ties to even, and returns the bits. Cannot
+   fail. A NaN becomes quiet and keeps the upper bits of its payload. */
 TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
   uint32_t sign, rest, shift, half, lost;
   tvmffi_i_float f;
@@ -333,7 +336,8 @@ TVMFFI_I_INLINE uint16_t tvmffi_float16_from_float(float x) {
 }
 #endif
 
-/* Returns a dtype of one lane: float32 is tvmffi_dtype_of(kDLFloat, 32). */
+/* Returns a dtype of one lane and cannot fail: float32 is
+   tvmffi_dtype_of(kDLFloat, 32). */
 TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   DLDataType dtype;
   dtype.code = (uint8_t)code;
@@ -342,24 +346,23 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
   return dtype;
 }
 
-/* Allocates a tensor *out, owned by the scope or else by the caller:
+/* Allocates a tensor *out, owned by the scope:
        TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 2, shape, &out));
        TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 2, shape, &out));
    dtype and device are values or names. C99 takes only values; there, convert a
    name by tvmffi_as(tvmffi_str("int4"), tvmffi_out_dtype(&dtype)). The shape is
-   copied. The elements are uninitialised.
-   If the environment has set a tensor allocator, the allocator makes the
-   tensor; PyTorch's allocator makes a PyTorch tensor. Otherwise only the CPU is
-   supported. The tensor is then contiguous and aligned to 64 bytes, elements
-   below 8 bits are packed, and an empty tensor's data is NULL. The memory comes
-   from malloc and is freed by libc's free, so the library that made the tensor
-   may be unloaded first. A file that defines TVMFFI_MALLOC uses that macro
-   instead, and must stay loaded until the tensor is destroyed. In a
-   freestanding build the runtime allocates and frees.
-   On failure *out is NULL: ValueError for a bad name or shape, RuntimeError for
-   another device without an allocator, MemoryError, or the allocator's own
-   error. tvmffi_tensor_new_like uses the dtype, device and shape of a borrowed
-   tensor. */
+   copied. The elements are uninitialised. If the environment has set a tensor
+   allocator, the allocator makes the tensor; PyTorch's allocator makes a
+   PyTorch tensor. Otherwise only the CPU is supported. The tensor is then
+   contiguous and aligned to 64 bytes, elements below 8 bits are packed, and an
+   empty tensor's data is NULL. The memory comes from malloc and is freed by
+   libc's free, so the library that made the tensor may be unloaded first. A
+   file that defines TVMFFI_MALLOC uses that macro instead, and must stay loaded
+   until the tensor is destroyed. In a freestanding build the runtime allocates
+   and frees. Returns 0, or -1 with an error and *out set to NULL: a ValueError
+   for a bad name or shape, a RuntimeError for another device without an
+   allocator, a MemoryError, or the allocator's own error.
+   tvmffi_tensor_new_like uses a borrowed tensor's dtype, device and shape. */
 #define tvmffi_tensor_new(dtype, device, ndim, shape, out)      \
   tvmffi_i_tensor_new(TVMFFI_I_OWNER, TVMFFI_I_DTYPE_OF(dtype), \
                       TVMFFI_I_DEVICE_OF(device), ndim, shape, out)

@@ -383,11 +383,11 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_TYPE_DECLARE(type, key)    \
   TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
 
-/* TVMFFI_TYPE in two parts, for types that refer to each other.
-   TVMFFI_TYPE_DECLARE needs only `typedef struct Point Point;` and makes the
-   name a parameter type. TVMFFI_TYPE_DEFINE follows in the same file, with the
-   same key. Objects that own each other leak until one of them drops the other.
-   */
+/* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
+   that refer to each other. TVMFFI_TYPE_DECLARE needs only `typedef struct
+   Point Point;` and makes the name a parameter type. TVMFFI_TYPE_DEFINE follows
+   in the same file, with the same key. Objects that own each other leak until
+   one of them drops the other. */
 #define TVMFFI_TYPE_DECLARE(type, key) \
   TVMFFI_I_CLASS_WORD(type, key, key)  \
   TVMFFI_I_CLASS_INIT(type)
@@ -479,8 +479,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    registered. */
 #define TVMFFI_TYPE_INDEX(type) tvmffi_i_class_index(tvmffi_i_class_of_##type())
 
-/* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`.
-   Returns NULL if the object is of another type. */
+/* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`,
+   borrowed while the object lives. Returns NULL if the object is of another
+   type. */
 #define TVMFFI_CAST(type, object) \
   TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
 

@@ -162,7 +162,8 @@ static void tvmffi_i_arena_free(void *pointer) {
 }
 
 /* Returns the number of bytes in use. Stores the peak in `*most` unless `most`
-   is NULL. Defined only in the file with the implementation. Thread-safe. */
+   is NULL. Cannot fail. Defined only in the file with the implementation.
+   Thread-safe. */
 TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
   size_t used;
   uintptr_t was = 0;

@@ -500,8 +500,8 @@ extern "C" {
         out: *mut TVMFFIObjectHandle,
     ) -> c_int;
 
-    /// Returns the process's allocator, borrowed and never NULL. No other thread may
-    /// set the allocator during the call.
+    /// Returns the process's allocator, which is never NULL and lives as long as the
+    /// process. No other thread may set the allocator during the call.
     pub fn TVMFFIGetCustomAllocator() -> *mut TVMFFICustomAllocator;
 
     /// Sets the process's allocator, which must live as long as the process. NULL
@@ -540,7 +540,8 @@ extern "C" {
         out: *mut TVMFFIAny,
     ) -> c_int;
 
-    /// Calls the borrowed func and returns its code: see TVMFFISafeCallType.
+    /// Calls the borrowed func and returns its code: see TVMFFISafeCallType. The
+    /// caller owns \*result.
     pub fn TVMFFIFunctionCall(
         func: TVMFFIObjectHandle,
         args: *mut TVMFFIAny,
@@ -597,7 +598,7 @@ extern "C" {
         out: *mut TVMFFIObjectHandle,
     ) -> c_int;
 
-    /// Makes a tensor \*out, owned by the caller, which owns `from` on success.
+    /// Makes a tensor \*out, owned by the caller. On success the tensor owns `from`.
     /// require_alignment is in bytes; 0 allows any. require_contiguous is 0 or 1.
     /// Raises a RuntimeError if the data is not aligned or not contiguous.
     pub fn TVMFFITensorFromDLPack(
@@ -663,8 +664,7 @@ extern "C" {
     ) -> c_int;
 
     /// Returns the 64-bit words of an int or big integer, borrowed while \*value is
-    /// unchanged. For another type, raises a TypeError and returns NULL in
-    /// `data`.
+    /// unchanged. For another type, returns {NULL, 0} with a TypeError.
     pub fn TVMFFIBigIntGetContentByteArray(
         value: *const TVMFFIAny,
     ) -> TVMFFIByteArray;
@@ -731,10 +731,11 @@ extern "C" {
         attr_name: *const TVMFFIByteArray,
     ) -> *const TVMFFITypeAttrColumn;
 
-    /// Returns the call stack as text, most recent call first. The text is valid
-    /// until this thread calls TVMFFIBacktrace again, with TVMFFI_NO_BACKTRACE also
-    /// until this thread raises an error. filename and func are borrowed and may be
-    /// NULL. If cross_ffi_boundary is 0, the text ends at the first FFI call.
+    /// Returns the call stack as text, most recent call first; the text is empty if
+    /// an allocation fails. It is borrowed until this thread calls TVMFFIBacktrace
+    /// again, with TVMFFI_NO_BACKTRACE also until this thread raises an error.
+    /// filename and func are borrowed and may be NULL. If cross_ffi_boundary is 0,
+    /// the text ends at the first FFI call.
     pub fn TVMFFIBacktrace(
         filename: *const c_char,
         lineno: c_int,
@@ -763,19 +764,19 @@ extern "C" {
         type_index: i32,
     ) -> *const TVMFFITypeInfo;
 
-    /// If \*handle_addr is NULL, sets \*handle_addr to the result of init_func. Only
-    /// one of several concurrent threads calls init_func. In this runtime
-    /// init_func may initialise other handles; upstream's library deadlocks then.
-    /// Returns init_func's code if init_func fails. Raises a RuntimeError if the
-    /// result is NULL.
+    /// If \*handle_addr is NULL, sets \*handle_addr to the result of init_func, owned
+    /// by the caller. Only one of several concurrent threads calls init_func. In
+    /// this runtime init_func may initialise other handles; upstream's library
+    /// deadlocks then. Returns init_func's code if init_func fails. Raises a
+    /// RuntimeError if the result is NULL.
     pub fn TVMFFIHandleInitOnce(
         handle_addr: *mut *mut c_void,
         init_func: Option<unsafe extern "C" fn(*mut *mut c_void) -> c_int>,
     ) -> c_int;
 
-    /// Sets \*handle_addr to NULL and passes the old handle to deinit_func. Only one
-    /// of several concurrent threads calls deinit_func. Does nothing if \*handle_addr
-    /// is NULL.
+    /// Sets \*handle_addr to NULL and passes the old handle to deinit_func, which
+    /// frees it. Only one of several concurrent threads calls deinit_func. Does
+    /// nothing if \*handle_addr is NULL.
     pub fn TVMFFIHandleDeinitOnce(
         handle_addr: *mut *mut c_void,
         deinit_func: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
@@ -790,7 +791,8 @@ extern "C" {
         opt_out_original_stream: *mut TVMFFIStreamHandle,
     ) -> c_int;
 
-    /// Returns this thread's current stream of a device, or NULL if none was set.
+    /// Returns this thread's current stream of a device, borrowed from the code that
+    /// set it, or NULL if none was set.
     pub fn TVMFFIEnvGetStream(
         device_type: i32,
         device_id: i32,
