@@ -11,6 +11,7 @@ import textwrap
 
 sys.dont_write_bytecode = True
 import amalgamate  # noqa: E402
+from contract import NO_OWNER, read_contracts  # noqa: E402
 from declarations import (Macros, call_text, definitions,  # noqa: E402
                           entries, groups, public_words, read_builtins,
                           read_functions, read_rooms, read_surface, read_words,
@@ -123,7 +124,7 @@ class Reference:
         seen, self.entries = set(), {}
         self.families = re.compile(
             r"tvmffi_(?:type_|type_optional_|no_|some_)(?:%s)$" %
-            "|".join(["_Bool", "optional", *self.public]))
+            "|".join(["_Bool", "optional", "tvmffi_self_of", *self.public]))
         for room in self.rooms:
             self.entries[room.tag] = list(entries(room, self.macros, seen))
             for entry in self.entries[room.tag]:
@@ -133,11 +134,13 @@ class Reference:
                                       if e.names]
             if self.entries[room.tag]:
                 self.house[room.tag] = room
+        self.contracts = read_contracts(self.house.values(), self.entries)
 
     def text(self):
         self.lines = ["# Reference", "", *INTRODUCTION.split("\n"), ""]
         at = len(self.lines)
         self.conventions()
+        self.functions_and_macros()
         for room in self.house.values():
             self.room(room)
         self.builtin_functions()
@@ -151,7 +154,8 @@ class Reference:
         self.lines += [f'<a id="{anchor}"></a>', "", f"## {title}", ""]
 
     def contents(self):
-        lines = ["- [Conventions](#conventions)"]
+        lines = ["- [Conventions](#conventions)",
+                 f"- [{CONTRACTS[0]}](#{CONTRACTS[1]}): failure and ownership"]
         lines += [f"- [{room.title}](#{room.anchor}): {prose(room.about, {})}"
                   for room in self.house.values()]
         lines += [f"- [{title}](#{anchor})" for title, anchor in CHAPTERS]
@@ -162,6 +166,32 @@ class Reference:
         for name in ("OWNERSHIP", "ERRORS", "THREADS", "GLOSSARY"):
             self.lines += [f"### {name.capitalize()}", ""]
             self.lines += markdown(self.chapters[name], self.house)
+
+    def functions_and_macros(self):
+        """The table of what each returns on failure and who owns the result."""
+        self.heading(*CONTRACTS)
+        self.lines += [*CONTRACTS_LEAD.split("\n"), "",
+                       "| name | signature | on failure | owner |",
+                       "| --- | --- | --- | --- |"]
+        last = None
+        for c in self.contracts.values():
+            if c.room != last:
+                last = c.room
+                self.lines.append(f"| **[{last.title}](#{last.anchor})** | | | |")
+            signature = code_cell(c.signature) if c.signature else ""
+            owners = [c.owner] * (c.owner != NO_OWNER) + [c.taken]
+            owner = prose(", ".join(filter(None, owners)), {}) or NO_OWNER
+            self.lines.append(f"| [`{c.name}`](#name-{c.anchor}) | {signature} "
+                              f"| {c.failure} | {owner} |")
+        self.lines.append("")
+
+    def unclear(self):
+        """The functions and macros whose comments lack a part of the table."""
+        for c in self.contracts.values():
+            if not c.failure:
+                yield f"src/{c.room.path}: {c.name}: what it returns on failure"
+            if not c.owner:
+                yield f"src/{c.room.path}: {c.name}: who owns the result"
 
     def room(self, room):
         self.heading(room.title, room.anchor)
@@ -316,6 +346,14 @@ class Reference:
             self.lines.append(f"- [`{name}`](#{anchor})")
 
 
+CONTRACTS = "Functions and macros", "functions-and-macros"
+CONTRACTS_LEAD = """\
+What each returns on failure, or if it finds nothing, and who owns its result or
+how long a borrowed result is valid. "An error" is the thread's pending error.
+"Does not compile": a mistake is a compile error. "Takes": the callee becomes
+the owner, also on failure unless the table says otherwise. "Nothing to own": a
+view, valid as long as the memory that it points to. "-": the result is a number
+or nothing. Types, constants and options are in [all names](#names)."""
 CHAPTERS = [("Built-in functions", "builtin-functions"),
             ("Built-in types", "builtin-types"),
             ("Type attributes", "type-attributes"), ("All names", "names")]
@@ -347,11 +385,16 @@ def main():
                         help="fail if the page is not what src/ gives")
     parser.add_argument("--bare", action="store_true",
                         help="print the public names without a comment")
+    parser.add_argument("--unclear", action="store_true",
+                        help="print the functions whose comments do not say "
+                        "what they return on failure, or who owns the result")
     options = parser.parse_args()
     reference = Reference()
     text = reference.text()
     if options.bare:
         print("".join(line + "\n" for line in reference.bare), end="")
+    elif options.unclear:
+        print("".join(line + "\n" for line in reference.unclear()), end="")
     elif not options.check:
         PAGE.write_text(text, encoding="utf-8")
     elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:

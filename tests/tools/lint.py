@@ -140,7 +140,8 @@ def header_is_written(tree):
 
 
 def reference(tree, option):
-    """What src/reference.py says of the page, or of names without comments."""
+    """What src/reference.py says of the page, or of comments that lack
+    something."""
     run = subprocess.run([sys.executable, tree.root / "src/reference.py",
                           option], capture_output=True, text=True)
     return (run.stdout + run.stderr).splitlines()
@@ -152,6 +153,10 @@ def reference_is_written(tree):
 
 def public_comments(tree):
     return reference(tree, "--bare")
+
+
+def contracts(tree):
+    return reference(tree, "--unclear")
 
 
 def reference_is_complete(tree):
@@ -488,6 +493,19 @@ CHECKS = [
       edit("src/functions/global_function.h",
            r"^/\* .*\n(?=TVMFFI_I_BUILTIN_FUNC\(i_string)", ""),
       edit("src/tables/builtin_attribute.h", r"^     __ffi_enum__", "     x")]),
+    ("public comments say what fails and who owns", contracts,
+     [append("src/interface/print.h",
+             "\n/* Makes a list. Returns NULL with an error on failure. */\n"
+             "#define tvmffi_unowned(x) (x)\n"),
+      append("src/interface/print.h",
+             "\n/* Makes a list, owned by the scope. */\n"
+             "TVMFFIObject *tvmffi_unfailing(int x);\n"),
+      append("src/core/any.h",
+             "\n/* Sets x. */\nint tvmffi_unfailing(int x);\n"),
+      edit("src/interface/print.h", r"Returns 0, or -1 with", "Fails with"),
+      edit("src/interface/type.h", r"which the scope owns, ", ""),
+      edit("src/base/value.h", r"The functions cannot fail\.", ""),
+      edit("src/head/abi.h", r"and returns -1\. The error", "The error")]),
     ("docs/reference.md has every public name", reference_is_complete,
      [append(HEADER, "#define tvmffi_unlisted(x) (x)\n"),
       append(HEADER, "int tvmffi_unlisted(void);\n"),
