@@ -3545,7 +3545,7 @@ TVMFFI_I_INLINE int64_t tvmffi_i_map_size(const TVMFFIObject *map) {
    tvmffi_i_unknown_type_word__T. */
 
 /* How values of a parameter type are converted. From TVMFFI_I_PTR on, the C
-   type is a pointer. */
+   type is a pointer, but for some custom words of the runtime. */
 enum {
   TVMFFI_I_NONE,
   TVMFFI_I_ANY,
@@ -3580,21 +3580,24 @@ typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
 struct tvmffi_i_word {
   const char *name;              /* in error texts */
   const char *schema;            /* a type key, or JSON that begins with '{' */
-  const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
+  const tvmffi_i_word *of[2];    /* the T of array(T) or optional(T), K and V
+                                    of map(K, V); see tvmffi_i_shown */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item; /* of a container with `of` */
+  tvmffi_i_item_converter *item; /* of a container with `of`: error messages
+                                    find the wrong item by it; else NULL */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
   uint8_t is_signed; /* of an INT */
 };
 
-/* Stores the default of each parameter i that has one in args[i], as a view. */
+/* For each parameter i with a default, stores the default in args[i], as a
+   view. Returns 0, or an error's code. */
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
-/* Describes the typed function NAME, as tvmffi_func_NAME. types[0] is the
-   result's type. */
+/* Describes a typed function. The variable tvmffi_func_NAME describes the
+   function NAME. types[0] is the result's type. */
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
@@ -3612,12 +3615,14 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
 #endif
 
-/* Defines the word T. */
+/* Begins the definition of a word. C++ needs constexpr, because words are
+   template arguments. */
 #if defined(__cplusplus)
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static constexpr tvmffi_i_word
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* Defines a word T that compiler.h lists. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
@@ -3627,14 +3632,14 @@ typedef struct {
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the
-   name of a struct. */
 #if defined(__cplusplus)
 #define TVMFFI_I_KNOWN(T, ctype) \
   struct TVMFFI_I_UNKNOWN(T) {};
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
+/* Defines a word T of any kind, such as the name of a struct, and the name
+   TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
@@ -3642,7 +3647,8 @@ typedef struct {
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
       name,  schema, {shown, NULL},          getter, NULL,                  \
       index, kind,   (uint8_t)sizeof(ctype), 1};
-/* Defines the word T of a built-in function up to the body of its getter. */
+/* Defines a parameter type T that only functions of the runtime use. The macro
+   ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);       \
   TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
@@ -3671,9 +3677,10 @@ typedef struct {
     return some;                                                 \
   }
 
-/* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
-   compiler.h does not list T. An unknown T then causes one compiler error, not
-   one for each use. C11 allows to repeat the declarations of a known T. */
+/* Declares a type T that compiler.h does not list, so that an unknown T causes
+   one compiler error, not one for each use. In C11 this repeats the
+   declarations of T, which C11 allows. In C99 and C++ it only mentions
+   TVMFFI_I_UNKNOWN(T). */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
 #define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
@@ -3698,9 +3705,10 @@ extern int tvmffi_i_is_known[1]; /* never defined */
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
 #endif
 
-/* Codes of tvmffi_i_from_any, besides 0 and an error's code. A code of
-   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
-   value. */
+/* Codes of conversions, besides 0 and an error's code. MISMATCH: the value has
+   another type. CONVERTED: a container or an item was converted. For a value
+   that an integer type cannot hold, the code is RANGE | the type's size in
+   bytes | UNSIGNED for an unsigned type. */
 enum {
   TVMFFI_I_MISMATCH = 1,
   TVMFFI_I_CONVERTED = 2,
@@ -3953,7 +3961,8 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Returns the variable `has_value` behind the value at `optional`. */
+/* Returns the address of `has_value` in the struct of optional(T) at
+   `optional`. `word` is the word of T. */
 TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
                                         const void *optional) {
   struct aligned {
@@ -3966,8 +3975,8 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
 }
 
 /* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
-   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
-   type, device or plain pointer at `to` is then unchanged. */
+   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. On failure, a
+   number, data type, device or plain pointer at `to` is unchanged. */
 TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
                                             const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
@@ -4041,10 +4050,10 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Two values of the interface have no form in the ABI, and a negative type
-   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. Makes an owned value of such a value.
-   Returns 0, or -1 with an OverflowError or a MemoryError. */
+/* Makes an owned value of a view that the ABI cannot express. There are two
+   such views, both with a negative type index: a tvmffi_uint above INT64_MAX,
+   which is refused, and a slice of a text, which becomes a string. Returns 0,
+   or -1 with an OverflowError or a MemoryError. */
 TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
@@ -4098,10 +4107,10 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
   return 0;
 }
 
-/* Converts the C value of `word` at `value` to what a body returns. The caller
-   receives a reference of its own, from the scope `here` or a new one. If that
-   is NULL, the caller receives the reference that the body owns. Returns 0, or
-   an error's code. */
+/* Converts the C value of `word` at `value` to what a body returns. If `here`
+   is not NULL, the caller receives a reference of its own: one that the scope
+   gives up, or a new one. If `here` is NULL, the caller receives the reference
+   that the body owns. Returns 0, or an error's code. */
 TVMFFI_I_FOLDED int tvmffi_i_plain_to_any(const tvmffi_i_word *word,
                                           tvmffi_scope *here, TVMFFIAny *out,
                                           const void *value) {
@@ -4156,9 +4165,10 @@ TVMFFI_I_FOLDED int tvmffi_i_to_any(const tvmffi_i_word *word,
 
 /* -------- Words with parts -------- */
 
-/* Returns a word that shows the type of `word` to a reader: for the parameter
-   `self` of a method the type's own word, which is known when the type is
-   registered. */
+/* Returns the word whose name and schema stand for `word` in error messages and
+   metadata. This is `word`, except for the parameter `self` of a method: its
+   type key is known only when the type is registered, so of[0] points to a
+   second word, which can still change. */
 TVMFFI_I_INLINE const tvmffi_i_word *tvmffi_i_shown(const tvmffi_i_word *word) {
   return word->kind == TVMFFI_I_CUSTOM && word->of[0] ? word->of[0] : word;
 }
@@ -4168,16 +4178,17 @@ TVMFFI_I_INLINE int tvmffi_i_has_parts(const tvmffi_i_word *word) {
   return word->kind != TVMFFI_I_CUSTOM && word->of[0];
 }
 
-/* Returns 1 for a word whose C type is a plain value, such as int64, so that a
-   container's item is replaced by the value it is converted to. */
+/* Returns 1 if the conversion of a container's item to `word` may yield another
+   value, such as an int for a bool. The other words only check an item, which
+   stays as it is. */
 TVMFFI_I_INLINE int tvmffi_i_is_value(const tvmffi_i_word *word) {
   return word->kind == TVMFFI_I_INT || word->kind == TVMFFI_I_BOOL ||
          word->kind == TVMFFI_I_FLOAT || word->kind == TVMFFI_I_DTYPE ||
          word->kind == TVMFFI_I_DEVICE;
 }
 
-/* Returns the type index of container items that are never converted to `word`,
-   or -1. */
+/* Returns the type index of the container items that fit `word` as they are, or
+   -1 if each item must be checked. */
 TVMFFI_I_FOLDED int32_t tvmffi_i_kept_index(const tvmffi_i_word *word) {
   if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
   return word->kind != TVMFFI_I_CUSTOM && word->of[0] ? -1 : word->index;
@@ -4960,8 +4971,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
-  int32_t marked; /* nonzero if a maker failed; the error may be handled */
-  TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
+  int32_t marked;       /* nonzero if a maker failed; its error may be gone */
+  TVMFFIObject **items; /* `first` or allocated; owned or NULL, oldest first */
 #if TVMFFI_DEBUG
   const char *end;    /* "the end of the scope at file:line" */
   const char *thread; /* the thread's &tvmffi_i_this_thread; NULL once left */
@@ -5087,8 +5098,9 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
 /* The owner of a new object. */
 #define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
 
-/* The owner of a result that is stored at `out`, which only objects and Anys
-   need. An explicit tvmffi_out may be either: its call checks for a scope. */
+/* The owner of a result that is stored at `out`. Only an object or an Any needs
+   an owner, so other results compile outside all scopes. A tvmffi_out does not
+   show its type to the compiler, so the call checks that there is a scope. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -5265,9 +5277,10 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
-/* Closes a scope, which mostly owns nothing. It does not take the scope's
-   address: so a compiler sees that no other call changes the scope of a body
-   that makes nothing, and removes the scope. With TVMFFI_DEBUG, the scope
+/* Closes a scope for the last time. Mostly the scope owns nothing. No function
+   that is not inlined receives the scope's address, so a compiler sees that
+   nothing else changes the scope of a body that makes nothing, and removes the
+   scope. With TVMFFI_DEBUG, the scope
    receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
@@ -5304,13 +5317,11 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc). Cannot fail, and
-   returns the scope: the caller owns it and ends it by tvmffi_scope_close. The
-   scope has no parent. Code between the two calls must not leave by return,
-   goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
+/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
+   fail, and returns the scope: the caller owns it and ends it by
+   tvmffi_scope_close. The scope has no parent. Code between the two calls must
+   not leave by return, goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
+   tvmffi_scope_open(&scope); code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
@@ -5408,8 +5419,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
                                                       TVMFFI_I_SCOPE_END), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
-/* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
-   tvmffi_here, before a new tvmffi_i_here hides it. */
+/* Declares a scope. tvmffi_opened_<n> is initialised first, from the enclosing
+   scope's tvmffi_i_here, before the new tvmffi_i_here hides it. */
 #define TVMFFI_I_SCOPE(n)                                                      \
   tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                  \
       __attribute__((__cleanup__(tvmffi_i_scope_leave))),                      \
@@ -5555,7 +5566,7 @@ static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
 /* ======== Arguments ==================================== >>interface/argument
    arguments that the ABI has no form for */
 
-/* Returns 1 if no argument is None or lacks a form in the ABI, else 0. */
+/* Returns 0 if some argument is None or has no form in the ABI, else 1. */
 TVMFFI_I_INLINE int tvmffi_i_are_plain(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)
@@ -5837,7 +5848,8 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list, and its items to `item_word`, if not NULL. If
+/* Converts an array or list to the container that `maker` makes, and its items
+   to `item_word` unless that is NULL. If
    `same` is 1, the container type is right: the container is copied only if an
    item needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
@@ -5981,8 +5993,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
   return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
 }
 
-/* Returns 1 if a container argument has the type of `word`, and so have its
-   items, so that nothing needs conversion. Else returns 0. */
+/* Returns 1 if a quick look shows that a container argument and its items have
+   the types of `word`, so that nothing needs conversion. 0 decides nothing. */
 TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
                                  const TVMFFIAny *any) {
   const TVMFFISeqCell *cell;
@@ -6005,8 +6017,8 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
   return 1;
 }
 
-/* Converts a container argument, or accepts None. The scope owns the new
-   container. */
+/* Converts a container argument, and for optional(T) accepts None. The scope
+   owns the new container. */
 TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
                                       tvmffi_scope *scope,
                                       const TVMFFIAny *from, void *to) {
@@ -6044,9 +6056,10 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
 /* ======== Compound words =============================== >>interface/compound
    array(T), map(K, V), optional(T) */
 /* Container types of parameters. A typed function converts container arguments
-   as upstream's library does: list to array and back, dict to map and back, an
-   array or list of ints to a shape. array(float64) also converts the elements.
-   A converted argument is a copy, released when the body returns. */
+   as upstream's library does: a list to an array or an array to a list, a dict
+   to a map or a map to a dict, an array or list of ints to a shape.
+   array(float64) also converts the elements. A converted argument is a copy,
+   released when the body returns. */
 
 #define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
   TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_CONTAINER, \
@@ -6097,8 +6110,9 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
 
-/* The words of types such as array(T). An argument is expanded before its
-   macro, so types nest, as in array(map(str, int64)). */
+/* The words of types such as array(T). Each macro pastes a prefix to its
+   argument, and the preprocessor then expands the result, so types nest, as in
+   array(map(str, int64)). */
 #if defined(__cplusplus)
 extern "C++" {
 namespace {
@@ -6389,9 +6403,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
-/* TVMFFI_FUNC and similar macros use this number. 1: compiler.h lists all types
-   of the function. 2: not all (structs, for example). 0: the result or a
-   parameter is malformed. */
+/* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
+   function. 0: the result or a parameter is malformed, a compile error. 1:
+   compiler.h lists all types. 2: it does not list all (structs, for example),
+   so TVMFFI_I_USES declares them first. */
 #define TVMFFI_I_START(n, R, ...) \
   TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_START_OF, ~)(n, R, __VA_ARGS__)
 #define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_START_BAD,
@@ -6425,9 +6440,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
 
-/* Expands to the head of a typed function's body, whose first parameter is the
-   body's scope. `n` is the number of parameters plus 1. `self` is empty or a
-   closure's state, with a comma. */
+/* Expands to the head of a typed function's body, whose first parameter, after
+   a closure's state, is the body's scope. `n` is the number of parameters plus
+   1. `self` is empty or a closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
                   TVMFFI_I_UNUSED const tvmffi_i_word *tvmffi_word, \
@@ -6439,8 +6454,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Returns the code of a body whose scope is marked: if the error of the mark is
-   still pending, the body's result is dropped. */
+/* Ends a body whose scope is marked. If the body succeeded but the error that
+   caused the mark is still pending, drops the body's result and returns -1.
+   Otherwise returns `code`. */
 TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   if (code || !tvmffi_i_pending()) return code;
   tvmffi_i_any_release(result);
@@ -6450,8 +6466,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 /* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
    tvmffi_builtin for the functions of the runtime. These have no scope, because
    they make nothing by the interface and no parameter of theirs is converted to
-   a new container. They raise an error whenever they fail, and TVMFFI_BUILTINS
-   leaves some of them out of the table. */
+   a new container. Their results are not checked, because they raise an error
+   whenever they fail. They may be unused, because TVMFFI_BUILTINS leaves some
+   of them out of the table. */
 #define TVMFFI_I_LINKAGE_tvmffi_user static
 #define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
@@ -7021,7 +7038,7 @@ TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
                    : code;
 }
 
-/* Calls a function with arguments that are checked. */
+/* Calls a function. The caller has checked the arguments. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
                                              TVMFFIAny callee,
                                              const tvmffi_out *out,
@@ -7047,16 +7064,16 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
   return code;
 }
 
-/* Which checks the view of a C type needs. */
+/* The checks that an argument needs before a call depend on its C type. */
 enum {
   TVMFFI_I_NULLABLE = 1, /* may be None */
   TVMFFI_I_WIDE = 2,     /* may have no form in the ABI */
   TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
 };
 
-/* Calls a function, unless a maker failed. `forms` has the checks that some
-   argument needs. `out` is a pointer because GCC copies a struct by wide loads
-   that wait for its narrower stores. */
+/* Calls a function, unless a maker failed. `forms` has the checks that
+   the arguments need. `out` is a pointer because GCC copies a struct by wide
+   loads that wait for its narrower stores. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
                                                       TVMFFIAny callee,
                                                       const tvmffi_out *out,
@@ -7264,7 +7281,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-/* Which checks the view of `value` needs. */
+/* Expands to | and the checks that the argument `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \
   | _Generic((value), _Bool: 0, char: 0, signed char: 0, unsigned char: 0, \
         short: 0, unsigned short: 0, int: 0, unsigned: 0, long: 0,         \
@@ -7352,7 +7369,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 #define tvmffi_as(value, out) \
   tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
-/* Converts an argument of the interface to an owned value. */
+/* Makes an owned value of a view, also of one that the ABI cannot express. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
   return TVMFFI_I_UNLIKELY(view->type_index < 0)
              ? tvmffi_i_settle(view, out)
@@ -8198,13 +8215,14 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
               | "..." (any number of dims)
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
-              | "optional" (the tensor may be NULL, which is not checked)
-   A name must not occur first in an optional tensor and then in another one. A
-   shape has at most one "..." or "*name", anywhere. A tensor must be
-   contiguous unless its text says "strided". align(N) is the alignment of the
-   first element in bytes, a power of 2. Data may be NULL only in an empty
-   tensor. A wrong dtype is a TypeError, any other mismatch a ValueError. A
-   syntax error in a text is an InternalError. Thread-safe. */
+              | "optional" (the tensor may be NULL, and then nothing is checked)
+   A name must not occur first in an optional tensor and then in another one,
+   and "same" must not refer to an optional tensor. A shape has at most one
+   "..." or "*name", anywhere. A tensor must be contiguous unless its text says
+   "strided". align(N) is the alignment of the first element in bytes, a power
+   of 2. Data may be NULL only in an empty tensor. A wrong dtype is a TypeError,
+   any other mismatch a ValueError. A syntax error in a text is an
+   InternalError. Thread-safe. */
 #define TVMFFI_EXPECT(...) \
   TVMFFI_I_EXPECT(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 #define TVMFFI_I_EXPECT(n, ...)                                            \
@@ -10217,8 +10235,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   return 0;
 }
 
-/* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
-   with an error. */
+/* Reads a field whose type is `word`: stores an owned value in *into. Returns
+   0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
                                          void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
@@ -10248,14 +10266,15 @@ TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Writes the field of a word. `nullable` is 1 if the field has a default.
+/* Writes a field whose type is `word`. `nullable` is 1 if the field has a
+   default: a field of an object then accepts None, too, and stores NULL.
    Returns 0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
                                           int storage, int nullable,
                                           void *field, const TVMFFIAny *value) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  tvmffi_type_optional_str text; /* a word's C value, which no field has */
+  tvmffi_type_optional_str text; /* is only checked: the field is an Any */
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)

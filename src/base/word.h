@@ -22,7 +22,7 @@
 #include "error.h"
 
 /* How values of a parameter type are converted. From TVMFFI_I_PTR on, the C
-   type is a pointer. */
+   type is a pointer, but for some custom words of the runtime. */
 enum {
   TVMFFI_I_NONE,
   TVMFFI_I_ANY,
@@ -57,21 +57,24 @@ typedef int tvmffi_i_item_converter(const tvmffi_i_word *word,
 struct tvmffi_i_word {
   const char *name;              /* in error texts */
   const char *schema;            /* a type key, or JSON that begins with '{' */
-  const tvmffi_i_word *of[2];    /* the T of array(T), K and V of map(K, V) */
+  const tvmffi_i_word *of[2];    /* the T of array(T) or optional(T), K and V
+                                    of map(K, V); see tvmffi_i_shown */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
-  tvmffi_i_item_converter *item; /* of a container with `of` */
+  tvmffi_i_item_converter *item; /* of a container with `of`: error messages
+                                    find the wrong item by it; else NULL */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
   uint8_t is_signed; /* of an INT */
 };
 
-/* Stores the default of each parameter i that has one in args[i], as a view. */
+/* For each parameter i with a default, stores the default in args[i], as a
+   view. Returns 0, or an error's code. */
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
-/* Describes the typed function NAME, as tvmffi_func_NAME. types[0] is the
-   result's type. */
+/* Describes a typed function. The variable tvmffi_func_NAME describes the
+   function NAME. types[0] is the result's type. */
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
@@ -89,12 +92,14 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
 #endif
 
-/* Defines the word T. */
+/* Begins the definition of a word. C++ needs constexpr, because words are
+   template arguments. */
 #if defined(__cplusplus)
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static constexpr tvmffi_i_word
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* Defines a word T that compiler.h lists. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
@@ -104,14 +109,14 @@ typedef struct {
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
-/* TVMFFI_I_TYPE defines a word T that compiler.h does not list, such as the
-   name of a struct. */
 #if defined(__cplusplus)
 #define TVMFFI_I_KNOWN(T, ctype) \
   struct TVMFFI_I_UNKNOWN(T) {};
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
+/* Defines a word T of any kind, such as the name of a struct, and the name
+   TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
   TVMFFI_I_KNOWN(T, ctype)                                                  \
   typedef ctype tvmffi_type_##T;                                            \
@@ -119,7 +124,8 @@ typedef struct {
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
       name,  schema, {shown, NULL},          getter, NULL,                  \
       index, kind,   (uint8_t)sizeof(ctype), 1};
-/* Defines the word T of a built-in function up to the body of its getter. */
+/* Defines a parameter type T that only functions of the runtime use. The macro
+   ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
   TVMFFI_I_INLINE int tvmffi_i_get_##T(const TVMFFIAny *any, void *out);       \
   TVMFFI_I_TYPE(T, ctype, name, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
@@ -148,9 +154,10 @@ typedef struct {
     return some;                                                 \
   }
 
-/* TVMFFI_FUNC uses it to declare tvmffi_type_T and tvmffi_i_word_T if
-   compiler.h does not list T. An unknown T then causes one compiler error, not
-   one for each use. C11 allows to repeat the declarations of a known T. */
+/* Declares a type T that compiler.h does not list, so that an unknown T causes
+   one compiler error, not one for each use. In C11 this repeats the
+   declarations of T, which C11 allows. In C99 and C++ it only mentions
+   TVMFFI_I_UNKNOWN(T). */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
 #define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
@@ -175,9 +182,10 @@ extern int tvmffi_i_is_known[1]; /* never defined */
   extern int tvmffi_i_is_known[sizeof(TVMFFI_I_UNKNOWN(T)) > 0];
 #endif
 
-/* Codes of tvmffi_i_from_any, besides 0 and an error's code. A code of
-   TVMFFI_I_RANGE or more encodes the integer type that is too small for the
-   value. */
+/* Codes of conversions, besides 0 and an error's code. MISMATCH: the value has
+   another type. CONVERTED: a container or an item was converted. For a value
+   that an integer type cannot hold, the code is RANGE | the type's size in
+   bytes | UNSIGNED for an unsigned type. */
 enum {
   TVMFFI_I_MISMATCH = 1,
   TVMFFI_I_CONVERTED = 2,
@@ -430,7 +438,8 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Returns the variable `has_value` behind the value at `optional`. */
+/* Returns the address of `has_value` in the struct of optional(T) at
+   `optional`. `word` is the word of T. */
 TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
                                         const void *optional) {
   struct aligned {
@@ -443,8 +452,8 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
 }
 
 /* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
-   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. A number, data
-   type, device or plain pointer at `to` is then unchanged. */
+   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. On failure, a
+   number, data type, device or plain pointer at `to` is unchanged. */
 TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
                                             const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
@@ -518,10 +527,10 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
                         (unsigned long long)value);
 }
 
-/* Two values of the interface have no form in the ABI, and a negative type
-   index: a tvmffi_uint above INT64_MAX, which is refused, and a slice of a
-   text, of which a string is made. Makes an owned value of such a value.
-   Returns 0, or -1 with an OverflowError or a MemoryError. */
+/* Makes an owned value of a view that the ABI cannot express. There are two
+   such views, both with a negative type index: a tvmffi_uint above INT64_MAX,
+   which is refused, and a slice of a text, which becomes a string. Returns 0,
+   or -1 with an OverflowError or a MemoryError. */
 TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
@@ -575,10 +584,10 @@ TVMFFI_I_FOLDED int tvmffi_i_put_int(const tvmffi_i_word *word, TVMFFIAny *out,
   return 0;
 }
 
-/* Converts the C value of `word` at `value` to what a body returns. The caller
-   receives a reference of its own, from the scope `here` or a new one. If that
-   is NULL, the caller receives the reference that the body owns. Returns 0, or
-   an error's code. */
+/* Converts the C value of `word` at `value` to what a body returns. If `here`
+   is not NULL, the caller receives a reference of its own: one that the scope
+   gives up, or a new one. If `here` is NULL, the caller receives the reference
+   that the body owns. Returns 0, or an error's code. */
 TVMFFI_I_FOLDED int tvmffi_i_plain_to_any(const tvmffi_i_word *word,
                                           tvmffi_scope *here, TVMFFIAny *out,
                                           const void *value) {
@@ -633,9 +642,10 @@ TVMFFI_I_FOLDED int tvmffi_i_to_any(const tvmffi_i_word *word,
 
 /* -------- Words with parts -------- */
 
-/* Returns a word that shows the type of `word` to a reader: for the parameter
-   `self` of a method the type's own word, which is known when the type is
-   registered. */
+/* Returns the word whose name and schema stand for `word` in error messages and
+   metadata. This is `word`, except for the parameter `self` of a method: its
+   type key is known only when the type is registered, so of[0] points to a
+   second word, which can still change. */
 TVMFFI_I_INLINE const tvmffi_i_word *tvmffi_i_shown(const tvmffi_i_word *word) {
   return word->kind == TVMFFI_I_CUSTOM && word->of[0] ? word->of[0] : word;
 }
@@ -645,16 +655,17 @@ TVMFFI_I_INLINE int tvmffi_i_has_parts(const tvmffi_i_word *word) {
   return word->kind != TVMFFI_I_CUSTOM && word->of[0];
 }
 
-/* Returns 1 for a word whose C type is a plain value, such as int64, so that a
-   container's item is replaced by the value it is converted to. */
+/* Returns 1 if the conversion of a container's item to `word` may yield another
+   value, such as an int for a bool. The other words only check an item, which
+   stays as it is. */
 TVMFFI_I_INLINE int tvmffi_i_is_value(const tvmffi_i_word *word) {
   return word->kind == TVMFFI_I_INT || word->kind == TVMFFI_I_BOOL ||
          word->kind == TVMFFI_I_FLOAT || word->kind == TVMFFI_I_DTYPE ||
          word->kind == TVMFFI_I_DEVICE;
 }
 
-/* Returns the type index of container items that are never converted to `word`,
-   or -1. */
+/* Returns the type index of the container items that fit `word` as they are, or
+   -1 if each item must be checked. */
 TVMFFI_I_FOLDED int32_t tvmffi_i_kept_index(const tvmffi_i_word *word) {
   if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
   return word->kind != TVMFFI_I_CUSTOM && word->of[0] ? -1 : word->index;

@@ -11,7 +11,7 @@
 #include "../base/word.h"
 #include "scope.h"
 
-/* Returns 1 if no argument is None or lacks a form in the ABI, else 0. */
+/* Returns 0 if some argument is None or has no form in the ABI, else 1. */
 TVMFFI_I_INLINE int tvmffi_i_are_plain(const TVMFFIAny *args, int32_t n) {
   int32_t i;
   for (i = 0; i < n; ++i)

@@ -221,7 +221,7 @@ TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
                    : code;
 }
 
-/* Calls a function with arguments that are checked. */
+/* Calls a function. The caller has checked the arguments. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
                                              TVMFFIAny callee,
                                              const tvmffi_out *out,
@@ -247,16 +247,16 @@ TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
   return code;
 }
 
-/* Which checks the view of a C type needs. */
+/* The checks that an argument needs before a call depend on its C type. */
 enum {
   TVMFFI_I_NULLABLE = 1, /* may be None */
   TVMFFI_I_WIDE = 2,     /* may have no form in the ABI */
   TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
 };
 
-/* Calls a function, unless a maker failed. `forms` has the checks that some
-   argument needs. `out` is a pointer because GCC copies a struct by wide loads
-   that wait for its narrower stores. */
+/* Calls a function, unless a maker failed. `forms` has the checks that
+   the arguments need. `out` is a pointer because GCC copies a struct by wide
+   loads that wait for its narrower stores. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
                                                       TVMFFIAny callee,
                                                       const tvmffi_out *out,
@@ -464,7 +464,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-/* Which checks the view of `value` needs. */
+/* Expands to | and the checks that the argument `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \
   | _Generic((value), _Bool: 0, char: 0, signed char: 0, unsigned char: 0, \
         short: 0, unsigned short: 0, int: 0, unsigned: 0, long: 0,         \
@@ -552,7 +552,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 #define tvmffi_as(value, out) \
   tvmffi_i_as(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(value), TVMFFI_I_OUT(out))
 
-/* Converts an argument of the interface to an owned value. */
+/* Makes an owned value of a view, also of one that the ABI cannot express. */
 TVMFFI_I_INLINE int tvmffi_i_own_value(const TVMFFIAny *view, TVMFFIAny *out) {
   return TVMFFI_I_UNLIKELY(view->type_index < 0)
              ? tvmffi_i_settle(view, out)

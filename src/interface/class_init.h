@@ -162,8 +162,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_any_assign(TVMFFIAny *owned,
   return 0;
 }
 
-/* Reads the field of a word: stores an owned value in *into. Returns 0, or -1
-   with an error. */
+/* Reads a field whose type is `word`: stores an owned value in *into. Returns
+   0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
                                          void *field, TVMFFIAny *into) {
   if (storage == TVMFFI_I_STORED_PLAIN)
@@ -193,14 +193,15 @@ TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Writes the field of a word. `nullable` is 1 if the field has a default.
+/* Writes a field whose type is `word`. `nullable` is 1 if the field has a
+   default: a field of an object then accepts None, too, and stores NULL.
    Returns 0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
                                           int storage, int nullable,
                                           void *field, const TVMFFIAny *value) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  tvmffi_type_optional_str text; /* a word's C value, which no field has */
+  tvmffi_type_optional_str text; /* is only checked: the field is an Any */
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)

@@ -1,9 +1,10 @@
 /* ======== Compound words =============================== >>interface/compound
    array(T), map(K, V), optional(T) */
 /* Container types of parameters. A typed function converts container arguments
-   as upstream's library does: list to array and back, dict to map and back, an
-   array or list of ints to a shape. array(float64) also converts the elements.
-   A converted argument is a copy, released when the body returns. */
+   as upstream's library does: a list to an array or an array to a list, a dict
+   to a map or a map to a dict, an array or list of ints to a shape.
+   array(float64) also converts the elements. A converted argument is a copy,
+   released when the body returns. */
 
 #pragma once
 
@@ -61,8 +62,9 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
 
-/* The words of types such as array(T). An argument is expanded before its
-   macro, so types nest, as in array(map(str, int64)). */
+/* The words of types such as array(T). Each macro pastes a prefix to its
+   argument, and the preprocessor then expands the result, so types nest, as in
+   array(map(str, int64)). */
 #if defined(__cplusplus)
 extern "C++" {
 namespace {

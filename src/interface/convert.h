@@ -29,7 +29,8 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
                               (int32_t)cell->size, to);
 }
 
-/* Converts an array or list, and its items to `item_word`, if not NULL. If
+/* Converts an array or list to the container that `maker` makes, and its items
+   to `item_word` unless that is NULL. If
    `same` is 1, the container type is right: the container is copied only if an
    item needs conversion. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
@@ -173,8 +174,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
   return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
 }
 
-/* Returns 1 if a container argument has the type of `word`, and so have its
-   items, so that nothing needs conversion. Else returns 0. */
+/* Returns 1 if a quick look shows that a container argument and its items have
+   the types of `word`, so that nothing needs conversion. 0 decides nothing. */
 TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
                                  const TVMFFIAny *any) {
   const TVMFFISeqCell *cell;
@@ -197,8 +198,8 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
   return 1;
 }
 
-/* Converts a container argument, or accepts None. The scope owns the new
-   container. */
+/* Converts a container argument, and for optional(T) accepts None. The scope
+   owns the new container. */
 TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
                                       tvmffi_scope *scope,
                                       const TVMFFIAny *from, void *to) {

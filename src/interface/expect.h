@@ -35,13 +35,14 @@
               | "..." (any number of dims)
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
-              | "optional" (the tensor may be NULL, which is not checked)
-   A name must not occur first in an optional tensor and then in another one. A
-   shape has at most one "..." or "*name", anywhere. A tensor must be
-   contiguous unless its text says "strided". align(N) is the alignment of the
-   first element in bytes, a power of 2. Data may be NULL only in an empty
-   tensor. A wrong dtype is a TypeError, any other mismatch a ValueError. A
-   syntax error in a text is an InternalError. Thread-safe. */
+              | "optional" (the tensor may be NULL, and then nothing is checked)
+   A name must not occur first in an optional tensor and then in another one,
+   and "same" must not refer to an optional tensor. A shape has at most one
+   "..." or "*name", anywhere. A tensor must be contiguous unless its text says
+   "strided". align(N) is the alignment of the first element in bytes, a power
+   of 2. Data may be NULL only in an empty tensor. A wrong dtype is a TypeError,
+   any other mismatch a ValueError. A syntax error in a text is an
+   InternalError. Thread-safe. */
 #define TVMFFI_EXPECT(...) \
   TVMFFI_I_EXPECT(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 #define TVMFFI_I_EXPECT(n, ...)                                            \

@@ -49,9 +49,10 @@
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 
-/* TVMFFI_FUNC and similar macros use this number. 1: compiler.h lists all types
-   of the function. 2: not all (structs, for example). 0: the result or a
-   parameter is malformed. */
+/* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
+   function. 0: the result or a parameter is malformed, a compile error. 1:
+   compiler.h lists all types. 2: it does not list all (structs, for example),
+   so TVMFFI_I_USES declares them first. */
 #define TVMFFI_I_START(n, R, ...) \
   TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_START_OF, ~)(n, R, __VA_ARGS__)
 #define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_START_BAD,
@@ -85,9 +86,9 @@
 /* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
 
-/* Expands to the head of a typed function's body, whose first parameter is the
-   body's scope. `n` is the number of parameters plus 1. `self` is empty or a
-   closure's state, with a comma. */
+/* Expands to the head of a typed function's body, whose first parameter, after
+   a closure's state, is the body's scope. `n` is the number of parameters plus
+   1. `self` is empty or a closure's state, with a comma. */
 #define TVMFFI_I_BODY(self, body, n, R, ...) \
   static int body(self TVMFFI_HERE, \
                   TVMFFI_I_UNUSED const tvmffi_i_word *tvmffi_word, \
@@ -99,8 +100,9 @@
   int name(void *tvmffi_handle, const TVMFFIAny *tvmffi_args, \
            int32_t tvmffi_count, TVMFFIAny *tvmffi_into)
 
-/* Returns the code of a body whose scope is marked: if the error of the mark is
-   still pending, the body's result is dropped. */
+/* Ends a body whose scope is marked. If the body succeeded but the error that
+   caused the mark is still pending, drops the body's result and returns -1.
+   Otherwise returns `code`. */
 TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   if (code || !tvmffi_i_pending()) return code;
   tvmffi_i_any_release(result);
@@ -110,8 +112,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 /* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
    tvmffi_builtin for the functions of the runtime. These have no scope, because
    they make nothing by the interface and no parameter of theirs is converted to
-   a new container. They raise an error whenever they fail, and TVMFFI_BUILTINS
-   leaves some of them out of the table. */
+   a new container. Their results are not checked, because they raise an error
+   whenever they fail. They may be unused, because TVMFFI_BUILTINS leaves some
+   of them out of the table. */
 #define TVMFFI_I_LINKAGE_tvmffi_user static
 #define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static

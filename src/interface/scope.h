@@ -45,8 +45,8 @@
 struct tvmffi_scope {
   tvmffi_scope *parent;     /* the enclosing scope, or NULL */
   uint32_t count, capacity; /* of `items`; 0 before the first object */
-  int32_t marked; /* nonzero if a maker failed; the error may be handled */
-  TVMFFIObject **items; /* oldest first: `first` or allocated; owned, or NULL */
+  int32_t marked;       /* nonzero if a maker failed; its error may be gone */
+  TVMFFIObject **items; /* `first` or allocated; owned or NULL, oldest first */
 #if TVMFFI_DEBUG
   const char *end;    /* "the end of the scope at file:line" */
   const char *thread; /* the thread's &tvmffi_i_this_thread; NULL once left */
@@ -172,8 +172,9 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
 /* The owner of a new object. */
 #define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
 
-/* The owner of a result that is stored at `out`, which only objects and Anys
-   need. An explicit tvmffi_out may be either: its call checks for a scope. */
+/* The owner of a result that is stored at `out`. Only an object or an Any needs
+   an owner, so other results compile outside all scopes. A tvmffi_out does not
+   show its type to the compiler, so the call checks that there is a scope. */
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -350,9 +351,10 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
-/* Closes a scope, which mostly owns nothing. It does not take the scope's
-   address: so a compiler sees that no other call changes the scope of a body
-   that makes nothing, and removes the scope. With TVMFFI_DEBUG, the scope
+/* Closes a scope for the last time. Mostly the scope owns nothing. No function
+   that is not inlined receives the scope's address, so a compiler sees that
+   nothing else changes the scope of a body that makes nothing, and removes the
+   scope. With TVMFFI_DEBUG, the scope
    receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
@@ -389,13 +391,11 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     tvmffi_i_retain(obj);
 }
 
-/* Opens a scope where the compiler cannot (MSVC's C, tcc). Cannot fail, and
-   returns the scope: the caller owns it and ends it by tvmffi_scope_close. The
-   scope has no parent. Code between the two calls must not leave by return,
-   goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
+/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
+   fail, and returns the scope: the caller owns it and ends it by
+   tvmffi_scope_close. The scope has no parent. Code between the two calls must
+   not leave by return, goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
+   tvmffi_scope_open(&scope); code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
@@ -493,8 +493,8 @@ struct tvmffi_i_scope_block : tvmffi_scope {
                                                       TVMFFI_I_SCOPE_END), \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
-/* Declares a scope. tvmffi_opened_<n> is initialised from the enclosing scope's
-   tvmffi_here, before a new tvmffi_i_here hides it. */
+/* Declares a scope. tvmffi_opened_<n> is initialised first, from the enclosing
+   scope's tvmffi_i_here, before the new tvmffi_i_here hides it. */
 #define TVMFFI_I_SCOPE(n)                                                      \
   tvmffi_scope TVMFFI_I_CAT(tvmffi_scope_, n)                                  \
       __attribute__((__cleanup__(tvmffi_i_scope_leave))),                      \
