@@ -28,8 +28,8 @@ TVMFFI_MAIN() {
   TVMFFIAny first;
   int64_t pears;
   double sum;
-  if (!list || !prices || !basket) return -1; /* with the error raised */
 
+  /* A failed maker returns NULL; a call that gets it returns its error. */
   TVMFFI_TRY(tvmffi_append(list, prices));
   TVMFFI_TRY(tvmffi_set(list, 0, "one"));
   TVMFFI_FOREACH(TVMFFIAny, item, list) {

@@ -34,7 +34,6 @@ TVMFFI_FUNC(note, none, (list, items)) {
 }
 
 TVMFFI_MAIN() {
-  TVMFFIObject *both;
   TVMFFI_TRY(TVMFFI_REGISTER("demo.squares", squares));
   TVMFFI_TRY(TVMFFI_REGISTER("demo.longer", longer));
   TVMFFI_TRY(TVMFFI_REGISTER("demo.note", note));
@@ -47,8 +46,7 @@ TVMFFI_MAIN() {
     if (longest) TVMFFI_TRY(tvmffi_call("demo.longer", &list, longest, list));
     TVMFFI_TRY(tvmffi_call("demo.note", NULL, list));
   }
-  both = pair(tvmffi_here, longest, "is the longest");
-  TVMFFI_TRY(tvmffi_print(stdout, both)); /* the list and the text */
-  tvmffi_release(longest);                /* ends what tvmffi_keep began */
+  TVMFFI_TRY(tvmffi_print(stdout, pair(tvmffi_here, longest, "the longest")));
+  tvmffi_release(longest); /* ends what tvmffi_keep began */
   return 0;
 }

@@ -72,13 +72,12 @@ TVMFFI_CLOSURE(count, int64_t, none, (Expr, node)) {
 TVMFFI_FUNC(fold, Expr, (Add, add)) {
   Const *a = TVMFFI_CAST(Const, add->lhs), *b = TVMFFI_CAST(Const, add->rhs);
   if (!a || !b) TVMFFI_RETURN(&add->base);
-  TVMFFI_RETURN((Expr *)TVMFFI_NEW(Const, a->value + b->value));
+  TVMFFI_RETURN(TVMFFI_CAST(Expr, TVMFFI_NEW(Const, a->value + b->value)));
 }
 
-/* The callbacks of a walk are pairs of a type index and a function. A pair
-   matches objects of the type and of types derived from it. */
 TVMFFI_MAIN() {
-  TVMFFIObject *f, *same, *counter, *folder, *g, *again;
+  TVMFFIObject *f, *same, *g, *again, *counter, *folder, *callbacks;
+  TVMFFIObject *empty = tvmffi_array();
   TVMFFIAny text;
   int64_t nodes = 0, hash, other;
   bool eq;
@@ -91,16 +90,17 @@ TVMFFI_MAIN() {
   TVMFFI_TRY(tvmffi_call("ffi.StructuralHash", &other, same, false, false));
   CHECK(eq && hash == other);
 
+  /* A walk is given pairs of a type index and a function, which is called for
+     objects of this type and of types derived from it. The last argument is the
+     order: 0 visits a parent before its children, 1 after them. */
   TVMFFI_TRY(TVMFFI_CLOSURE_NEW(count, &nodes, NULL, &counter));
-  counter = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Expr), counter));
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralWalk", NULL, f, counter, tvmffi_array(),
-                         0)); /* 0: parents first */
+  callbacks = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Expr), counter));
+  TVMFFI_TRY(tvmffi_call("ffi.StructuralWalk", NULL, f, callbacks, empty, 0));
   CHECK(nodes == 11);
 
   TVMFFI_TRY(TVMFFI_FUNCTION_NEW(fold, &folder));
-  folder = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Add), folder));
-  TVMFFI_TRY(tvmffi_call("ffi.StructuralMap", &g, f, folder, tvmffi_array(),
-                         1)); /* 1: children first */
+  callbacks = tvmffi_array(tvmffi_array(TVMFFI_TYPE_INDEX(Add), folder));
+  TVMFFI_TRY(tvmffi_call("ffi.StructuralMap", &g, f, callbacks, empty, 1));
   TVMFFI_TRY(tvmffi_print(stdout, g));
   TVMFFI_TRY(tvmffi_call("ffi.StructuralEqual", &eq, f, g, false, false));
   CHECK(!eq);

@@ -40,7 +40,7 @@ static void Run() {
     if (longest) list = longer(*longest, list);
     note(list);
   }
-  std::cout << ffi::ReprPrint(Pair(*longest, "is the longest")) << '\n';
+  std::cout << ffi::ReprPrint(Pair(*longest, "the longest")) << '\n';
   longest.reset();
 }
 
