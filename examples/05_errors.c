@@ -45,20 +45,20 @@ static int by_return_code(void) {
   return 0;
 }
 
-/* tvmffi_error_take moves the error out of the slot. It belongs to the one who
-   takes it, not to a scope: release it. */
+/* tvmffi_error_take moves the error out of the slot, to the caller. It is
+   yours, so give it to the scope. */
 static int by_kind(void) {
+  TVMFFI_SCOPE; /* releases the error (example 15) */
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
-  error = tvmffi_error_take();
+  error = tvmffi_scope_attach(tvmffi_error_take());
   CHECK(error && !tvmffi_error_take()); /* the slot is empty now */
   CHECK(tvmffi_error_is(error, "ZeroDivisionError"));
   CHECK(!tvmffi_error_is(error, "ValueError"));
   cell = TVMFFIErrorGetCellPtr(error);
   CHECK(strcmp(cell->message.data, "10 / 0") == 0);
   CHECK(strstr(cell->backtrace.data, "05_errors.c")); /* where it was raised */
-  tvmffi_release(error);
   return 0;
 }
 
@@ -73,13 +73,13 @@ static int printed(void) {
 /* TVMFFI_RAISE_FROM raises a new error and stores the given one as its cause.
  */
 static int with_cause(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
   TVMFFI_RAISE_FROM(tvmffi_error_take(), "RuntimeError", "no report");
-  error = tvmffi_error_take();
+  error = tvmffi_scope_attach(tvmffi_error_take());
   CHECK(tvmffi_error_is(error, "RuntimeError"));
   CHECK(tvmffi_error_is(tvmffi_error_cause(error), "ZeroDivisionError"));
-  tvmffi_release(error);
   return 0;
 }
 

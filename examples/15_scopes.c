@@ -24,29 +24,21 @@ static TVMFFIObject *pair(TVMFFI_HERE, TVMFFIObject *a, const char *b) {
   return tvmffi_array(a, b);
 }
 
-/* To own an object beyond the scope, keep it: `longest` gets a reference of its
-   own, and releases the one that it had. */
-static TVMFFIObject *longest; /* owns a reference, or is NULL */
-
-TVMFFI_FUNC(note, none, (list, items)) {
-  tvmffi_keep(&longest, items);
-  TVMFFI_RETURN();
-}
-
 TVMFFI_MAIN() {
+  TVMFFIObject *longest = tvmffi_list();
   TVMFFI_TRY(TVMFFI_REGISTER("demo.squares", squares));
   TVMFFI_TRY(TVMFFI_REGISTER("demo.longer", longer));
-  TVMFFI_TRY(TVMFFI_REGISTER("demo.note", note));
 
-  /* In a loop, a scope of its own releases the objects of each iteration. */
+  /* In a loop, a scope of its own releases the objects of each iteration. The
+     scope of the function takes over the one that is used after the loop. To
+     own an object beyond all scopes, keep it (example 03). */
   for (int64_t n = 1; n <= 3; ++n) {
     TVMFFI_SCOPE;
     TVMFFIObject *list;
     TVMFFI_TRY(tvmffi_call("demo.squares", &list, n));
-    if (longest) TVMFFI_TRY(tvmffi_call("demo.longer", &list, longest, list));
-    TVMFFI_TRY(tvmffi_call("demo.note", NULL, list));
+    TVMFFI_TRY(tvmffi_call("demo.longer", &list, longest, list));
+    longest = tvmffi_scope_to_parent(list);
   }
   TVMFFI_TRY(tvmffi_print(stdout, pair(tvmffi_here, longest, "the longest")));
-  tvmffi_release(longest); /* ends what tvmffi_keep began */
   return 0;
 }

@@ -3,7 +3,6 @@
 #include <tvm/ffi/tvm_ffi.h>
 
 #include <iostream>
-#include <optional>
 
 namespace ffi = tvm::ffi;
 
@@ -19,10 +18,6 @@ static Numbers Longer(Numbers a, Numbers b) {
   return a.size() < b.size() ? b : a;
 }
 
-static std::optional<Numbers> longest;
-
-static void Note(Numbers items) { longest = items; }
-
 static ffi::Array<ffi::Any> Pair(Numbers a, const char *b) {
   return {a, ffi::String(b)};
 }
@@ -30,18 +25,13 @@ static ffi::Array<ffi::Any> Pair(Numbers a, const char *b) {
 static void Run() {
   ffi::reflection::GlobalDef()
       .def("demo.squares", Squares)
-      .def("demo.longer", Longer)
-      .def("demo.note", Note);
+      .def("demo.longer", Longer);
   ffi::Function squares = ffi::Function::GetGlobalRequired("demo.squares");
   ffi::Function longer = ffi::Function::GetGlobalRequired("demo.longer");
-  ffi::Function note = ffi::Function::GetGlobalRequired("demo.note");
-  for (int64_t n = 1; n <= 3; ++n) {
-    ffi::Any list = squares(n);
-    if (longest) list = longer(*longest, list);
-    note(list);
-  }
-  std::cout << ffi::ReprPrint(Pair(*longest, "the longest")) << '\n';
-  longest.reset();
+  Numbers longest;
+  for (int64_t n = 1; n <= 3; ++n)
+    longest = longer(longest, squares(n)).cast<Numbers>();
+  std::cout << ffi::ReprPrint(Pair(longest, "the longest")) << '\n';
 }
 
 int main() {
