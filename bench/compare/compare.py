@@ -442,6 +442,8 @@ def report(args):
                      *(f"{took:.2f}" for _, took in built),
                      *(f"{stripped_size(path) / 1024:.0f}"
                        for path, _ in built)])
+    rows.append(["together", *(sum(row[i] for row in rows) for i in (1, 2)),
+                 *[""] * 4])
     table("The examples, in C and in C++:",
           ["example", "lines: C", "C++", "compile, s: C", "C++", "size, KB: C",
            "C++"], rows)
