@@ -12,6 +12,18 @@ const TVMFFIByteArray *TVMFFIBacktrace(const char *filename, int lineno,
   return bench_runtime->Backtrace(filename, lineno, func, cross_ffi_boundary);
 }
 
+int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *view, TVMFFIAny *out) {
+  return bench_runtime->AnyViewToOwnedAny(view, out);
+}
+
+int TVMFFIBytesFromByteArray(const TVMFFIByteArray *bytes, TVMFFIAny *out) {
+  return bench_runtime->BytesFromByteArray(bytes, out);
+}
+
+int TVMFFIDataTypeFromString(const TVMFFIByteArray *text, DLDataType *out) {
+  return bench_runtime->DataTypeFromString(text, out);
+}
+
 int TVMFFIErrorCreate(const TVMFFIByteArray *kind,
                       const TVMFFIByteArray *message,
                       const TVMFFIByteArray *backtrace,
