@@ -7594,7 +7594,8 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
                ? 0
                : tvmffi_i_raise("RuntimeError", "%s is running already",
                                 TVMFFI_I_LOAD(&f->name));
-  code = tvmffi_i_checked(f, 0, NULL, run());
+  code = run();
+  if (code) code = tvmffi_i_failed(f, code);
   TVMFFI_I_STORE(state, code ? NULL : f);
   return code;
 }
