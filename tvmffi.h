@@ -3626,8 +3626,9 @@ typedef struct {
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,  schema, {NULL, NULL},           NULL,     NULL,                 \
-      index, kind,   (uint8_t)sizeof(ctype), is_signed};
+      name,     schema, {NULL, NULL}, NULL,                                  \
+      NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
+      is_signed};
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
@@ -3641,12 +3642,13 @@ typedef struct {
 /* Defines a word T of any kind, such as the name of a struct, and the name
    TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
-  TVMFFI_I_KNOWN(T, ctype)                                                  \
-  typedef ctype tvmffi_type_##T;                                            \
-  typedef ctype tvmffi_type_optional_##T;                                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
-      name,  schema, {shown, NULL},          getter, NULL,                  \
-      index, kind,   (uint8_t)sizeof(ctype), 1};
+  TVMFFI_I_KNOWN(T, ctype)                                                \
+  typedef ctype tvmffi_type_##T;                                          \
+  typedef ctype tvmffi_type_optional_##T;                                 \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                               \
+      name, schema, {shown, NULL}, getter,                                \
+      NULL, index,  kind,          TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
+      1};
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -3757,7 +3759,7 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
 typedef struct {
-  char returns_none;
+  char tvmffi_returns_none;
 } tvmffi_i_nothing;
 TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
                      kTVMFFINone, 0)
@@ -5309,6 +5311,11 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
   tvmffi_i_scope_end(scope);
 }
 
+/* Returns nonzero if the scope is marked. */
+TVMFFI_I_INLINE int tvmffi_i_scope_marked(const tvmffi_scope *scope) {
+  return scope->marked;
+}
+
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj) {
   if (scope->count && scope->items[scope->count - 1] == obj)
@@ -6053,6 +6060,14 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
   return 0;
 }
 
+/* Converts an argument of a built-in function, which is not a container. */
+TVMFFI_I_FOLDED int tvmffi_i_load_builtin_arg(const tvmffi_i_word *word,
+                                              tvmffi_scope *scope,
+                                              const TVMFFIAny *from, void *to) {
+  (void)scope;
+  return tvmffi_i_from_any(word, from, to);
+}
+
 /* ======== Compound words =============================== >>interface/compound
    array(T), map(K, V), optional(T) */
 /* Container types of parameters. A typed function converts container arguments
@@ -6136,10 +6151,10 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index) \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {             \
-      label, key,   {NULL, NULL}, NULL,                    \
-      NULL,  index, kind,         (uint8_t)sizeof(void *), \
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)              \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                          \
+      label, key,   {NULL, NULL}, NULL,                                 \
+      NULL,  index, kind,         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
       0};
 TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
                        kTVMFFIArray)
@@ -6162,15 +6177,15 @@ TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b) \
-  ((const tvmffi_i_word){label,                         \
-                         key,                           \
-                         {a, b},                        \
-                         NULL,                          \
-                         tvmffi_i_convert_item,         \
-                         index,                         \
-                         TVMFFI_I_CONTAINER,            \
-                         (uint8_t)sizeof(void *),       \
+#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b)        \
+  ((const tvmffi_i_word){label,                                \
+                         key,                                  \
+                         {a, b},                               \
+                         NULL,                                 \
+                         tvmffi_i_convert_item,                \
+                         index,                                \
+                         TVMFFI_I_CONTAINER,                   \
+                         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
                          0})
 #define tvmffi_i_word_array(T)                               \
   TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \
@@ -6390,12 +6405,13 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
-#define TVMFFI_I_LOAD_ARG(x, p) TVMFFI_I_LOAD_ARG_ p
+#define TVMFFI_I_LOAD_ARG(kind, p) \
+  tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
+  TVMFFI_I_NOTE_CODE p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_code = tvmffi_i_load_arg(tvmffi_words[1 + tvmffi_at_##name], \
-                                  tvmffi_body_scope, \
-                                  tvmffi_args + tvmffi_at_##name, \
-                                  &tvmffi_arg_##name); \
+  tvmffi_words[1 + tvmffi_at_##name], tvmffi_body_scope, \
+      tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name
+#define TVMFFI_I_NOTE_CODE(T, name) \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
@@ -6495,8 +6511,11 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
+#define TVMFFI_I_LOAD_tvmffi_user(...) tvmffi_i_load_arg(__VA_ARGS__)
+#define TVMFFI_I_LOAD_tvmffi_exported TVMFFI_I_LOAD_tvmffi_user
+#define TVMFFI_I_LOAD_tvmffi_builtin(...) tvmffi_i_load_builtin_arg(__VA_ARGS__)
 #define TVMFFI_I_CHECK_tvmffi_user \
-  if (TVMFFI_I_UNLIKELY(tvmffi_body_scope->marked)) \
+  if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
@@ -6568,7 +6587,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
             tvmffi_count != tvmffi_num || \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
       return refuse; \
-    TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, ~, __VA_ARGS__) \
+    TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
@@ -6747,8 +6766,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_I_RETURN_0(...)  \
   (*tvmffi_value = __VA_ARGS__, \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)     \
-  (tvmffi_value->returns_none = 0, \
+#define TVMFFI_I_RETURN_1(...)            \
+  (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */
@@ -9169,16 +9188,17 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
 #define tvmffi_tensor_new_like(tensor, out) \
   tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-/* A dtype or device argument of tvmffi_tensor_new: a value or a name. */
+/* A dtype or device argument of tvmffi_tensor_new: a value, or a name that
+   `parse` converts to one. A program without names has no parser. */
 typedef struct {
   DLDataType value;
   const char *name;
-  int is_name;
+  int (*parse)(const char *name, DLDataType *value);
 } tvmffi_i_dtype_arg;
 typedef struct {
   DLDevice value;
   const char *name;
-  int is_name;
+  int (*parse)(const char *name, DLDevice *value);
 } tvmffi_i_device_arg;
 
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
@@ -9192,35 +9212,33 @@ TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
   return arg;
 }
 
+#if TVMFFI_I_GENERIC
 TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
   return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
 }
-/* Convert the argument's name, if it has one, to a value. */
-TVMFFI_I_INLINE int tvmffi_i_settle_dtype(tvmffi_i_dtype_arg *arg) {
-  TVMFFIByteArray text = tvmffi_byte_array(arg->name);
-  if (!arg->is_name) return 0;
-  return arg->name ? TVMFFIDataTypeFromString(&text, &arg->value)
-                   : tvmffi_i_no_name("dtype");
+TVMFFI_I_COLD int tvmffi_i_dtype_from_name(const char *name,
+                                           DLDataType *value) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  return name ? TVMFFIDataTypeFromString(&text, value)
+              : tvmffi_i_no_name("dtype");
 }
-TVMFFI_I_INLINE int tvmffi_i_settle_device(tvmffi_i_device_arg *arg) {
-  if (!arg->is_name) return 0;
-  if (!arg->name) return tvmffi_i_no_name("device");
-  return tvmffi_i_parse_device(tvmffi_byte_array(arg->name), &arg->value)
-             ? tvmffi_i_raise("ValueError", "unknown device `%s`", arg->name)
+TVMFFI_I_COLD int tvmffi_i_device_from_name(const char *name,
+                                            DLDevice *value) {
+  if (!name) return tvmffi_i_no_name("device");
+  return tvmffi_i_parse_device(tvmffi_byte_array(name), value)
+             ? tvmffi_i_raise("ValueError", "unknown device `%s`", name)
              : 0;
 }
-
-#if TVMFFI_I_GENERIC
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
   tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
   arg.name = name;
-  arg.is_name = 1;
+  arg.parse = tvmffi_i_dtype_from_name;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
   tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
   arg.name = name;
-  arg.is_name = 1;
+  arg.parse = tvmffi_i_device_from_name;
   return arg;
 }
 #endif
@@ -9368,8 +9386,8 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
-  TVMFFI_TRY(tvmffi_i_settle_dtype(&dtype));
-  TVMFFI_TRY(tvmffi_i_settle_device(&device));
+  if (dtype.parse) TVMFFI_TRY(dtype.parse(dtype.name, &dtype.value));
+  if (device.parse) TVMFFI_TRY(device.parse(device.name, &device.value));
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);

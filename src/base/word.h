@@ -103,8 +103,9 @@ typedef struct {
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,  schema, {NULL, NULL},           NULL,     NULL,                 \
-      index, kind,   (uint8_t)sizeof(ctype), is_signed};
+      name,     schema, {NULL, NULL}, NULL,                                  \
+      NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
+      is_signed};
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
@@ -118,12 +119,13 @@ typedef struct {
 /* Defines a word T of any kind, such as the name of a struct, and the name
    TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
-  TVMFFI_I_KNOWN(T, ctype)                                                  \
-  typedef ctype tvmffi_type_##T;                                            \
-  typedef ctype tvmffi_type_optional_##T;                                   \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                 \
-      name,  schema, {shown, NULL},          getter, NULL,                  \
-      index, kind,   (uint8_t)sizeof(ctype), 1};
+  TVMFFI_I_KNOWN(T, ctype)                                                \
+  typedef ctype tvmffi_type_##T;                                          \
+  typedef ctype tvmffi_type_optional_##T;                                 \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                               \
+      name, schema, {shown, NULL}, getter,                                \
+      NULL, index,  kind,          TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
+      1};
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -234,7 +236,7 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns
    None. Not for parameters. */
 typedef struct {
-  char returns_none;
+  char tvmffi_returns_none;
 } tvmffi_i_nothing;
 TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
                      kTVMFFINone, 0)

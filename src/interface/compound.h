@@ -88,10 +88,10 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index) \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {             \
-      label, key,   {NULL, NULL}, NULL,                    \
-      NULL,  index, kind,         (uint8_t)sizeof(void *), \
+#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)              \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                          \
+      label, key,   {NULL, NULL}, NULL,                                 \
+      NULL,  index, kind,         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
       0};
 TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
                        kTVMFFIArray)
@@ -114,15 +114,15 @@ TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
   tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
               &tvmffi_i_word_##V>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b) \
-  ((const tvmffi_i_word){label,                         \
-                         key,                           \
-                         {a, b},                        \
-                         NULL,                          \
-                         tvmffi_i_convert_item,         \
-                         index,                         \
-                         TVMFFI_I_CONTAINER,            \
-                         (uint8_t)sizeof(void *),       \
+#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b)        \
+  ((const tvmffi_i_word){label,                                \
+                         key,                                  \
+                         {a, b},                               \
+                         NULL,                                 \
+                         tvmffi_i_convert_item,                \
+                         index,                                \
+                         TVMFFI_I_CONTAINER,                   \
+                         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
                          0})
 #define tvmffi_i_word_array(T)                               \
   TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \

@@ -233,3 +233,11 @@ TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
   *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }
+
+/* Converts an argument of a built-in function, which is not a container. */
+TVMFFI_I_FOLDED int tvmffi_i_load_builtin_arg(const tvmffi_i_word *word,
+                                              tvmffi_scope *scope,
+                                              const TVMFFIAny *from, void *to) {
+  (void)scope;
+  return tvmffi_i_from_any(word, from, to);
+}

@@ -36,12 +36,13 @@
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to
    first. */
-#define TVMFFI_I_LOAD_ARG(x, p) TVMFFI_I_LOAD_ARG_ p
+#define TVMFFI_I_LOAD_ARG(kind, p) \
+  tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
+  TVMFFI_I_NOTE_CODE p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_code = tvmffi_i_load_arg(tvmffi_words[1 + tvmffi_at_##name], \
-                                  tvmffi_body_scope, \
-                                  tvmffi_args + tvmffi_at_##name, \
-                                  &tvmffi_arg_##name); \
+  tvmffi_words[1 + tvmffi_at_##name], tvmffi_body_scope, \
+      tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name
+#define TVMFFI_I_NOTE_CODE(T, name) \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
@@ -141,8 +142,11 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
+#define TVMFFI_I_LOAD_tvmffi_user(...) tvmffi_i_load_arg(__VA_ARGS__)
+#define TVMFFI_I_LOAD_tvmffi_exported TVMFFI_I_LOAD_tvmffi_user
+#define TVMFFI_I_LOAD_tvmffi_builtin(...) tvmffi_i_load_builtin_arg(__VA_ARGS__)
 #define TVMFFI_I_CHECK_tvmffi_user \
-  if (TVMFFI_I_UNLIKELY(tvmffi_body_scope->marked)) \
+  if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
@@ -214,7 +218,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
             tvmffi_count != tvmffi_num || \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
       return refuse; \
-    TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, ~, __VA_ARGS__) \
+    TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
@@ -393,8 +397,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_I_RETURN_0(...)  \
   (*tvmffi_value = __VA_ARGS__, \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)     \
-  (tvmffi_value->returns_none = 0, \
+#define TVMFFI_I_RETURN_1(...)            \
+  (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
 /* Returns what the body owns, a reference that the caller receives. */

@@ -383,6 +383,11 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
   tvmffi_i_scope_end(scope);
 }
 
+/* Returns nonzero if the scope is marked. */
+TVMFFI_I_INLINE int tvmffi_i_scope_marked(const tvmffi_scope *scope) {
+  return scope->marked;
+}
+
 TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
                                          TVMFFIObject *obj) {
   if (scope->count && scope->items[scope->count - 1] == obj)

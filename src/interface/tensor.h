@@ -369,16 +369,17 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
 #define tvmffi_tensor_new_like(tensor, out) \
   tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-/* A dtype or device argument of tvmffi_tensor_new: a value or a name. */
+/* A dtype or device argument of tvmffi_tensor_new: a value, or a name that
+   `parse` converts to one. A program without names has no parser. */
 typedef struct {
   DLDataType value;
   const char *name;
-  int is_name;
+  int (*parse)(const char *name, DLDataType *value);
 } tvmffi_i_dtype_arg;
 typedef struct {
   DLDevice value;
   const char *name;
-  int is_name;
+  int (*parse)(const char *name, DLDevice *value);
 } tvmffi_i_device_arg;
 
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
@@ -392,35 +393,33 @@ TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
   return arg;
 }
 
+#if TVMFFI_I_GENERIC
 TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
   return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
 }
-/* Convert the argument's name, if it has one, to a value. */
-TVMFFI_I_INLINE int tvmffi_i_settle_dtype(tvmffi_i_dtype_arg *arg) {
-  TVMFFIByteArray text = tvmffi_byte_array(arg->name);
-  if (!arg->is_name) return 0;
-  return arg->name ? TVMFFIDataTypeFromString(&text, &arg->value)
-                   : tvmffi_i_no_name("dtype");
+TVMFFI_I_COLD int tvmffi_i_dtype_from_name(const char *name,
+                                           DLDataType *value) {
+  TVMFFIByteArray text = tvmffi_byte_array(name);
+  return name ? TVMFFIDataTypeFromString(&text, value)
+              : tvmffi_i_no_name("dtype");
 }
-TVMFFI_I_INLINE int tvmffi_i_settle_device(tvmffi_i_device_arg *arg) {
-  if (!arg->is_name) return 0;
-  if (!arg->name) return tvmffi_i_no_name("device");
-  return tvmffi_i_parse_device(tvmffi_byte_array(arg->name), &arg->value)
-             ? tvmffi_i_raise("ValueError", "unknown device `%s`", arg->name)
+TVMFFI_I_COLD int tvmffi_i_device_from_name(const char *name,
+                                            DLDevice *value) {
+  if (!name) return tvmffi_i_no_name("device");
+  return tvmffi_i_parse_device(tvmffi_byte_array(name), value)
+             ? tvmffi_i_raise("ValueError", "unknown device `%s`", name)
              : 0;
 }
-
-#if TVMFFI_I_GENERIC
 TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
   tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
   arg.name = name;
-  arg.is_name = 1;
+  arg.parse = tvmffi_i_dtype_from_name;
   return arg;
 }
 TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
   tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
   arg.name = name;
-  arg.is_name = 1;
+  arg.parse = tvmffi_i_device_from_name;
   return arg;
 }
 #endif
@@ -568,8 +567,8 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
-  TVMFFI_TRY(tvmffi_i_settle_dtype(&dtype));
-  TVMFFI_TRY(tvmffi_i_settle_device(&device));
+  if (dtype.parse) TVMFFI_TRY(dtype.parse(dtype.name, &dtype.value));
+  if (device.parse) TVMFFI_TRY(device.parse(device.name, &device.value));
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
