@@ -197,7 +197,8 @@ def macro_names(tree):
 
 # Names in comments and documents that stand for a name or belong to a tool.
 NO_NAMES = re.compile(
-    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)|TVMFFI_(INSTALL|WHEEL_PYTHONS)"
+    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx|Add_needs\w+)"
+    r"|TVMFFI_(INSTALL|WHEEL_PYTHONS)"
     r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
 OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.[ch]\b)")
 
@@ -218,7 +219,7 @@ def mentioned_names(tree):
                                                        "reference"):
             said.append((name, text))
     # tvmffi_out_##T makes tvmffi_out_int64.
-    made = tuple(set(re.findall(r"\b((?:tvmffi|TVMFFI)\w*_)##",
+    made = tuple(set(re.findall(r"\b((?:tvmffi_|TVMFFI_?)\w+_)##",
                                 tree.read(HEADER))))
     return sorted({f"{name}: {word} does not exist" for name, text in said
                    for word in OUR_NAME.findall(text)
