@@ -44,7 +44,7 @@ RULES = {
         "scopes: blocks", "scopes: ways out",
         "scopes: the last statement of a function",
         "scopes: many objects that leave", "scopes: full ones",
-        "scopes: helpers",
+        "scopes: helpers", "marks: scopes in scopes",
         "module kinds: alignment",
     ],
     "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
