@@ -5282,8 +5282,7 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
 /* Closes a scope for the last time. Mostly the scope owns nothing. No function
    that is not inlined receives the scope's address, so a compiler sees that
    nothing else changes the scope of a body that makes nothing, and removes the
-   scope. With TVMFFI_DEBUG, the scope
-   receives no object any more. */
+   scope. With TVMFFI_DEBUG, the scope receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
@@ -5327,8 +5326,10 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
 /* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
    fail, and returns the scope: the caller owns it and ends it by
    tvmffi_scope_close. The scope has no parent. Code between the two calls must
-   not leave by return, goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
-   tvmffi_scope_open(&scope); code = run(tvmffi_here);
+   not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
@@ -5856,9 +5857,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
 }
 
 /* Converts an array or list to the container that `maker` makes, and its items
-   to `item_word` unless that is NULL. If
-   `same` is 1, the container type is right: the container is copied only if an
-   item needs conversion. */
+   to `item_word` unless that is NULL. If `same` is 1, the container has the
+   right type and is copied only if an item needs conversion. Returns 0,
+   TVMFFI_I_CONVERTED with an owned *to, or an error code. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -7029,7 +7030,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
-/* Takes ownership of *result, converts it and stores the value in *out.target.
+/* Takes ownership of *result, converts it and stores the value in *out->target.
    `to` becomes the owner of a stored object. */
 TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
                                      TVMFFIAny *result) {

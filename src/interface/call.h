@@ -193,7 +193,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
-/* Takes ownership of *result, converts it and stores the value in *out.target.
+/* Takes ownership of *result, converts it and stores the value in *out->target.
    `to` becomes the owner of a stored object. */
 TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
                                      TVMFFIAny *result) {

@@ -30,9 +30,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
 }
 
 /* Converts an array or list to the container that `maker` makes, and its items
-   to `item_word` unless that is NULL. If
-   `same` is 1, the container type is right: the container is copied only if an
-   item needs conversion. */
+   to `item_word` unless that is NULL. If `same` is 1, the container has the
+   right type and is copied only if an item needs conversion. Returns 0,
+   TVMFFI_I_CONVERTED with an owned *to, or an error code. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {

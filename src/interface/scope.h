@@ -354,8 +354,7 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
 /* Closes a scope for the last time. Mostly the scope owns nothing. No function
    that is not inlined receives the scope's address, so a compiler sees that
    nothing else changes the scope of a body that makes nothing, and removes the
-   scope. With TVMFFI_DEBUG, the scope
-   receives no object any more. */
+   scope. With TVMFFI_DEBUG, the scope receives no object any more. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
@@ -399,8 +398,10 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
 /* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
    fail, and returns the scope: the caller owns it and ends it by
    tvmffi_scope_close. The scope has no parent. Code between the two calls must
-   not leave by return, goto or TVMFFI_TRY: tvmffi_scope scope; TVMFFI_HERE =
-   tvmffi_scope_open(&scope); code = run(tvmffi_here);
+   not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
        tvmffi_scope_close(&scope); */
 #define tvmffi_scope_open(scope) \
   tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
