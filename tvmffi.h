@@ -9535,7 +9535,8 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
-/* TVMFFI_NEW takes no values for it: TVMFFI_I_VALUES adds a child's. */
+/* The root type has no field that TVMFFI_NEW sets. The tvmffi_i_values_T of a
+   type T is its parent's constant plus TVMFFI_I_VALUES of its own items. */
 enum { tvmffi_i_values_TVMFFIObject = 0 };
 
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
@@ -10447,14 +10448,14 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
 #define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
   TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
-#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED,
-#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_OPTIONAL,
-#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED,
-#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED_VALUE,
+#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_POSSIBLE_VALUE,
+#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED_VALUE,
+#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_POSSIBLE_VALUE,
 #define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
 #define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
-#define TVMFFI_I_REQUIRED(x) + 1025
-#define TVMFFI_I_OPTIONAL(x) + 1
+#define TVMFFI_I_REQUIRED_VALUE(x) + 1025
+#define TVMFFI_I_POSSIBLE_VALUE(x) + 1
 #define TVMFFI_I_NOT_REQUIRED(x) - 1024
 #define TVMFFI_I_NO_VALUE(bits) \
   - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025

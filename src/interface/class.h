@@ -131,7 +131,8 @@ TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_TVMFFIObject = {
     kTVMFFIObject,
     0};
 
-/* TVMFFI_NEW takes no values for it: TVMFFI_I_VALUES adds a child's. */
+/* The root type has no field that TVMFFI_NEW sets. The tvmffi_i_values_T of a
+   type T is its parent's constant plus TVMFFI_I_VALUES of its own items. */
 enum { tvmffi_i_values_TVMFFIObject = 0 };
 
 TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {

@@ -133,14 +133,14 @@
 #define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
 #define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
   TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
-#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED,
-#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_OPTIONAL,
-#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED,
-#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_OPTIONAL,
+#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED_VALUE,
+#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_POSSIBLE_VALUE,
+#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED_VALUE,
+#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_POSSIBLE_VALUE,
 #define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
 #define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
-#define TVMFFI_I_REQUIRED(x) + 1025
-#define TVMFFI_I_OPTIONAL(x) + 1
+#define TVMFFI_I_REQUIRED_VALUE(x) + 1025
+#define TVMFFI_I_POSSIBLE_VALUE(x) + 1
 #define TVMFFI_I_NOT_REQUIRED(x) - 1024
 #define TVMFFI_I_NO_VALUE(bits) \
   - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025
