@@ -14014,7 +14014,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                        (long long)bytes->size);
 }
 
-#define TVMFFI_I_BYTES(bytes)                       \
+#define TVMFFI_I_CHECK_BYTES(bytes)                 \
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_bytes(bytes))) \
   return tvmffi_i_bad_bytes(__func__, #bytes, bytes)
 
@@ -14572,14 +14572,14 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
 }
 
 int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
                               kTVMFFIStr, out);
 }
 
 int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
                               kTVMFFIBytes, out);
@@ -14654,7 +14654,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
 
 int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   size_t n;
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   if (input->size % 8 != 0)
     return tvmffi_i_fail("ValueError",
@@ -15947,9 +15947,9 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
                                               TVMFFIObjectHandle extra_context,
                                               TVMFFIObjectHandle *out) {
   tvmffi_i_error *e;
-  TVMFFI_I_BYTES(kind);
-  TVMFFI_I_BYTES(message);
-  TVMFFI_I_BYTES(backtrace);
+  TVMFFI_I_CHECK_BYTES(kind);
+  TVMFFI_I_CHECK_BYTES(message);
+  TVMFFI_I_CHECK_BYTES(backtrace);
   TVMFFI_I_NOT_NULL(out);
   if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
   e = tvmffi_i_new_error(*kind, *message, *backtrace);
@@ -16288,7 +16288,7 @@ static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
 TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
                                           int32_t *out_tindex) {
   tvmffi_i_type *t;
-  TVMFFI_I_BYTES(type_key);
+  TVMFFI_I_CHECK_BYTES(type_key);
   TVMFFI_I_NOT_NULL(out_tindex);
   t = tvmffi_i_type_by_key(type_key);
   if (TVMFFI_I_UNLIKELY(!t)) {
@@ -16462,7 +16462,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                   int32_t parent_type_index) {
   tvmffi_i_type_request r;
   tvmffi_i_type *known;
-  TVMFFI_I_BYTES(type_key);
+  TVMFFI_I_CHECK_BYTES(type_key);
   if (TVMFFI_NO_TYPES)
     return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
   tvmffi_i_start_types();
@@ -16819,9 +16819,9 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   void *memory = NULL;
   int result;
   TVMFFI_I_NOT_NULL(info);
-  TVMFFI_I_BYTES(&info->name);
-  TVMFFI_I_BYTES(&info->doc);
-  TVMFFI_I_BYTES(&info->metadata);
+  TVMFFI_I_CHECK_BYTES(&info->name);
+  TVMFFI_I_CHECK_BYTES(&info->doc);
+  TVMFFI_I_CHECK_BYTES(&info->metadata);
   if (info->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     TVMFFI_I_CHECK(info->setter, kTVMFFIFunction);
   t = tvmffi_i_type_or_fail(type_index);
@@ -16959,7 +16959,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
   tvmffi_i_type *t;
   const TVMFFITypeMetadata *had;
   TVMFFI_I_NOT_NULL(metadata);
-  TVMFFI_I_BYTES(&metadata->doc);
+  TVMFFI_I_CHECK_BYTES(&metadata->doc);
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   had = TVMFFI_I_LOAD(&t->info.metadata);
@@ -17094,7 +17094,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   tvmffi_i_column *c;
   TVMFFIAny value = tvmffi_none();
   int result = 0;
-  TVMFFI_I_BYTES(attr_name);
+  TVMFFI_I_CHECK_BYTES(attr_name);
   tvmffi_i_start_types();
   if (type_index != kTVMFFINone) {
     TVMFFI_I_NOT_NULL(attr_value);
@@ -17605,7 +17605,7 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE TVMFFIObject *tvmffi_i_take_global(
 
 TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
                                              TVMFFIObjectHandle *out) {
-  TVMFFI_I_BYTES(name);
+  TVMFFI_I_CHECK_BYTES(name);
   TVMFFI_I_NOT_NULL(out);
   *out = tvmffi_i_take_global(name);
   if (TVMFFI_I_LIKELY(*out != NULL)) return 0;
@@ -17799,7 +17799,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
 int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name, TVMFFIObjectHandle f,
                             int allow_override) {
   TVMFFIMethodInfo info;
-  TVMFFI_I_BYTES(name);
+  TVMFFI_I_CHECK_BYTES(name);
   TVMFFI_I_CHECK(f, kTVMFFIFunction);
   memset(&info, 0, sizeof(info));
   info.name = *name;
@@ -18228,7 +18228,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
 }
 
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
-  TVMFFI_I_BYTES(str);
+  TVMFFI_I_CHECK_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
   if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
   return tvmffi_i_read_unusual(str, out);
@@ -19334,7 +19334,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                  kTVMFFISmallStr, kTVMFFIStr);
   } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
     TVMFFIByteArray text = tvmffi_any_str(view);
-    TVMFFI_I_BYTES(&text);
+    TVMFFI_I_CHECK_BYTES(&text);
     *key = tvmffi_i_map_text_key(text, view->v_ptr, kTVMFFISmallBytes,
                                  kTVMFFIBytes);
   } else {

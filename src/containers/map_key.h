@@ -127,7 +127,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                  kTVMFFISmallStr, kTVMFFIStr);
   } else if (index == kTVMFFIByteArrayPtr || index == kTVMFFIBytes) {
     TVMFFIByteArray text = tvmffi_any_str(view);
-    TVMFFI_I_BYTES(&text);
+    TVMFFI_I_CHECK_BYTES(&text);
     *key = tvmffi_i_map_text_key(text, view->v_ptr, kTVMFFISmallBytes,
                                  kTVMFFIBytes);
   } else {

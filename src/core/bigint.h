@@ -48,7 +48,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
 
 int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   size_t n;
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   if (input->size % 8 != 0)
     return tvmffi_i_fail("ValueError",

@@ -347,7 +347,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
 }
 
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
-  TVMFFI_I_BYTES(str);
+  TVMFFI_I_CHECK_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
   if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
   return tvmffi_i_read_unusual(str, out);

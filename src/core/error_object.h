@@ -223,9 +223,9 @@ int TVMFFIErrorCreateWithCauseAndExtraContext(const TVMFFIByteArray *kind,
                                               TVMFFIObjectHandle extra_context,
                                               TVMFFIObjectHandle *out) {
   tvmffi_i_error *e;
-  TVMFFI_I_BYTES(kind);
-  TVMFFI_I_BYTES(message);
-  TVMFFI_I_BYTES(backtrace);
+  TVMFFI_I_CHECK_BYTES(kind);
+  TVMFFI_I_CHECK_BYTES(message);
+  TVMFFI_I_CHECK_BYTES(backtrace);
   TVMFFI_I_NOT_NULL(out);
   if (cause_chain) TVMFFI_I_CHECK(cause_chain, kTVMFFIError);
   e = tvmffi_i_new_error(*kind, *message, *backtrace);

@@ -200,7 +200,7 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE TVMFFIObject *tvmffi_i_take_global(
 
 TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
                                              TVMFFIObjectHandle *out) {
-  TVMFFI_I_BYTES(name);
+  TVMFFI_I_CHECK_BYTES(name);
   TVMFFI_I_NOT_NULL(out);
   *out = tvmffi_i_take_global(name);
   if (TVMFFI_I_LIKELY(*out != NULL)) return 0;
@@ -394,7 +394,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
 int TVMFFIFunctionSetGlobal(const TVMFFIByteArray *name, TVMFFIObjectHandle f,
                             int allow_override) {
   TVMFFIMethodInfo info;
-  TVMFFI_I_BYTES(name);
+  TVMFFI_I_CHECK_BYTES(name);
   TVMFFI_I_CHECK(f, kTVMFFIFunction);
   memset(&info, 0, sizeof(info));
   info.name = *name;

@@ -96,7 +96,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                        (long long)bytes->size);
 }
 
-#define TVMFFI_I_BYTES(bytes)                       \
+#define TVMFFI_I_CHECK_BYTES(bytes)                 \
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_is_bytes(bytes))) \
   return tvmffi_i_bad_bytes(__func__, #bytes, bytes)
 

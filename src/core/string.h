@@ -88,14 +88,14 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
 }
 
 int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
                               kTVMFFIStr, out);
 }
 
 int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
-  TVMFFI_I_BYTES(input);
+  TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
                               kTVMFFIBytes, out);

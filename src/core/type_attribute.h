@@ -113,7 +113,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   tvmffi_i_column *c;
   TVMFFIAny value = tvmffi_none();
   int result = 0;
-  TVMFFI_I_BYTES(attr_name);
+  TVMFFI_I_CHECK_BYTES(attr_name);
   tvmffi_i_start_types();
   if (type_index != kTVMFFINone) {
     TVMFFI_I_NOT_NULL(attr_value);

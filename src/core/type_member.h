@@ -332,9 +332,9 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   void *memory = NULL;
   int result;
   TVMFFI_I_NOT_NULL(info);
-  TVMFFI_I_BYTES(&info->name);
-  TVMFFI_I_BYTES(&info->doc);
-  TVMFFI_I_BYTES(&info->metadata);
+  TVMFFI_I_CHECK_BYTES(&info->name);
+  TVMFFI_I_CHECK_BYTES(&info->doc);
+  TVMFFI_I_CHECK_BYTES(&info->metadata);
   if (info->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     TVMFFI_I_CHECK(info->setter, kTVMFFIFunction);
   t = tvmffi_i_type_or_fail(type_index);
@@ -472,7 +472,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
   tvmffi_i_type *t;
   const TVMFFITypeMetadata *had;
   TVMFFI_I_NOT_NULL(metadata);
-  TVMFFI_I_BYTES(&metadata->doc);
+  TVMFFI_I_CHECK_BYTES(&metadata->doc);
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   had = TVMFFI_I_LOAD(&t->info.metadata);

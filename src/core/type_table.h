@@ -329,7 +329,7 @@ static tvmffi_i_type *tvmffi_i_type_by_key(const TVMFFIByteArray *key) {
 TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
                                           int32_t *out_tindex) {
   tvmffi_i_type *t;
-  TVMFFI_I_BYTES(type_key);
+  TVMFFI_I_CHECK_BYTES(type_key);
   TVMFFI_I_NOT_NULL(out_tindex);
   t = tvmffi_i_type_by_key(type_key);
   if (TVMFFI_I_UNLIKELY(!t)) {
@@ -503,7 +503,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                   int32_t parent_type_index) {
   tvmffi_i_type_request r;
   tvmffi_i_type *known;
-  TVMFFI_I_BYTES(type_key);
+  TVMFFI_I_CHECK_BYTES(type_key);
   if (TVMFFI_NO_TYPES)
     return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
   tvmffi_i_start_types();
