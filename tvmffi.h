@@ -775,7 +775,8 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_CLASS(word) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), object, ~)
 /* Expands to 0 for a type name in the list below, such as int8, to 2 for one
-   with arguments, such as array(T), and to 1 for any other name. */
+   with arguments, such as array(T), to 3 for tensor("..."), and to 1 for any
+   other name. */
 #define TVMFFI_I_ORIGIN(word)                             \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_COMPOUND_, word), \
                   TVMFFI_I_BUILTIN(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), 0, 1), ~)
@@ -784,6 +785,7 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_COMPOUND_map(K, V) ~, 2,
 #define TVMFFI_I_COMPOUND_dict(K, V) ~, 2,
 #define TVMFFI_I_COMPOUND_optional(T) ~, 2,
+#define TVMFFI_I_COMPOUND_tensor(text) ~, 3,
 /* Expands to `yes` if the macro `word`, such as TVMFFI_I_WORD_int8, is defined
    below, else to `no`. */
 #define TVMFFI_I_BUILTIN(word, yes, no) \
@@ -3596,6 +3598,23 @@ struct tvmffi_i_word {
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
+/* The text that describes a tensor in TVMFFI_EXPECT or tensor("..."). `kind` is
+   "argument " or "", and begins error messages. */
+typedef struct {
+  const char *kind, *name, *text;
+} tvmffi_i_expected;
+
+/* One use of TVMFFI_EXPECT in the source, or the contract of a typed function:
+   the texts that describe its tensors, and the same texts parsed. If
+   `has_result` is 1, one more text describes the result. */
+typedef struct {
+  uint64_t state; /* 0: not parsed; 1: plans being written; 2: ready */
+  const char *file;
+  const tvmffi_i_expected *expected;
+  struct tvmffi_i_plan *plans;
+  int32_t line, count, has_result;
+} tvmffi_i_site;
+
 /* Describes a typed function. The variable tvmffi_func_NAME describes the
    function NAME. types[0] is the result's type. */
 typedef struct {
@@ -3607,12 +3626,14 @@ typedef struct {
   const char *params; /* parameter names, each ended by a NUL; or NULL */
   int32_t least;      /* the number of parameters without a default */
   tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
+  const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
 } tvmffi_func;
 #if TVMFFI_NO_METADATA
-#define TVMFFI_I_SIGNATURE(params, least, defaults)
+#define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else
-#define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
+#define TVMFFI_I_SIGNATURE(params, least, defaults, contract) \
+  , params, least, defaults, contract
 #endif
 
 /* Begins the definition of a word. C++ needs constexpr, because words are
@@ -3685,6 +3706,7 @@ typedef struct {
    TVMFFI_I_UNKNOWN(T). */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
+#define TVMFFI_I_USE_3(T)
 #define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
 #define TVMFFI_I_USE_OF_array(T) TVMFFI_I_USE_ITEM(T)
 #define TVMFFI_I_USE_OF_list(T) TVMFFI_I_USE_ITEM(T)
@@ -3695,6 +3717,7 @@ typedef struct {
   TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
+#define TVMFFI_I_USE_ITEM_3(T)
 #define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
 #define TVMFFI_I_USE_1(T)                           \
@@ -6114,6 +6137,9 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define tvmffi_type_map(K, V) tvmffi_type_object
 #define tvmffi_type_dict(K, V) tvmffi_type_object
 #define tvmffi_type_optional(T) tvmffi_type_optional_##T
+#define tvmffi_type_tensor(text) tvmffi_type_tensor
+#define tvmffi_type_optional_tensor(text) tvmffi_type_optional_tensor
+#define tvmffi_i_word_tensor(text) tvmffi_i_word_tensor
 #define tvmffi_type_optional_array(T) tvmffi_type_object
 #define tvmffi_type_optional_list(T) tvmffi_type_object
 #define tvmffi_type_optional_map(K, V) tvmffi_type_object
@@ -6125,6 +6151,22 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
+
+/* Expands to the text of tensor("...") or optional(tensor("...")), else to
+   NULL. The test expands to `yes` if T has a text, else to `no`. */
+#define TVMFFI_I_TENSOR_TEXT(T) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_TENSOR_TEXT_, T), NULL, ~)
+#define TVMFFI_I_IF_TEXT(T, yes, no) \
+  TVMFFI_I_BUILTIN(TVMFFI_I_CAT(TVMFFI_I_TENSOR_TEXT_, T), yes, no)
+#define TVMFFI_I_TENSOR_TEXT_tensor(text) ~, "" text,
+#define TVMFFI_I_TENSOR_TEXT_optional(T) TVMFFI_I_TENSOR_TEXT_OPTIONAL_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_tensor(text) ~, text " optional",
+#define TVMFFI_I_TENSOR_TEXT_array(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_list(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_map(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_ITEM_tensor(text) \
+  ~, tvmffi_items_of_containers_are_not_checked__use_TVMFFI_EXPECT,
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in
@@ -6225,22 +6267,28 @@ TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   return n;
 }
 
-/* Appends the schema of a type, {"type":...}, with escaped quotes, because the
-   schema is part of a JSON string. */
+/* Appends text that becomes part of a JSON string: quotes and backslashes are
+   escaped. */
+TVMFFI_I_COLD size_t tvmffi_i_append_escaped(char *to, size_t n,
+                                             const char *text) {
+  char one[2] = {0, 0};
+  for (; *text; ++text) {
+    if (*text == '"' || *text == '\\') n = tvmffi_i_append(to, n, "\\");
+    one[0] = *text;
+    n = tvmffi_i_append(to, n, one);
+  }
+  return n;
+}
+
+/* Appends the schema of a type, {"type":...}, as part of a JSON string. */
 TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
                                             const char *schema) {
-  char one[2] = {0, 0};
   if (*schema != '{') {
     n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
     n = tvmffi_i_append(to, n, schema);
     return tvmffi_i_append(to, n, "\\\"}");
   }
-  for (; *schema; ++schema) {
-    if (*schema == '"') n = tvmffi_i_append(to, n, "\\");
-    one[0] = *schema;
-    n = tvmffi_i_append(to, n, one);
-  }
-  return n;
+  return tvmffi_i_append_escaped(to, n, schema);
 }
 
 TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
@@ -6313,9 +6361,27 @@ TVMFFI_I_COLD size_t tvmffi_i_append_defaults(char *to, size_t n,
   return tvmffi_i_append(to, end, "]");
 }
 
+/* Appends the texts of tensor("..."), by parameter, the result's by the name
+   "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
+TVMFFI_I_COLD size_t tvmffi_i_append_contract(char *to, size_t n,
+                                              const tvmffi_i_site *site) {
+  int32_t i;
+  if (!site) return n;
+  n = tvmffi_i_append(to, n, ",\"tensors\":{");
+  for (i = 0; i < site->count + site->has_result; ++i) {
+    n = tvmffi_i_append(to, n, i ? ",\"" : "\"");
+    n = tvmffi_i_append(to, n,
+                        i < site->count ? site->expected[i].name : "return");
+    n = tvmffi_i_append(to, n, "\":\"");
+    n = tvmffi_i_append_escaped(to, n, site->expected[i].text);
+    n = tvmffi_i_append(to, n, "\"");
+  }
+  return tvmffi_i_append(to, n, "}");
+}
+
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
-   upstream's utils/kwargs_wrapper.py. Appends nothing if the buffer is too
-   small. */
+   upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
+   buffer is too small. */
 TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
                                             const tvmffi_func *f) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
@@ -6335,6 +6401,7 @@ TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
   }
   end = tvmffi_i_append(to, end, "]");
   end = tvmffi_i_append_defaults(to, end, f);
+  end = tvmffi_i_append_contract(to, end, f->contract);
   return end < TVMFFI_I_METADATA ? end : n;
 }
 
@@ -6419,6 +6486,20 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   }
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
+/* Expand to nothing unless the parameter's type is tensor("..."). */
+#define TVMFFI_I_TENSOR_TEXT_COMMA(x, p) TVMFFI_I_TENSOR_TEXT_COMMA_ p
+#define TVMFFI_I_TENSOR_TEXT_COMMA_(T, ...) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_COMMA, TVMFFI_I_SKIP)()
+#define TVMFFI_I_EXPECTED_ARG(x, p) TVMFFI_I_EXPECTED_ARG_ p
+#define TVMFFI_I_EXPECTED_ARG_(T, ...) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_EXPECTED_TEXT, TVMFFI_I_SKIP) \
+  (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
+#define TVMFFI_I_EXPECTED_TEXT(T, name) \
+  {"argument ", TVMFFI_I_QUOTE(name), TVMFFI_I_TENSOR_TEXT(T)},
+#define TVMFFI_I_TENSOR_ARG(x, p) TVMFFI_I_TENSOR_ARG_ p
+#define TVMFFI_I_TENSOR_ARG_(T, name) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
+#define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
 /* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
    function. 0: the result or a parameter is malformed, a compile error. 1:
@@ -6558,15 +6639,59 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
 #define TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, self, n, ...) \
+  TVMFFI_I_DEFINE_CALL_(TVMFFI_I_HAS_TEXTS(n, __VA_ARGS__), kind, call, text, \
+                        func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_(checked, kind, call, text, func, body, self, n, \
+                              ...) \
+  TVMFFI_I_CAT(TVMFFI_I_CONTRACT_, checked)(func, n, __VA_ARGS__) \
   TVMFFI_I_CAT(TVMFFI_I_DEFINE_CALL_, TVMFFI_I_HAS_DEFAULTS(n, __VA_ARGS__)) \
-  (kind, call, text, func, body, self, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE_CALL_0(kind, call, text, func, body, self, n, ...) \
-  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
+  (checked, kind, call, text, func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_0(checked, kind, call, text, func, body, self, n, \
+                               ...) \
+  TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-#define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
-                             least, defaults, n, R, ...) \
+/* The contract of a function: the texts of its parameters and of its result.
+   The call checks the arguments against it before it calls the body. */
+#define TVMFFI_I_HAS_TEXTS(n, R, ...) \
+  TVMFFI_I_HAS_COMMA(TVMFFI_I_TENSOR_TEXT_COMMA_(R, ~) TVMFFI_I_EACH(n)( \
+      TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))
+#define TVMFFI_I_CONTRACT_0(func, n, R, ...)
+#define TVMFFI_I_CONTRACT_1(func, n, R, ...) \
+  static const tvmffi_i_expected func##_expected[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_EXPECTED_ARG, ~, __VA_ARGS__){ \
+          "", "the result", TVMFFI_I_TENSOR_TEXT(R)}}; \
+  enum { \
+    func##_texts = sizeof(func##_expected) / sizeof(func##_expected[0]) \
+  }; \
+  static tvmffi_i_plan func##_plans[func##_texts]; \
+  static tvmffi_i_site func##_site = { \
+      0, __FILE__, func##_expected, func##_plans, __LINE__, func##_texts - 1, \
+      TVMFFI_I_IF_TEXT(R, 1, 0)};
+#define TVMFFI_I_SITE_0(func) NULL
+#define TVMFFI_I_SITE_1(func) &func##_site
+#define TVMFFI_I_CHECK_ARGS_0(func, n, ...)
+#define TVMFFI_I_CHECK_ARGS_1(func, n, ...) \
+  const DLTensor *tvmffi_tensors[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_TENSOR_ARG, ~, __VA_ARGS__) NULL}; \
+  tvmffi_code = TVMFFI_I_LIKELY( \
+                    tvmffi_i_expected_fit(&func##_site, tvmffi_tensors)) \
+                    ? 0 \
+                    : tvmffi_i_expect(&func##_site, tvmffi_tensors, \
+                                      TVMFFI_I_LOAD(&func.name)); \
+  if (TVMFFI_I_LIKELY(!tvmffi_code))
+#define TVMFFI_I_CHECK_RESULT_0(func)
+#if TVMFFI_DEBUG
+#define TVMFFI_I_CHECK_RESULT_1(func) \
+  if (!tvmffi_code) \
+    tvmffi_code = tvmffi_i_fit_result(&func##_site, tvmffi_tensors, \
+                                      TVMFFI_I_LOAD(&func.name), tvmffi_into);
+#else
+#define TVMFFI_I_CHECK_RESULT_1(func)
+#endif
+#define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
+                             refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
   static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
@@ -6574,7 +6699,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
-          defaults)}; \
+          defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = func##_types; \
@@ -6593,11 +6718,13 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
+      TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
       tvmffi_code = \
           body(TVMFFI_I_STRIP self tvmffi_body_scope, tvmffi_words[0], \
                &tvmffi_value, tvmffi_into \
                TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
       TVMFFI_I_CHECK_##kind \
+      TVMFFI_I_CHECK_RESULT_##checked(func) \
     } \
     TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
@@ -6623,7 +6750,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
      float64, str, bytes, dtype, device, ptr, tensor (as a result it is a
      tensor_object), tensor_object, object, func, error, module, opaque, shape,
      array, list, map, dict; array(T), list(T), map(K, V), dict(K, V),
-     optional(T); up to 16 parameters.
+     optional(T), tensor("float32[n]"); up to 16 parameters.
    Callers may omit a parameter (type, name, default) if all parameters after it
    have a default. The default is an expression of the parameter's C type, with
    these exceptions: a string or NULL for str, dtype and device; the address of
@@ -6633,6 +6760,12 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
+   tensor("...") is a tensor that the call checks before it calls the body. The
+   text has the grammar of TVMFFI_EXPECT, and a name stands for the same
+   dimension in all texts of the function, its result's included. The texts are
+   part of the function's metadata: a tensor that is neither "out" nor "inout"
+   is only read. With TVMFFI_DEBUG, a result that does not match its text is an
+   InternalError.
    Parameters are borrowed during the call. The body is a scope. The elements of
    a returned container are not checked. The macro defines tvmffi_func_NAME;
    NAME itself stays undefined. */
@@ -6711,13 +6844,14 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for
    the table of built-in functions. */
-#define TVMFFI_I_PACKED(name)                                              \
-  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,         \
-                                int32_t num_args, TVMFFIAny *result);      \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {                \
-      "", tvmffi_call_##name, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)}; \
-  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,                \
-                                const TVMFFIAny *args, int32_t num_args,   \
+#define TVMFFI_I_PACKED(name)                                            \
+  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,       \
+                                int32_t num_args, TVMFFIAny *result);    \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {              \
+      "", tvmffi_call_##name, -1,                                        \
+      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                     \
+  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,              \
+                                const TVMFFIAny *args, int32_t num_args, \
                                 TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the
@@ -7539,11 +7673,11 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 
 /* Defines `call`, the TVMFFISafeCallType of a function whose last parameters
    have defaults. */
-#define TVMFFI_I_DEFINE_CALL_1(kind, call, text, func, body, self, n, R, \
-                               ...) \
+#define TVMFFI_I_DEFINE_CALL_1(checked, kind, call, text, func, body, self, n, \
+                               R, ...) \
   TVMFFI_I_DEFAULTS(tvmffi_i_defaults_##func, tvmffi_i_least_##func, n, \
                     __VA_ARGS__) \
-  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
+  TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                        tvmffi_i_complete(tvmffi_this, tvmffi_args, \
                                          tvmffi_count, tvmffi_into, \
                                          tvmffi_handle, \
@@ -8237,6 +8371,8 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
               | "optional" (the tensor may be NULL, and then nothing is checked)
+              | "out" (the function writes the tensor and reads nothing of it)
+              | "inout" (the function reads and writes the tensor)
    A name must not occur first in an optional tensor and then in another one,
    and "same" must not refer to an optional tensor. A shape has at most one
    "..." or "*name", anywhere. A tensor must be contiguous unless its text says
@@ -8254,18 +8390,20 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
 #define TVMFFI_I_EXPECT_0(...)                                             \
   TVMFFI_STATIC_ASSERT(                                                    \
       0, TVMFFI_EXPECT_needs_tensors_and_texts__like_x_and_text__in_parentheses)
-#define TVMFFI_I_EXPECT_1(n, ...)                                           \
-  do {                                                                      \
-    static const tvmffi_i_expected tvmffi_expected[] = {                    \
-        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TEXT, ~,                           \
-                         __VA_ARGS__){NULL, NULL, NULL}};                   \
-    static tvmffi_i_plan tvmffi_plans[(n) - 1];                             \
-    static tvmffi_i_site tvmffi_site = {                                    \
-        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n) - 1};     \
-    const DLTensor *const tvmffi_tensors[] = {                              \
-        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TENSOR, ~, __VA_ARGS__) NULL};     \
-    TVMFFI_STATIC_ASSERT((n) - 1 <= TVMFFI_I_EXPECTED, too_many_tensors);   \
-    TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors, __func__));    \
+#define TVMFFI_I_EXPECT_1(n, ...)                                         \
+  do {                                                                    \
+    static const tvmffi_i_expected tvmffi_expected[] = {TVMFFI_I_EACH(n)( \
+        TVMFFI_I_EXPECT_TEXT, ~, __VA_ARGS__){NULL, NULL, NULL}};         \
+    static tvmffi_i_plan tvmffi_plans[(n)-1];                             \
+    static tvmffi_i_site tvmffi_site = {                                  \
+        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n)-1, 0};  \
+    const DLTensor *const tvmffi_tensors[] = {                            \
+        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TENSOR, ~, __VA_ARGS__) NULL};   \
+    TVMFFI_STATIC_ASSERT((n)-1 <= TVMFFI_I_EXPECTED, too_many_tensors);   \
+    if (TVMFFI_I_UNLIKELY(                                                \
+            !tvmffi_i_expected_fit(&tvmffi_site, tvmffi_tensors)))        \
+      TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors,            \
+                                 tvmffi_i_function_name(__func__)));      \
   } while (0)
 #define TVMFFI_I_EXPECT_TEXT(x, p) TVMFFI_I_EXPECT_TEXT_ p,
 #define TVMFFI_I_EXPECT_TEXT_(tensor, ...)                              \
@@ -8276,10 +8414,6 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
 #define TVMFFI_I_EXPECT_NAMED_1(argument, text, name) {"", "" name, "" text}
 #define TVMFFI_I_EXPECT_TENSOR(x, p) TVMFFI_I_EXPECT_TENSOR_ p,
 #define TVMFFI_I_EXPECT_TENSOR_(tensor, ...) (tensor)
-
-typedef struct {
-  const char *kind, *name, *text; /* kind: "argument " or "" */
-} tvmffi_i_expected;
 
 /* One dimension in the text that describes a tensor: a fixed `extent`, or a
    name that stands for dimension `dim` of tensor `tensor`. If both `extent` and
@@ -8295,7 +8429,7 @@ enum { TVMFFI_I_DTYPES = 4, TVMFFI_I_DIMS = 8, TVMFFI_I_EXPECTED = 16 };
 
 /* The parsed text of one tensor in TVMFFI_EXPECT. `run` is the "..." or
    "*name", which matches any number of dimensions. */
-typedef struct {
+typedef struct tvmffi_i_plan {
   DLDataType dtypes[TVMFFI_I_DTYPES];
   int8_t num_dtypes; /* 0: any, -1: the first tensor's */
   int8_t num_dims;   /* without those that `run` matches */
@@ -8306,16 +8440,6 @@ typedef struct {
   uint32_t align_mask;
   tvmffi_i_dim dims[TVMFFI_I_DIMS];
 } tvmffi_i_plan;
-
-/* One use of TVMFFI_EXPECT in the source. `plans` are the parsed texts that
-   describe the tensors. */
-typedef struct {
-  uint64_t state; /* 0: not parsed; 1: plans being written; 2: ready */
-  const char *file;
-  const tvmffi_i_expected *expected;
-  tvmffi_i_plan *plans;
-  int32_t line, count;
-} tvmffi_i_site;
 
 /* Kinds of mismatch. An error code has the kind in its lowest byte and the
    tensor's index in the next byte. TVMFFI_I_MISFIT adds the number of the wrong
@@ -8417,12 +8541,12 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
   return TVMFFI_I_PLAN_FITS;
 }
 
-/* Checks all tensors. Returns 0 or the code of the first mismatch. */
-TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
-                                       int32_t count,
+/* Checks the tensors from `i` up to `end`. Returns 0 or the code of the first
+   mismatch. */
+TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans, int32_t i,
+                                       int32_t end,
                                        const DLTensor *const *tensors) {
-  int32_t i;
-  for (i = 0; i < count; ++i) {
+  for (; i < end; ++i) {
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
     int code = TVMFFI_I_PLAN_FITS;
@@ -8566,6 +8690,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
     p->optional = 1;
     return NULL;
   }
+  if (tvmffi_i_plan_skip(at, "out") || tvmffi_i_plan_skip(at, "inout"))
+    return NULL;
   if (tvmffi_i_plan_skip(at, "align")) {
     if (**at != '(') return "\"(\" is missing";
     ++*at;
@@ -8649,21 +8775,20 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
                                     tvmffi_i_plan *plans,
                                     const char *function) {
   int32_t i;
-  for (i = 0; i < site->count; ++i) {
+  for (i = 0; i < site->count + site->has_result; ++i) {
     const tvmffi_i_expected *e = &site->expected[i];
     const char *at, *wrong = tvmffi_i_plan_text(&plans[i], e->text, &at);
     if (wrong)
       return tvmffi_raise(TVMFFIBacktrace(site->file, site->line, function, 0),
                           "InternalError",
-                          "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
-                          function, e->name, e->text, wrong, at);
+                          "%s: the text \"%s\" of %s: %s at \"%s\"", function,
+                          e->text, e->name, wrong, at);
     wrong = tvmffi_i_plan_bind(site->expected, plans, i);
     if (wrong)
       return tvmffi_raise(
           TVMFFIBacktrace(site->file, site->line, function, 0), "InternalError",
-          "%s: TVMFFI_EXPECT((%s, \"%s\")): this depends on %s, "
-          "which is optional",
-          function, e->name, e->text, wrong);
+          "%s: the text \"%s\" of %s: this depends on %s, which is optional",
+          function, e->text, e->name, wrong);
   }
   return 0;
 }
@@ -8727,10 +8852,11 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
                                   const char *function) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
-  const char *kind =
-      (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError" : "ValueError";
   const tvmffi_i_expected *e = site->expected;
   int i = code >> 8 & 0xFF, dim = code >> 16;
+  const char *kind = i == site->count                      ? "InternalError"
+                     : (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError"
+                                                           : "ValueError";
   const char *name = e[i].name, *text = e[i].text, *shape = text;
   const tvmffi_i_plan *p = &plans[i];
   const tvmffi_i_dim *d =
@@ -8805,33 +8931,53 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
 }
 #undef TVMFFI_I_SAY
 
-/* Slow path of TVMFFI_EXPECT for the first call and for errors. Parses to a
-   local array, so no thread waits for another. */
-TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
-                                       const DLTensor *const *tensors,
-                                       const char *function) {
-  tvmffi_i_plan plans[TVMFFI_I_EXPECTED];
+/* Checks tensors for the first time, or raises the error. Parses to a local
+   array, so no thread waits for another. */
+TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
+                                  const DLTensor *const *tensors,
+                                  const char *function) {
+  tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
   uint64_t none = 0;
   int32_t i;
   int code;
-  function = tvmffi_i_function_name(function);
   TVMFFI_TRY(tvmffi_i_plan_all(site, plans, function));
   if (tvmffi_i_cas64(&site->state, &none, 1)) {
-    for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
+    for (i = 0; i < site->count + site->has_result; ++i)
+      site->plans[i] = plans[i];
     tvmffi_i_store64(&site->state, 2);
   }
-  code = tvmffi_i_fit_plans(plans, site->count, tensors);
+  code = tvmffi_i_fit_plans(plans, 0, site->count, tensors);
   return code ? tvmffi_i_misfit(site, plans, tensors, code, function) : 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
-                                    const DLTensor *const *tensors,
-                                    const char *function) {
-  if (TVMFFI_I_LIKELY(tvmffi_i_load64(&site->state) == 2) &&
-      TVMFFI_I_LIKELY(!tvmffi_i_fit_plans(site->plans, site->count, tensors)))
-    return 0;
-  return tvmffi_i_expect_rest(site, tensors, function);
+/* Returns 1 if the texts are parsed and all tensors match, else 0. */
+TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
+                                          const DLTensor *const *tensors) {
+  return TVMFFI_I_LIKELY(tvmffi_i_load64(&site->state) == 2) &&
+         TVMFFI_I_LIKELY(
+             !tvmffi_i_fit_plans(site->plans, 0, site->count, tensors));
 }
+
+#if TVMFFI_DEBUG
+/* Checks that the tensor that a typed function returned is what its contract
+   says. `tensors` has a free element at the end. Otherwise releases the result
+   and raises an InternalError. */
+TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
+                                      const DLTensor **tensors,
+                                      const char *function, TVMFFIAny *result) {
+  const int32_t i = site->count;
+  int code;
+  if (!site->has_result || tvmffi_i_load64(&site->state) != 2) return 0;
+  tensors[i] = result->type_index == kTVMFFITensor
+                   ? TVMFFITensorGetDLTensorPtr(result->v_obj)
+                   : NULL;
+  code = tvmffi_i_fit_plans(site->plans, i, i + 1, tensors);
+  if (!code) return 0;
+  code = tvmffi_i_misfit(site, site->plans, tensors, code, function);
+  tvmffi_i_any_release(result);
+  return code;
+}
+#endif
 
 /* ======== Tensors ======================================== >>interface/tensor
    elements, loops, half floats, new tensors */
@@ -17880,7 +18026,8 @@ static tvmffi_i_global *tvmffi_i_pin_global(const TVMFFIByteArray *name) {
 static const tvmffi_i_word *const tvmffi_i_by_index_types[] = {
     &tvmffi_i_word_any, &tvmffi_i_word_int64};
 static const tvmffi_func tvmffi_i_by_index = {
-    "", NULL, 1, tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
+    "", NULL, 1,
+    tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 /* Reads the only argument of a function that takes an index, or raises an
    error. */
@@ -25565,7 +25712,7 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
       &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
       &tvmffi_i_word_int64, &tvmffi_i_word_view};
   static const tvmffi_func description = {
-      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL)};
+      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL, NULL)};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny a = tvmffi_none(), b = tvmffi_none();
@@ -26271,7 +26418,7 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
       &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
       &tvmffi_i_word_int64};
   static const tvmffi_func description = {
-      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL)};
+      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL, NULL)};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny value = tvmffi_none();
@@ -31128,9 +31275,9 @@ typedef struct {
 static const tvmffi_i_word *const tvmffi_i_new_types[] = {
     &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
-    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 static const tvmffi_func tvmffi_i_py_copy = {
-    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL)};
+    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {

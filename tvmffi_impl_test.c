@@ -192,6 +192,7 @@ static void test_free(void *pointer);
 #include "tests/unit/dtype.h"
 #include "tests/unit/tensor.h"
 #include "tests/unit/tensor_allocator.h"
+#include "tests/unit/contract.h"
 #include "tests/unit/legacy.h"
 #include "tests/unit/environment.h"
 #include "tests/unit/module.h"
@@ -234,6 +235,7 @@ static const test_case *const test_lists[] = {
     test_dtype_cases,
     test_tensor_cases,
     test_tensor_allocator_cases,
+    test_contract_cases,
     test_legacy_cases,
     test_environment_cases,
     test_module_cases,

@@ -45,11 +45,10 @@ static DLManagedTensorVersioned *matrix_new(int64_t rows, int64_t columns) {
   return &self->managed;
 }
 
-/* TVMFFI_EXPECT checks dtype, rank and device. TVMFFI_ELEMENT reads an element
-   by the strides and the byte offset. */
-TVMFFI_FUNC(sum, float64, (tensor, x)) {
+/* The call checks dtype, rank and device. TVMFFI_ELEMENT reads an element by
+   the strides and the byte offset. */
+TVMFFI_FUNC(sum, float64, (tensor("float32[rows, columns] cpu strided"), x)) {
   double total = 0;
-  TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
   for (int64_t i = 0; i < x->shape[0]; ++i)
     for (int64_t j = 0; j < x->shape[1]; ++j)
       total += TVMFFI_ELEMENT(x, float, i, j);

@@ -449,7 +449,7 @@ static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
 }
 static tvmffi_func tvmffi_func_concat_embeddings = {
     "concat_embeddings", tvmffi_call_concat_embeddings, -1,
-    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 /* Widens bfloat16 values to floats. `from` may be the beginning of `to`, so the
    loop starts with the last value. */
@@ -534,7 +534,7 @@ static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
 }
 static tvmffi_func tvmffi_func_array_concat = {
     "array_concat", tvmffi_call_array_concat, -1,
-    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 /* ---- The tensor cache ---- */
 
@@ -980,8 +980,8 @@ static int tvmffi_call_call(void *self, const TVMFFIAny *args, int32_t num_args,
   return TVMFFIFunctionCall(args[0].v_obj, (TVMFFIAny *)(uintptr_t)(args + 1),
                             num_args - 1, result);
 }
-static tvmffi_func tvmffi_func_call = {"call", tvmffi_call_call, -1,
-                                       NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)};
+static tvmffi_func tvmffi_func_call = {
+    "call", tvmffi_call_call, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {

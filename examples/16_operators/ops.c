@@ -1,5 +1,5 @@
 /* Operators for Python in C: softmax, layer norm, matrix product, top-k. They
-   accept any strides. TVMFFI_EXPECT checks arguments and raises the errors.
+   accept any strides. The texts of the parameters say which tensors fit.
 
        cc -shared -fPIC -O2 -I. examples/16_operators/ops.c -o ops.so -lm
        python examples/16_operators/run_ops.py ops.so */
@@ -42,17 +42,18 @@ static int softmax_into(const DLTensor *x, const DLTensor *y, int32_t axis) {
   return 0;
 }
 
-TVMFFI_EXPORT(softmax, none, (tensor, x), (tensor, y), (int32, axis, -1)) {
-  TVMFFI_EXPECT((x, "float32|float16[*batch, n] cpu strided"),
-                (y, "same[*batch, n] cpu strided"));
+TVMFFI_EXPORT(softmax, none,
+              (tensor("float32|float16[*batch, n] cpu strided"), x),
+              (tensor("same[*batch, n] cpu strided out"), y),
+              (int32, axis, -1)) {
   TVMFFI_TRY(softmax_into(x, y, axis));
   TVMFFI_RETURN();
 }
 
 /* Returns the softmax along the last dimension in a new tensor. */
-TVMFFI_EXPORT(new_softmax, tensor, (tensor, x)) {
+TVMFFI_EXPORT(new_softmax, tensor("same[*batch, n] cpu"),
+              (tensor("float32|float16[*batch, n] cpu strided"), x)) {
   TVMFFIObject *y;
-  TVMFFI_EXPECT((x, "float32|float16[..., n] cpu strided"));
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &y));
   TVMFFI_TRY(softmax_into(x, TVMFFITensorGetDLTensorPtr(y), -1));
   TVMFFI_RETURN(y);
@@ -60,13 +61,13 @@ TVMFFI_EXPORT(new_softmax, tensor, (tensor, x)) {
 
 /* y = (x - mean) / sqrt(variance + epsilon) * scale + bias along the last
    dimension. */
-TVMFFI_EXPORT(layer_norm, none, (tensor, x), (tensor, scale), (tensor, bias),
-              (float64, epsilon), (tensor, y)) {
+TVMFFI_EXPORT(layer_norm, none,
+              (tensor("float32|float16[*batch, n] cpu strided"), x),
+              (tensor("same[n] cpu strided"), scale),
+              (tensor("same[n] cpu strided"), bias), (float64, epsilon),
+              (tensor("same[*batch, n] cpu strided out"), y)) {
   tvmffi_loop row;
   int64_t i;
-  TVMFFI_EXPECT((x, "float32|float16[*batch, n] cpu strided"),
-                (scale, "same[n] cpu strided"), (bias, "same[n] cpu strided"),
-                (y, "same[*batch, n] cpu strided"));
   TVMFFI_TRY(tvmffi_loop_rows(&row, -1, x, y));
   while (tvmffi_loop_next(&row)) {
     int64_t dx = row.stride[0], dy = row.stride[1];
@@ -108,9 +109,11 @@ MATMUL(matmul_int8, int8_t, int32_t, int32_t, , )
 MATMUL(matmul_float16, uint16_t, float, uint16_t, tvmffi_float16_to_float,
        tvmffi_float16_from_float)
 
-TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
-  TVMFFI_EXPECT((a, "float32|float16|int8[n, k] cpu strided"),
-                (b, "same[k, m] cpu strided"), (c, "any[n, m] cpu strided"));
+/* The dtype of c depends on that of a, so the body checks it. */
+TVMFFI_EXPORT(matmul, none,
+              (tensor("float32|float16|int8[n, k] cpu strided"), a),
+              (tensor("same[k, m] cpu strided"), b),
+              (tensor("any[n, m] cpu strided out"), c)) {
   if (a->dtype.bits == 8) {
     TVMFFI_EXPECT((c, "int32 strided"));
     matmul_int8(a, b, c);
@@ -124,12 +127,12 @@ TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
 /* Stores the k largest elements of each row of x, the largest first, and their
    indices. Among equal elements, the lower index is first. k is the last extent
    of the outputs. */
-TVMFFI_EXPORT(top_k, none, (tensor, x), (tensor, values), (tensor, indices)) {
+TVMFFI_EXPORT(top_k, none,
+              (tensor("float32|float16|int8[*batch, n] cpu strided"), x),
+              (tensor("same[*batch, k] cpu strided out"), values),
+              (tensor("int64[*batch, k] cpu strided out"), indices)) {
   tvmffi_loop row;
   int64_t i, j, k, count;
-  TVMFFI_EXPECT((x, "float32|float16|int8[*batch, n] cpu strided"),
-                (values, "same[*batch, k] cpu strided"),
-                (indices, "int64[*batch, k] cpu strided"));
   k = values->shape[values->ndim - 1];
   if (k > x->shape[x->ndim - 1])
     return TVMFFI_RAISE("ValueError", "top_k: %lld of %lld elements",

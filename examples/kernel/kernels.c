@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* y = a * x + y, in place. x and y have the same length n. */
-TVMFFI_EXPORT(axpy, none, (float64, a), (tensor, x), (tensor, y)) {
-  TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
+TVMFFI_EXPORT(axpy, none, (float64, a), (tensor("float32[n] cpu"), x),
+              (tensor("float32[n] cpu inout"), y)) {
   const float *px = TVMFFI_DATA(x, float);
   float *py = TVMFFI_DATA(y, float);
   for (int64_t i = 0; i < x->shape[0]; ++i) py[i] += (float)a * px[i];
@@ -26,8 +26,7 @@ TVMFFI_EXPORT(div, int64, (int64, a), (int64, b)) {
 
 /* Returns the sum of a matrix. Any strides are accepted, so a transpose or a
    slice needs no copy. */
-TVMFFI_EXPORT(sum, float64, (tensor, x)) {
-  TVMFFI_EXPECT((x, "float32[rows, columns] cpu strided"));
+TVMFFI_EXPORT(sum, float64, (tensor("float32[rows, columns] cpu strided"), x)) {
   double total = 0;
   for (int64_t i = 0; i < x->shape[0]; ++i)
     for (int64_t j = 0; j < x->shape[1]; ++j)
@@ -64,8 +63,8 @@ TVMFFI_EXPORT(sum_over, float64, (func, f), (int64, n)) {
 
 /* Returns a new tensor. If the arguments are PyTorch
    tensors, the result is a PyTorch tensor. */
-TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
-  TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
+TVMFFI_EXPORT(add, tensor("float32[n] cpu"), (tensor("float32[n] cpu"), x),
+              (tensor("float32[n] cpu"), y)) {
   TVMFFIObject *z = NULL;
   TVMFFI_TRY(tvmffi_tensor_new_like(x, &z));
   const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
@@ -75,8 +74,8 @@ TVMFFI_EXPORT(add, tensor, (tensor, x), (tensor, y)) {
 }
 
 /* Copies memory of any dtype and rank. */
-TVMFFI_EXPORT(copy, none, (tensor, from), (tensor, to)) {
-  TVMFFI_EXPECT((from, "any[*shape] cpu"), (to, "same[*shape] cpu"));
+TVMFFI_EXPORT(copy, none, (tensor("any[*shape] cpu"), from),
+              (tensor("same[*shape] cpu out"), to)) {
   size_t size = tvmffi_tensor_bytes(from);
   if (size) memcpy(TVMFFI_DATA(to, void), TVMFFI_DATA(from, void), size);
   TVMFFI_RETURN();

@@ -73,6 +73,23 @@ struct tvmffi_i_word {
 typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
+/* The text that describes a tensor in TVMFFI_EXPECT or tensor("..."). `kind` is
+   "argument " or "", and begins error messages. */
+typedef struct {
+  const char *kind, *name, *text;
+} tvmffi_i_expected;
+
+/* One use of TVMFFI_EXPECT in the source, or the contract of a typed function:
+   the texts that describe its tensors, and the same texts parsed. If
+   `has_result` is 1, one more text describes the result. */
+typedef struct {
+  uint64_t state; /* 0: not parsed; 1: plans being written; 2: ready */
+  const char *file;
+  const tvmffi_i_expected *expected;
+  struct tvmffi_i_plan *plans;
+  int32_t line, count, has_result;
+} tvmffi_i_site;
+
 /* Describes a typed function. The variable tvmffi_func_NAME describes the
    function NAME. types[0] is the result's type. */
 typedef struct {
@@ -84,12 +101,14 @@ typedef struct {
   const char *params; /* parameter names, each ended by a NUL; or NULL */
   int32_t least;      /* the number of parameters without a default */
   tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
+  const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
 } tvmffi_func;
 #if TVMFFI_NO_METADATA
-#define TVMFFI_I_SIGNATURE(params, least, defaults)
+#define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else
-#define TVMFFI_I_SIGNATURE(params, least, defaults) , params, least, defaults
+#define TVMFFI_I_SIGNATURE(params, least, defaults, contract) \
+  , params, least, defaults, contract
 #endif
 
 /* Begins the definition of a word. C++ needs constexpr, because words are
@@ -162,6 +181,7 @@ typedef struct {
    TVMFFI_I_UNKNOWN(T). */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
+#define TVMFFI_I_USE_3(T)
 #define TVMFFI_I_USE_2(T) TVMFFI_I_USE_OF_##T
 #define TVMFFI_I_USE_OF_array(T) TVMFFI_I_USE_ITEM(T)
 #define TVMFFI_I_USE_OF_list(T) TVMFFI_I_USE_ITEM(T)
@@ -172,6 +192,7 @@ typedef struct {
   TVMFFI_I_CAT(TVMFFI_I_USE_ITEM_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_ITEM_0(T)
 #define TVMFFI_I_USE_ITEM_2(T)
+#define TVMFFI_I_USE_ITEM_3(T)
 #define TVMFFI_I_USE_ITEM_1 TVMFFI_I_USE_1
 #if TVMFFI_I_GENERIC && !defined(__cplusplus)
 #define TVMFFI_I_USE_1(T)                           \

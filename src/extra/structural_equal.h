@@ -151,7 +151,7 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
       &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
       &tvmffi_i_word_int64, &tvmffi_i_word_view};
   static const tvmffi_func description = {
-      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL)};
+      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL, NULL)};
   tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny a = tvmffi_none(), b = tvmffi_none();

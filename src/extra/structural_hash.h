@@ -88,7 +88,7 @@ static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
       &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
       &tvmffi_i_word_int64};
   static const tvmffi_func description = {
-      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL)};
+      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL, NULL)};
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
       self, &description, args, num_args, result);
   TVMFFIAny value = tvmffi_none();

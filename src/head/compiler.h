@@ -156,7 +156,8 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_CLASS(word) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), object, ~)
 /* Expands to 0 for a type name in the list below, such as int8, to 2 for one
-   with arguments, such as array(T), and to 1 for any other name. */
+   with arguments, such as array(T), to 3 for tensor("..."), and to 1 for any
+   other name. */
 #define TVMFFI_I_ORIGIN(word)                             \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_COMPOUND_, word), \
                   TVMFFI_I_BUILTIN(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), 0, 1), ~)
@@ -165,6 +166,7 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_COMPOUND_map(K, V) ~, 2,
 #define TVMFFI_I_COMPOUND_dict(K, V) ~, 2,
 #define TVMFFI_I_COMPOUND_optional(T) ~, 2,
+#define TVMFFI_I_COMPOUND_tensor(text) ~, 3,
 /* Expands to `yes` if the macro `word`, such as TVMFFI_I_WORD_int8, is defined
    below, else to `no`. */
 #define TVMFFI_I_BUILTIN(word, yes, no) \

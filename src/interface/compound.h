@@ -50,6 +50,9 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define tvmffi_type_map(K, V) tvmffi_type_object
 #define tvmffi_type_dict(K, V) tvmffi_type_object
 #define tvmffi_type_optional(T) tvmffi_type_optional_##T
+#define tvmffi_type_tensor(text) tvmffi_type_tensor
+#define tvmffi_type_optional_tensor(text) tvmffi_type_optional_tensor
+#define tvmffi_i_word_tensor(text) tvmffi_i_word_tensor
 #define tvmffi_type_optional_array(T) tvmffi_type_object
 #define tvmffi_type_optional_list(T) tvmffi_type_object
 #define tvmffi_type_optional_map(K, V) tvmffi_type_object
@@ -61,6 +64,22 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define tvmffi_i_result_optional_tensor ~, optional(tensor_object),
 #define TVMFFI_I_RESULT_WORD(T) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(tvmffi_i_result_, T), T, ~)
+
+/* Expands to the text of tensor("...") or optional(tensor("...")), else to
+   NULL. The test expands to `yes` if T has a text, else to `no`. */
+#define TVMFFI_I_TENSOR_TEXT(T) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_TENSOR_TEXT_, T), NULL, ~)
+#define TVMFFI_I_IF_TEXT(T, yes, no) \
+  TVMFFI_I_BUILTIN(TVMFFI_I_CAT(TVMFFI_I_TENSOR_TEXT_, T), yes, no)
+#define TVMFFI_I_TENSOR_TEXT_tensor(text) ~, "" text,
+#define TVMFFI_I_TENSOR_TEXT_optional(T) TVMFFI_I_TENSOR_TEXT_OPTIONAL_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_tensor(text) ~, text " optional",
+#define TVMFFI_I_TENSOR_TEXT_array(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_list(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_map(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_ITEM_tensor(text) \
+  ~, tvmffi_items_of_containers_are_not_checked__use_TVMFFI_EXPECT,
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in

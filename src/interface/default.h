@@ -59,11 +59,11 @@
 
 /* Defines `call`, the TVMFFISafeCallType of a function whose last parameters
    have defaults. */
-#define TVMFFI_I_DEFINE_CALL_1(kind, call, text, func, body, self, n, R, \
-                               ...) \
+#define TVMFFI_I_DEFINE_CALL_1(checked, kind, call, text, func, body, self, n, \
+                               R, ...) \
   TVMFFI_I_DEFAULTS(tvmffi_i_defaults_##func, tvmffi_i_least_##func, n, \
                     __VA_ARGS__) \
-  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
+  TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                        tvmffi_i_complete(tvmffi_this, tvmffi_args, \
                                          tvmffi_count, tvmffi_into, \
                                          tvmffi_handle, \

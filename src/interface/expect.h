@@ -36,6 +36,8 @@
               | "*" name (any number of dims, equal in all tensors)
      word   = device ("cpu", "cuda:1"; default: any) | "strided" | "align(N)"
               | "optional" (the tensor may be NULL, and then nothing is checked)
+              | "out" (the function writes the tensor and reads nothing of it)
+              | "inout" (the function reads and writes the tensor)
    A name must not occur first in an optional tensor and then in another one,
    and "same" must not refer to an optional tensor. A shape has at most one
    "..." or "*name", anywhere. A tensor must be contiguous unless its text says
@@ -53,18 +55,20 @@
 #define TVMFFI_I_EXPECT_0(...)                                             \
   TVMFFI_STATIC_ASSERT(                                                    \
       0, TVMFFI_EXPECT_needs_tensors_and_texts__like_x_and_text__in_parentheses)
-#define TVMFFI_I_EXPECT_1(n, ...)                                           \
-  do {                                                                      \
-    static const tvmffi_i_expected tvmffi_expected[] = {                    \
-        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TEXT, ~,                           \
-                         __VA_ARGS__){NULL, NULL, NULL}};                   \
-    static tvmffi_i_plan tvmffi_plans[(n) - 1];                             \
-    static tvmffi_i_site tvmffi_site = {                                    \
-        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n) - 1};     \
-    const DLTensor *const tvmffi_tensors[] = {                              \
-        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TENSOR, ~, __VA_ARGS__) NULL};     \
-    TVMFFI_STATIC_ASSERT((n) - 1 <= TVMFFI_I_EXPECTED, too_many_tensors);   \
-    TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors, __func__));    \
+#define TVMFFI_I_EXPECT_1(n, ...)                                         \
+  do {                                                                    \
+    static const tvmffi_i_expected tvmffi_expected[] = {TVMFFI_I_EACH(n)( \
+        TVMFFI_I_EXPECT_TEXT, ~, __VA_ARGS__){NULL, NULL, NULL}};         \
+    static tvmffi_i_plan tvmffi_plans[(n)-1];                             \
+    static tvmffi_i_site tvmffi_site = {                                  \
+        0, __FILE__, tvmffi_expected, tvmffi_plans, __LINE__, (n)-1, 0};  \
+    const DLTensor *const tvmffi_tensors[] = {                            \
+        TVMFFI_I_EACH(n)(TVMFFI_I_EXPECT_TENSOR, ~, __VA_ARGS__) NULL};   \
+    TVMFFI_STATIC_ASSERT((n)-1 <= TVMFFI_I_EXPECTED, too_many_tensors);   \
+    if (TVMFFI_I_UNLIKELY(                                                \
+            !tvmffi_i_expected_fit(&tvmffi_site, tvmffi_tensors)))        \
+      TVMFFI_TRY(tvmffi_i_expect(&tvmffi_site, tvmffi_tensors,            \
+                                 tvmffi_i_function_name(__func__)));      \
   } while (0)
 #define TVMFFI_I_EXPECT_TEXT(x, p) TVMFFI_I_EXPECT_TEXT_ p,
 #define TVMFFI_I_EXPECT_TEXT_(tensor, ...)                              \
@@ -75,10 +79,6 @@
 #define TVMFFI_I_EXPECT_NAMED_1(argument, text, name) {"", "" name, "" text}
 #define TVMFFI_I_EXPECT_TENSOR(x, p) TVMFFI_I_EXPECT_TENSOR_ p,
 #define TVMFFI_I_EXPECT_TENSOR_(tensor, ...) (tensor)
-
-typedef struct {
-  const char *kind, *name, *text; /* kind: "argument " or "" */
-} tvmffi_i_expected;
 
 /* One dimension in the text that describes a tensor: a fixed `extent`, or a
    name that stands for dimension `dim` of tensor `tensor`. If both `extent` and
@@ -94,7 +94,7 @@ enum { TVMFFI_I_DTYPES = 4, TVMFFI_I_DIMS = 8, TVMFFI_I_EXPECTED = 16 };
 
 /* The parsed text of one tensor in TVMFFI_EXPECT. `run` is the "..." or
    "*name", which matches any number of dimensions. */
-typedef struct {
+typedef struct tvmffi_i_plan {
   DLDataType dtypes[TVMFFI_I_DTYPES];
   int8_t num_dtypes; /* 0: any, -1: the first tensor's */
   int8_t num_dims;   /* without those that `run` matches */
@@ -105,16 +105,6 @@ typedef struct {
   uint32_t align_mask;
   tvmffi_i_dim dims[TVMFFI_I_DIMS];
 } tvmffi_i_plan;
-
-/* One use of TVMFFI_EXPECT in the source. `plans` are the parsed texts that
-   describe the tensors. */
-typedef struct {
-  uint64_t state; /* 0: not parsed; 1: plans being written; 2: ready */
-  const char *file;
-  const tvmffi_i_expected *expected;
-  tvmffi_i_plan *plans;
-  int32_t line, count;
-} tvmffi_i_site;
 
 /* Kinds of mismatch. An error code has the kind in its lowest byte and the
    tensor's index in the next byte. TVMFFI_I_MISFIT adds the number of the wrong
@@ -216,12 +206,12 @@ TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
   return TVMFFI_I_PLAN_FITS;
 }
 
-/* Checks all tensors. Returns 0 or the code of the first mismatch. */
-TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans,
-                                       int32_t count,
+/* Checks the tensors from `i` up to `end`. Returns 0 or the code of the first
+   mismatch. */
+TVMFFI_I_INLINE int tvmffi_i_fit_plans(const tvmffi_i_plan *plans, int32_t i,
+                                       int32_t end,
                                        const DLTensor *const *tensors) {
-  int32_t i;
-  for (i = 0; i < count; ++i) {
+  for (; i < end; ++i) {
     const tvmffi_i_plan *p = &plans[i];
     const DLTensor *t = tensors[i];
     int code = TVMFFI_I_PLAN_FITS;
@@ -365,6 +355,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
     p->optional = 1;
     return NULL;
   }
+  if (tvmffi_i_plan_skip(at, "out") || tvmffi_i_plan_skip(at, "inout"))
+    return NULL;
   if (tvmffi_i_plan_skip(at, "align")) {
     if (**at != '(') return "\"(\" is missing";
     ++*at;
@@ -448,21 +440,20 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
                                     tvmffi_i_plan *plans,
                                     const char *function) {
   int32_t i;
-  for (i = 0; i < site->count; ++i) {
+  for (i = 0; i < site->count + site->has_result; ++i) {
     const tvmffi_i_expected *e = &site->expected[i];
     const char *at, *wrong = tvmffi_i_plan_text(&plans[i], e->text, &at);
     if (wrong)
       return tvmffi_raise(TVMFFIBacktrace(site->file, site->line, function, 0),
                           "InternalError",
-                          "%s: TVMFFI_EXPECT((%s, \"%s\")): %s at \"%s\"",
-                          function, e->name, e->text, wrong, at);
+                          "%s: the text \"%s\" of %s: %s at \"%s\"", function,
+                          e->text, e->name, wrong, at);
     wrong = tvmffi_i_plan_bind(site->expected, plans, i);
     if (wrong)
       return tvmffi_raise(
           TVMFFIBacktrace(site->file, site->line, function, 0), "InternalError",
-          "%s: TVMFFI_EXPECT((%s, \"%s\")): this depends on %s, "
-          "which is optional",
-          function, e->name, e->text, wrong);
+          "%s: the text \"%s\" of %s: this depends on %s, which is optional",
+          function, e->text, e->name, wrong);
   }
   return 0;
 }
@@ -526,10 +517,11 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
                                   const char *function) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
-  const char *kind =
-      (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError" : "ValueError";
   const tvmffi_i_expected *e = site->expected;
   int i = code >> 8 & 0xFF, dim = code >> 16;
+  const char *kind = i == site->count                      ? "InternalError"
+                     : (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError"
+                                                           : "ValueError";
   const char *name = e[i].name, *text = e[i].text, *shape = text;
   const tvmffi_i_plan *p = &plans[i];
   const tvmffi_i_dim *d =
@@ -604,30 +596,50 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
 }
 #undef TVMFFI_I_SAY
 
-/* Slow path of TVMFFI_EXPECT for the first call and for errors. Parses to a
-   local array, so no thread waits for another. */
-TVMFFI_I_COLD int tvmffi_i_expect_rest(tvmffi_i_site *site,
-                                       const DLTensor *const *tensors,
-                                       const char *function) {
-  tvmffi_i_plan plans[TVMFFI_I_EXPECTED];
+/* Checks tensors for the first time, or raises the error. Parses to a local
+   array, so no thread waits for another. */
+TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
+                                  const DLTensor *const *tensors,
+                                  const char *function) {
+  tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
   uint64_t none = 0;
   int32_t i;
   int code;
-  function = tvmffi_i_function_name(function);
   TVMFFI_TRY(tvmffi_i_plan_all(site, plans, function));
   if (tvmffi_i_cas64(&site->state, &none, 1)) {
-    for (i = 0; i < site->count; ++i) site->plans[i] = plans[i];
+    for (i = 0; i < site->count + site->has_result; ++i)
+      site->plans[i] = plans[i];
     tvmffi_i_store64(&site->state, 2);
   }
-  code = tvmffi_i_fit_plans(plans, site->count, tensors);
+  code = tvmffi_i_fit_plans(plans, 0, site->count, tensors);
   return code ? tvmffi_i_misfit(site, plans, tensors, code, function) : 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_expect(tvmffi_i_site *site,
-                                    const DLTensor *const *tensors,
-                                    const char *function) {
-  if (TVMFFI_I_LIKELY(tvmffi_i_load64(&site->state) == 2) &&
-      TVMFFI_I_LIKELY(!tvmffi_i_fit_plans(site->plans, site->count, tensors)))
-    return 0;
-  return tvmffi_i_expect_rest(site, tensors, function);
+/* Returns 1 if the texts are parsed and all tensors match, else 0. */
+TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
+                                          const DLTensor *const *tensors) {
+  return TVMFFI_I_LIKELY(tvmffi_i_load64(&site->state) == 2) &&
+         TVMFFI_I_LIKELY(
+             !tvmffi_i_fit_plans(site->plans, 0, site->count, tensors));
 }
+
+#if TVMFFI_DEBUG
+/* Checks that the tensor that a typed function returned is what its contract
+   says. `tensors` has a free element at the end. Otherwise releases the result
+   and raises an InternalError. */
+TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
+                                      const DLTensor **tensors,
+                                      const char *function, TVMFFIAny *result) {
+  const int32_t i = site->count;
+  int code;
+  if (!site->has_result || tvmffi_i_load64(&site->state) != 2) return 0;
+  tensors[i] = result->type_index == kTVMFFITensor
+                   ? TVMFFITensorGetDLTensorPtr(result->v_obj)
+                   : NULL;
+  code = tvmffi_i_fit_plans(site->plans, i, i + 1, tensors);
+  if (!code) return 0;
+  code = tvmffi_i_misfit(site, site->plans, tensors, code, function);
+  tvmffi_i_any_release(result);
+  return code;
+}
+#endif

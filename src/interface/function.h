@@ -18,6 +18,7 @@
 #include "compound.h"
 #include "convert.h"
 #include "schema.h"
+#include "expect.h"
 
 /* clang-format off */
 /* Each macro expands one parameter p = (type, name) to code. TVMFFI_I_EACH
@@ -49,6 +50,20 @@
   }
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
+/* Expand to nothing unless the parameter's type is tensor("..."). */
+#define TVMFFI_I_TENSOR_TEXT_COMMA(x, p) TVMFFI_I_TENSOR_TEXT_COMMA_ p
+#define TVMFFI_I_TENSOR_TEXT_COMMA_(T, ...) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_COMMA, TVMFFI_I_SKIP)()
+#define TVMFFI_I_EXPECTED_ARG(x, p) TVMFFI_I_EXPECTED_ARG_ p
+#define TVMFFI_I_EXPECTED_ARG_(T, ...) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_EXPECTED_TEXT, TVMFFI_I_SKIP) \
+  (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
+#define TVMFFI_I_EXPECTED_TEXT(T, name) \
+  {"argument ", TVMFFI_I_QUOTE(name), TVMFFI_I_TENSOR_TEXT(T)},
+#define TVMFFI_I_TENSOR_ARG(x, p) TVMFFI_I_TENSOR_ARG_ p
+#define TVMFFI_I_TENSOR_ARG_(T, name) \
+  TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
+#define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
 /* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
    function. 0: the result or a parameter is malformed, a compile error. 1:
@@ -188,15 +203,59 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
 #define TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, self, n, ...) \
+  TVMFFI_I_DEFINE_CALL_(TVMFFI_I_HAS_TEXTS(n, __VA_ARGS__), kind, call, text, \
+                        func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_(checked, kind, call, text, func, body, self, n, \
+                              ...) \
+  TVMFFI_I_CAT(TVMFFI_I_CONTRACT_, checked)(func, n, __VA_ARGS__) \
   TVMFFI_I_CAT(TVMFFI_I_DEFINE_CALL_, TVMFFI_I_HAS_DEFAULTS(n, __VA_ARGS__)) \
-  (kind, call, text, func, body, self, n, __VA_ARGS__)
-#define TVMFFI_I_DEFINE_CALL_0(kind, call, text, func, body, self, n, ...) \
-  TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, \
+  (checked, kind, call, text, func, body, self, n, __VA_ARGS__)
+#define TVMFFI_I_DEFINE_CALL_0(checked, kind, call, text, func, body, self, n, \
+                               ...) \
+  TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-#define TVMFFI_I_PACKED_CALL(kind, call, text, func, body, self, refuse, \
-                             least, defaults, n, R, ...) \
+/* The contract of a function: the texts of its parameters and of its result.
+   The call checks the arguments against it before it calls the body. */
+#define TVMFFI_I_HAS_TEXTS(n, R, ...) \
+  TVMFFI_I_HAS_COMMA(TVMFFI_I_TENSOR_TEXT_COMMA_(R, ~) TVMFFI_I_EACH(n)( \
+      TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))
+#define TVMFFI_I_CONTRACT_0(func, n, R, ...)
+#define TVMFFI_I_CONTRACT_1(func, n, R, ...) \
+  static const tvmffi_i_expected func##_expected[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_EXPECTED_ARG, ~, __VA_ARGS__){ \
+          "", "the result", TVMFFI_I_TENSOR_TEXT(R)}}; \
+  enum { \
+    func##_texts = sizeof(func##_expected) / sizeof(func##_expected[0]) \
+  }; \
+  static tvmffi_i_plan func##_plans[func##_texts]; \
+  static tvmffi_i_site func##_site = { \
+      0, __FILE__, func##_expected, func##_plans, __LINE__, func##_texts - 1, \
+      TVMFFI_I_IF_TEXT(R, 1, 0)};
+#define TVMFFI_I_SITE_0(func) NULL
+#define TVMFFI_I_SITE_1(func) &func##_site
+#define TVMFFI_I_CHECK_ARGS_0(func, n, ...)
+#define TVMFFI_I_CHECK_ARGS_1(func, n, ...) \
+  const DLTensor *tvmffi_tensors[] = { \
+      TVMFFI_I_EACH(n)(TVMFFI_I_TENSOR_ARG, ~, __VA_ARGS__) NULL}; \
+  tvmffi_code = TVMFFI_I_LIKELY( \
+                    tvmffi_i_expected_fit(&func##_site, tvmffi_tensors)) \
+                    ? 0 \
+                    : tvmffi_i_expect(&func##_site, tvmffi_tensors, \
+                                      TVMFFI_I_LOAD(&func.name)); \
+  if (TVMFFI_I_LIKELY(!tvmffi_code))
+#define TVMFFI_I_CHECK_RESULT_0(func)
+#if TVMFFI_DEBUG
+#define TVMFFI_I_CHECK_RESULT_1(func) \
+  if (!tvmffi_code) \
+    tvmffi_code = tvmffi_i_fit_result(&func##_site, tvmffi_tensors, \
+                                      TVMFFI_I_LOAD(&func.name), tvmffi_into);
+#else
+#define TVMFFI_I_CHECK_RESULT_1(func)
+#endif
+#define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
+                             refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
   static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
@@ -204,7 +263,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
       text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
-          defaults)}; \
+          defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = func##_types; \
@@ -223,11 +282,13 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
       tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
                                     tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
     } else { \
+      TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
       tvmffi_code = \
           body(TVMFFI_I_STRIP self tvmffi_body_scope, tvmffi_words[0], \
                &tvmffi_value, tvmffi_into \
                TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
       TVMFFI_I_CHECK_##kind \
+      TVMFFI_I_CHECK_RESULT_##checked(func) \
     } \
     TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
@@ -253,7 +314,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
      float64, str, bytes, dtype, device, ptr, tensor (as a result it is a
      tensor_object), tensor_object, object, func, error, module, opaque, shape,
      array, list, map, dict; array(T), list(T), map(K, V), dict(K, V),
-     optional(T); up to 16 parameters.
+     optional(T), tensor("float32[n]"); up to 16 parameters.
    Callers may omit a parameter (type, name, default) if all parameters after it
    have a default. The default is an expression of the parameter's C type, with
    these exceptions: a string or NULL for str, dtype and device; the address of
@@ -263,6 +324,12 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
    If T is a pointer, optional(T) is that pointer or NULL. Otherwise optional(T)
    is a struct of value and has_value, made by tvmffi_some_T and tvmffi_no_T.
+   tensor("...") is a tensor that the call checks before it calls the body. The
+   text has the grammar of TVMFFI_EXPECT, and a name stands for the same
+   dimension in all texts of the function, its result's included. The texts are
+   part of the function's metadata: a tensor that is neither "out" nor "inout"
+   is only read. With TVMFFI_DEBUG, a result that does not match its text is an
+   InternalError.
    Parameters are borrowed during the call. The body is a scope. The elements of
    a returned container are not checked. The macro defines tvmffi_func_NAME;
    NAME itself stays undefined. */
@@ -341,13 +408,14 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for
    the table of built-in functions. */
-#define TVMFFI_I_PACKED(name)                                              \
-  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,         \
-                                int32_t num_args, TVMFFIAny *result);      \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {                \
-      "", tvmffi_call_##name, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL)}; \
-  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,                \
-                                const TVMFFIAny *args, int32_t num_args,   \
+#define TVMFFI_I_PACKED(name)                                            \
+  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,       \
+                                int32_t num_args, TVMFFIAny *result);    \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {              \
+      "", tvmffi_call_##name, -1,                                        \
+      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                     \
+  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,              \
+                                const TVMFFIAny *args, int32_t num_args, \
                                 TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the

@@ -24,22 +24,28 @@ TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
   return n;
 }
 
-/* Appends the schema of a type, {"type":...}, with escaped quotes, because the
-   schema is part of a JSON string. */
+/* Appends text that becomes part of a JSON string: quotes and backslashes are
+   escaped. */
+TVMFFI_I_COLD size_t tvmffi_i_append_escaped(char *to, size_t n,
+                                             const char *text) {
+  char one[2] = {0, 0};
+  for (; *text; ++text) {
+    if (*text == '"' || *text == '\\') n = tvmffi_i_append(to, n, "\\");
+    one[0] = *text;
+    n = tvmffi_i_append(to, n, one);
+  }
+  return n;
+}
+
+/* Appends the schema of a type, {"type":...}, as part of a JSON string. */
 TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
                                             const char *schema) {
-  char one[2] = {0, 0};
   if (*schema != '{') {
     n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
     n = tvmffi_i_append(to, n, schema);
     return tvmffi_i_append(to, n, "\\\"}");
   }
-  for (; *schema; ++schema) {
-    if (*schema == '"') n = tvmffi_i_append(to, n, "\\");
-    one[0] = *schema;
-    n = tvmffi_i_append(to, n, one);
-  }
-  return n;
+  return tvmffi_i_append_escaped(to, n, schema);
 }
 
 TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
@@ -112,9 +118,27 @@ TVMFFI_I_COLD size_t tvmffi_i_append_defaults(char *to, size_t n,
   return tvmffi_i_append(to, end, "]");
 }
 
+/* Appends the texts of tensor("..."), by parameter, the result's by the name
+   "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
+TVMFFI_I_COLD size_t tvmffi_i_append_contract(char *to, size_t n,
+                                              const tvmffi_i_site *site) {
+  int32_t i;
+  if (!site) return n;
+  n = tvmffi_i_append(to, n, ",\"tensors\":{");
+  for (i = 0; i < site->count + site->has_result; ++i) {
+    n = tvmffi_i_append(to, n, i ? ",\"" : "\"");
+    n = tvmffi_i_append(to, n,
+                        i < site->count ? site->expected[i].name : "return");
+    n = tvmffi_i_append(to, n, "\":\"");
+    n = tvmffi_i_append_escaped(to, n, site->expected[i].text);
+    n = tvmffi_i_append(to, n, "\"");
+  }
+  return tvmffi_i_append(to, n, "}");
+}
+
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
-   upstream's utils/kwargs_wrapper.py. Appends nothing if the buffer is too
-   small. */
+   upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
+   buffer is too small. */
 TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
                                             const tvmffi_func *f) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
@@ -134,6 +158,7 @@ TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
   }
   end = tvmffi_i_append(to, end, "]");
   end = tvmffi_i_append_defaults(to, end, f);
+  end = tvmffi_i_append_contract(to, end, f->contract);
   return end < TVMFFI_I_METADATA ? end : n;
 }
 

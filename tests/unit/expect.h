@@ -332,29 +332,30 @@ static void test_expect_texts(TVMFFI_HERE) {
   static const struct {
     int (*check)(const DLTensor *x);
     const char *message;
-  } cases[] = {{test_text_0, "...(x, \"\")): a dtype is missing at \"\""},
-               {test_text_1,
-                "test_text_1: TVMFFI_EXPECT((x, \"flaot32[n]\")): the "
-                "dtype is not known at \"flaot32[n]\""},
-               {test_text_2, "...a dtype is missing at \"\""},
-               {test_text_3, "...\",\" or \"]\" is missing at \"\""},
-               {test_text_4, "...\",\" or \"]\" is missing at \"m]\""},
-               {test_text_5, "...a dimension is missing at \"-1]\""},
-               {test_text_6, "...a second \"...\" or \"*\" at \"*b]\""},
-               {test_text_7, "...a dimension is missing at \"..]\""},
-               {test_text_8, "...more than 8 dimensions at \"i]\""},
-               {test_text_9, "...the number is too large at "},
-               {test_text_10, "...the word is not known at \"stridden\""},
-               {test_text_11, "...this is no power of 2 at "},
-               {test_text_12, "...this is no power of 2 at "},
-               {test_text_13, "...\"(\" is missing at \"\""},
-               {test_text_14, "...\")\" is missing at \"\""},
-               {test_text_15, "...a space is missing at \"cpu\""},
-               {test_text_16, "...more than 4 dtypes at \"uint8\""},
-               {test_text_17, "...a dimension is missing at \"]\""},
-               {test_text_18, "...the word is not known at \"cuda:x\""},
-               {test_text_19, "...a number is missing at \"\""},
-               {test_text_20, "...the text is too long at "}};
+  } cases[] = {
+      {test_text_0, "...the text \"\" of x: a dtype is missing at \"\""},
+      {test_text_1,
+       "test_text_1: the text \"flaot32[n]\" of x: the dtype is not known "
+       "at \"flaot32[n]\""},
+      {test_text_2, "...a dtype is missing at \"\""},
+      {test_text_3, "...\",\" or \"]\" is missing at \"\""},
+      {test_text_4, "...\",\" or \"]\" is missing at \"m]\""},
+      {test_text_5, "...a dimension is missing at \"-1]\""},
+      {test_text_6, "...a second \"...\" or \"*\" at \"*b]\""},
+      {test_text_7, "...a dimension is missing at \"..]\""},
+      {test_text_8, "...more than 8 dimensions at \"i]\""},
+      {test_text_9, "...the number is too large at "},
+      {test_text_10, "...the word is not known at \"stridden\""},
+      {test_text_11, "...this is no power of 2 at "},
+      {test_text_12, "...this is no power of 2 at "},
+      {test_text_13, "...\"(\" is missing at \"\""},
+      {test_text_14, "...\")\" is missing at \"\""},
+      {test_text_15, "...a space is missing at \"cpu\""},
+      {test_text_16, "...more than 4 dtypes at \"uint8\""},
+      {test_text_17, "...a dimension is missing at \"]\""},
+      {test_text_18, "...the word is not known at \"cuda:x\""},
+      {test_text_19, "...a number is missing at \"\""},
+      {test_text_20, "...the text is too long at "}};
   test_matrix x;
   size_t i;
   (void)test_make_matrix(&x, 1, 4, 0, 0);

@@ -2,8 +2,8 @@
    blue and opacity. Beyond its borders an image repeats its edge pixels. */
 #include "web.h"
 
-#define PICTURES(from, to) \
-  TVMFFI_EXPECT((from, "uint8[h, w, 4] cpu"), (to, "uint8[h, w, 4] cpu"))
+#define FROM (tensor("uint8[h, w, 4] cpu"), from)
+#define TO (tensor("uint8[h, w, 4] cpu out"), to)
 
 static int64_t clamp(int64_t i, int64_t end) {
   return i < 0 ? 0 : i < end ? i : end - 1;
@@ -13,11 +13,10 @@ static uint8_t brightness(const uint8_t *pixel) {
   return (uint8_t)((pixel[0] * 77 + pixel[1] * 150 + pixel[2] * 29) >> 8);
 }
 
-TVMFFI_EXPORT(gray, none, (tensor, from), (tensor, to)) {
+TVMFFI_EXPORT(gray, none, FROM, TO) {
   const uint8_t *x;
   uint8_t *y;
   int64_t i, n;
-  PICTURES(from, to);
   x = TVMFFI_DATA(from, uint8_t);
   y = TVMFFI_DATA(to, uint8_t);
   n = from->shape[0] * from->shape[1];
@@ -60,13 +59,12 @@ static void put_row(const uint32_t *sums, uint8_t *y, int64_t n,
 /* Box blur: each pixel becomes the mean of a square of 2 radius + 1 by 2 radius
    + 1 pixels. Rows first, then columns, as a sliding sum: one addition and one
    subtraction per value for any radius. */
-TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
+TVMFFI_EXPORT(blur, none, FROM, TO, (int64, radius)) {
   TVMFFIObject *kept, *totals;
   const uint8_t *x;
   uint8_t *rows, *y;
   uint32_t *sums, share;
   int64_t h, n, i, j;
-  PICTURES(from, to);
   if (radius < 0 || radius > 100)
     return TVMFFI_RAISE("ValueError", "the radius is %lld, not 0 to 100",
                         (long long)radius);
@@ -98,11 +96,10 @@ TVMFFI_EXPORT(blur, none, (tensor, from), (tensor, to), (int64, radius)) {
 WEB_KERNEL(blur)
 
 /* Sobel filter: the brightness gradient at each pixel. */
-TVMFFI_EXPORT(edges, none, (tensor, from), (tensor, to)) {
+TVMFFI_EXPORT(edges, none, FROM, TO) {
   int64_t h, w, i, j, a, b;
   const uint8_t *x;
   uint8_t *y;
-  PICTURES(from, to);
   h = from->shape[0];
   w = from->shape[1];
   x = TVMFFI_DATA(from, uint8_t);

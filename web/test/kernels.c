@@ -40,11 +40,11 @@ TVMFFI_EXPORT(test_text, str, (func, f), (int64, x)) {
 }
 WEB_KERNEL(test_text)
 
-TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor, x), (tensor, y)) {
+TVMFFI_EXPORT(test_axpy, none, (float64, a), (tensor("float32[n] cpu"), x),
+              (tensor("float32[n] cpu inout"), y)) {
   const float *from;
   float *to;
   int64_t i;
-  TVMFFI_EXPECT((x, "float32[n] cpu"), (y, "float32[n] cpu"));
   from = TVMFFI_DATA(x, float);
   to = TVMFFI_DATA(y, float);
   for (i = 0; i < x->shape[0]; ++i) to[i] += (float)a * from[i];
