@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes tvmffi.h from src/.
 
-The header is src/tvmffi.h with each room that it includes in its place, less
-what only the rooms need: their includes of one another. The first line of a
-room is its banner, and gives its line in the table of contents:
+The header is src/tvmffi.h with the rooms of each layer that it includes in the
+layer's place, less what only the rooms need: their includes. The first line of
+a room is its banner, and gives its line in the table of contents:
 
     /* ======== Objects: references and destruction ======== >>core/object */
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 SRC = Path(__file__).resolve().parent
 ROOT = SRC / "tvmffi.h"
 HEADER = SRC.parent / "tvmffi.h"
-INCLUDE = re.compile(r'#include "([\w./]+)"')
+INCLUDE = re.compile(r'^#include "([\w./]+)"', re.M)
 BANNER = re.compile(r"/\* ======== [^:]+?(?:: (.+?))? =+ >>([\w/]+)"
                     r"(?: \*/|\n   (.+?) \*/)", re.S)
 CONTENTS = "     @contents@"
@@ -43,6 +43,12 @@ def read(path):
     text = path.read_text(encoding="utf-8")
     return [Line(line, path, number)
             for number, line in enumerate(text.splitlines(), 1)]
+
+
+def included(path):
+    """The files that a file includes."""
+    return [path.parent / name
+            for name in INCLUDE.findall(path.read_text(encoding="utf-8"))]
 
 
 def banner(path):
@@ -108,15 +114,17 @@ def header(part=None):
                 lines += [Line(text, ROOT, line.number)
                           for text in forced(options, layers)]
             continue
-        path = SRC / match[1]
-        if (layers and path.parent.name not in layers) or \
-                is_empty(path, options):
+        layer = SRC / match[1]
+        if layers and layer.stem not in layers:
             continue
-        contents.append("     >>%-29s %s" % banner(path))
-        lines += [room for room in read(path)
-                  if room.text != "#pragma once"
-                  and not INCLUDE.match(room.text)]
-        lines.append(Line("", ROOT, line.number))
+        for path in included(layer):
+            if is_empty(path, options):
+                continue
+            contents.append("     >>%-29s %s" % banner(path))
+            lines += [room for room in read(path)
+                      if room.text != "#pragma once"
+                      and not INCLUDE.match(room.text)]
+            lines.append(Line("", ROOT, line.number))
     at = [line.text for line in lines].index(CONTENTS)
     lines[at:at + 1] = [Line(text, ROOT, lines[at].number)
                         for text in contents]

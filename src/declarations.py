@@ -184,9 +184,8 @@ class Room:
 
 
 def read_rooms():
-    text = amalgamate.ROOT.read_text(encoding="utf-8")
-    return [Room(SRC / name) for name in
-            re.findall(r'^#include "([\w./]+)"$', text, re.M)]
+    return [Room(path) for layer in amalgamate.included(amalgamate.ROOT)
+            for path in amalgamate.included(layer)]
 
 
 def signature(code):

@@ -3,9 +3,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 /* Multiplies extents or strides that are not validated. Returns INT64_MAX on
    overflow. */

@@ -6,10 +6,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../head/late.h"
+#include "../head.h"
 #include "reference.h"
 #include "value.h"
 

@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 /* A small map stores the entries in an array of pairs, a larger map in a hash
    table. */

@@ -3,10 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
+#include "../head.h"
 #include "reference.h"
 #include "type_info.h"
 #include "error.h"

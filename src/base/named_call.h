@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
+#include "../head.h"
 #include "reference.h"
 #include "value.h"
 #include "error.h"

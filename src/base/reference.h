@@ -3,10 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 #define TVMFFI_I_STRONG_ONE ((uint64_t)1)
 #define TVMFFI_I_WEAK_ONE (TVMFFI_I_AS(uint64_t, 1) << 32)

@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 /* A scope owns objects until it is closed. Its members are internal. */
 typedef struct tvmffi_scope tvmffi_scope;

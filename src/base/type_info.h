@@ -3,10 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 /* Returns a type's fields and sets *n to their number. Writers store the table
    before the number, so the number must be loaded first. */

@@ -7,10 +7,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
+#include "../head.h"
 #include "reference.h"
 
 /* Returns a view of an integer. */

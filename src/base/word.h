@@ -11,10 +11,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
+#include "../head.h"
 #include "scope_here.h"
 #include "value.h"
 #include "type_info.h"

@@ -8,23 +8,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/name_table.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/type_member.h"
-#include "../core/type_attribute.h"
-#include "../core/function_object.h"
-#include "../core/nesting.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
 

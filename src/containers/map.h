@@ -2,15 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../core/any.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "map_key.h"
 #include "map_lookup.h"
 #include "map_memory.h"

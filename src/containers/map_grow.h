@@ -2,13 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "map_key.h"
 #include "map_memory.h"
 

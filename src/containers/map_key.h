@@ -12,19 +12,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../platform/unwound.h"
-#include "../core/raise.h"
-#include "../core/guard.h"
-#include "../core/string.h"
-#include "../core/any.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "equal.h"
 
 #if !TVMFFI_NO_CONTAINERS

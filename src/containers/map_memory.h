@@ -3,15 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/object.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {

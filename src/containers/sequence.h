@@ -13,16 +13,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/object.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "equal.h"
 
 #if !TVMFFI_NO_CONTAINERS

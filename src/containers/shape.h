@@ -2,9 +2,8 @@
 
 #pragma once
 
-#include "../head/abi.h"
-#include "../core/raise.h"
-#include "../core/object.h"
+#include "../head.h"
+#include "../core.h"
 
 typedef struct {
   TVMFFIObject base;

@@ -5,15 +5,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/mismatch.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/name_table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 
 typedef struct {
   const char *file, *function;

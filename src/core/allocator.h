@@ -2,12 +2,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/module_table.h"
-#include "../platform/own.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "debug.h"
 

@@ -2,13 +2,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../platform/libc.h"
-#include "../platform/text.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "string.h"
 

@@ -2,12 +2,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../platform.h"
 #include "address_name.h"
 #include "unwind.h"
 

@@ -2,11 +2,9 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../platform/own.h"
-#include "../platform/libc.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "object.h"
 

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
+#include "../head.h"
 
 #if TVMFFI_DEBUG
 /* Defined in core/type_table.h. Debug messages show type keys. */

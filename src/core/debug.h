@@ -2,14 +2,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/module_table.h"
-#include "../platform/libc.h"
-#include "../platform/arena.h"
-#include "../platform/thread.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "core_knot.h"
 
 #if TVMFFI_DEBUG

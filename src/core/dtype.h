@@ -6,15 +6,9 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "string.h"
 

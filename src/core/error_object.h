@@ -5,16 +5,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../platform/own.h"
-#include "../platform/libc.h"
-#include "../platform/platform_knot.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "object.h"
 #include "unwind.h"

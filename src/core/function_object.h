@@ -1,10 +1,9 @@
 /* ======== Functions: function objects and calls ==== >>core/function_object */
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "object.h"
 

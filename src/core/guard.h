@@ -10,11 +10,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../platform.h"
 #include "raise.h"
 
 #if !TVMFFI_NO_CONTAINERS

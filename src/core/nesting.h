@@ -13,12 +13,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../platform/thread.h"
-#include "../platform/thread_stack.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 
 #if !TVMFFI_NO_TYPES

@@ -5,12 +5,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "debug.h"
 

@@ -4,12 +4,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
+#include "../head.h"
+#include "../base.h"
 
 typedef struct {
   TVMFFIObject base;

@@ -3,19 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/hash.h"
-#include "../platform/text.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "raise.h"
 #include "type_table.h"
 

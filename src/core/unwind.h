@@ -3,12 +3,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
+#include "../head.h"
+#include "../platform.h"
 #include "address_name.h"
 
 /* A stack trace, innermost frame first. Has few frames in itself, because an

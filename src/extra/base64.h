@@ -1,13 +1,9 @@
 /* ======== Base64: RFC 4648 ================================ >>extra/base64 */
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/string.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_EXTRA
 static const char tvmffi_i_base64_digits[] =

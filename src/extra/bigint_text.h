@@ -3,14 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/limbs.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/bigint.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Appends a big integer in decimal. `words` is its value in two's complement,

@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 #if !TVMFFI_NO_EXTRA
 /* The callbacks that hooks call. They are declared here because each callback

@@ -13,25 +13,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/vector.h"
-#include "../platform/decimal.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/string.h"
-#include "../core/any.h"
-#include "../containers/sequence.h"
-#include "../containers/map_memory.h"
-#include "../containers/map_fill.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Numbers of entries in the template cache and in the key cache. */

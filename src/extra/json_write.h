@@ -2,21 +2,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/vector.h"
-#include "../platform/decimal.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/string.h"
-#include "../containers/sequence.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
 #include "json_read.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -3,17 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../platform/decimal.h"
-#include "../platform/text.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Appends a double in the format of printf("%g") in the C locale. `bits` is the

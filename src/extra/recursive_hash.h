@@ -3,21 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../base/word.h"
-#include "../platform/stack.h"
-#include "../platform/vector.h"
-#include "../platform/sort.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../containers/equal.h"
-#include "../graph/cursor.h"
-#include "../graph/traversal.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
 #include "type_hook.h"
 
 #if !TVMFFI_NO_EXTRA

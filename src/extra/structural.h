@@ -12,27 +12,13 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/dltensor.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../platform/memory.h"
-#include "../platform/vector.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/guard.h"
-#include "../containers/equal.h"
-#include "../graph/table.h"
-#include "../graph/cursor.h"
-#include "../graph/callback.h"
-#include "../reflection/field.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
+#include "../reflection.h"
 
 #if !TVMFFI_NO_EXTRA
 enum {

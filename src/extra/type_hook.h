@@ -2,19 +2,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../core/raise.h"
-#include "../core/guard.h"
-#include "../containers/equal.h"
-#include "../graph/callback.h"
-#include "../graph/traversal.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
 #include "extra_knot.h"
 
 #if !TVMFFI_NO_EXTRA

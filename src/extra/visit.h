@@ -10,20 +10,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../platform/stack.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/type_table.h"
-#include "../containers/equal.h"
-#include "../containers/sequence.h"
-#include "../reflection/enum.h"
-#include "../reflection/creator.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../reflection.h"
 
 #if !TVMFFI_NO_EXTRA
 /* A function of a visitor's vtable, or a hook of a type. A visit returns None

@@ -2,15 +2,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/word.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
 #include "visit.h"
 
 #if !TVMFFI_NO_EXTRA

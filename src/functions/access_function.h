@@ -3,13 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../platform/platform_knot.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../reflection/access.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../reflection.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Returns the address of a TVMFFIFieldGetter for fields of the declared type

@@ -2,17 +2,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../extra/bigint_text.h"
-#include "../extra/json_write.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../extra.h"
+#include "../interface.h"
 #include "method.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -3,9 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../reflection/construct.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../reflection.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Sets a type's attribute __ffi_init__ to a constructor. The constructor's

@@ -3,16 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../platform/stack.h"
-#include "../graph/table.h"
-#include "../reflection/copy.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../graph.h"
+#include "../reflection.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Returns a deep copy of a value. An object that is reached several times, or

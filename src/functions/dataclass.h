@@ -3,26 +3,13 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../core/type_member.h"
-#include "../graph/cursor.h"
-#include "../reflection/field.h"
-#include "../reflection/access.h"
-#include "../reflection/construct.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../graph.h"
+#include "../reflection.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Context of a function that creates or copies objects of a Python class. */

@@ -3,11 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../platform/libc.h"
-#include "../core/debug.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../interface.h"
 
 #if TVMFFI_DEBUG
 /* Records a source line that handed out an object: the first and the last. If

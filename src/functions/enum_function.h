@@ -3,11 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../reflection/creator.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../reflection.h"
+#include "../interface.h"
 #include "method.h"
 
 #if !TVMFFI_NO_CONTAINERS

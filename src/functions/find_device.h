@@ -3,15 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/word.h"
-#include "../platform/stack.h"
-#include "../graph/table.h"
-#include "../graph/cursor.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../graph.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 typedef struct {

@@ -3,15 +3,11 @@
 
 #pragma once
 
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../platform/platform_knot.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/global_table.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../interface.h"
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
 TVMFFI_I_BUILTIN_FUNC(i_invalid_object, object) {

@@ -3,24 +3,14 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/vector.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/type_table.h"
-#include "../containers/sequence.h"
-#include "../graph/cursor.h"
-#include "../extra/json_read.h"
-#include "../extra/graph_save.h"
-#include "../extra/graph_load.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
+#include "../extra.h"
+#include "../interface.h"
 #include "map_function.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -3,16 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../containers/sequence.h"
-#include "../extra/json_read.h"
-#include "../extra/json_write.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../containers.h"
+#include "../extra.h"
+#include "../interface.h"
 #include "map_function.h"
 
 #if !TVMFFI_NO_EXTRA

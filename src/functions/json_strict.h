@@ -5,15 +5,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../extra/json_read.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../extra.h"
+#include "../interface.h"
 #include "map_function.h"
 #include "json_function.h"
 

@@ -2,21 +2,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../base/mismatch.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/name_table.h"
-#include "../core/debug.h"
-#include "../core/type_table.h"
-#include "../core/type_attribute.h"
-#include "../core/global_table.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../interface.h"
 
 #if TVMFFI_DEBUG
 /* The functions below are called with the mutex and the records' lock held. */

@@ -3,26 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../base/word.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/any.h"
-#include "../core/global_table.h"
-#include "../containers/sequence.h"
-#include "../containers/map_lookup.h"
-#include "../containers/map_memory.h"
-#include "../containers/map.h"
-#include "../containers/map_fill.h"
-#include "../interface/compound.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_map, "ffi.Map", "ffi.Map", kTVMFFIMap)

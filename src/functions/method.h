@@ -3,9 +3,8 @@
 
 #pragma once
 
-#include "../head/abi.h"
-#include "../interface/list.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../interface.h"
 
 /* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
    function. `text` is its name in errors. */

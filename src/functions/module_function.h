@@ -3,21 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/module_table.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../modules/library.h"
-#include "../modules/module_object.h"
-#include "../modules/load.h"
-#include "../modules/resident.h"
-#include "../modules/system_library.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../modules.h"
+#include "../interface.h"
 #include "module_word.h"
 
 #if !TVMFFI_NO_CONTAINERS

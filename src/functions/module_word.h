@@ -3,9 +3,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)

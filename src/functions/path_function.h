@@ -3,15 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../containers/sequence.h"
-#include "../reflection/enum.h"
-#include "../reflection/access_path.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../containers.h"
+#include "../reflection.h"
+#include "../interface.h"
 #include "reflection_word.h"
 #include "method.h"
 

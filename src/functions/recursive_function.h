@@ -3,14 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../graph/traversal.h"
-#include "../extra/recursive_hash.h"
-#include "../extra/recursive_compare.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../graph.h"
+#include "../extra.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Returns a hash of a value and everything it contains. Values that are equal

@@ -3,10 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/word.h"
-#include "../core/type_table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_interrupt, "ffi.VisitInterrupt", "ffi.VisitInterrupt",

@@ -3,14 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../graph/traversal.h"
-#include "../extra/repr.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../graph.h"
+#include "../extra.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The

@@ -3,15 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../containers/sequence.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../containers.h"
+#include "../interface.h"
 #include "sequence_word.h"
 
 #if !TVMFFI_NO_CONTAINERS

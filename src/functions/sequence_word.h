@@ -3,10 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/word.h"
-#include "../interface/compound.h"
+#include "../head.h"
+#include "../base.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)

@@ -3,12 +3,10 @@
 
 #pragma once
 
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/word.h"
-#include "../platform/platform_knot.h"
-#include "../containers/shape.h"
-#include "../interface/function.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../containers.h"
+#include "../interface.h"
 
 /* Creates a shape from the arguments. ValueError if an argument is not an
    int. */

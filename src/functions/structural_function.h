@@ -3,19 +3,13 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../core/type_table.h"
-#include "../graph/table.h"
-#include "../reflection/field.h"
-#include "../reflection/enum.h"
-#include "../extra/structural_equal.h"
-#include "../extra/structural_hash.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../graph.h"
+#include "../reflection.h"
+#include "../extra.h"
+#include "../interface.h"
 #include "method.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -3,15 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../core/type_table.h"
-#include "../containers/sequence.h"
-#include "../reflection/field.h"
-#include "../reflection/enum.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../reflection.h"
+#include "../interface.h"
 #include "reflection_word.h"
 
 #if !TVMFFI_NO_CONTAINERS

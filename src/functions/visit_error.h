@@ -3,25 +3,14 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/stack.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../containers/sequence.h"
-#include "../graph/table.h"
-#include "../graph/cursor.h"
-#include "../reflection/enum.h"
-#include "../reflection/access_path.h"
-#include "../reflection/field_convert.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
+#include "../reflection.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_EXTRA
 /* A stack frame: a value on the path from the root, and the step from its

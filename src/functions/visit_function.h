@@ -3,24 +3,14 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../head/compiler.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../platform/stack.h"
-#include "../platform/unwound.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../core/guard.h"
-#include "../containers/sequence.h"
-#include "../reflection/enum.h"
-#include "../extra/type_hook.h"
-#include "../extra/visit.h"
-#include "../extra/visit_run.h"
-#include "../interface/function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../reflection.h"
+#include "../extra.h"
+#include "../interface.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Defines the parameter type of a visited value: any view. Does not move from

@@ -5,16 +5,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../head/compiler.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../platform/unwound.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/guard.h"
-#include "../core/nesting.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Raises a TypeError unless the hook of a type is a function object. */

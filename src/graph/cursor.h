@@ -10,13 +10,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
+#include "../head.h"
+#include "../base.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* An iterator over the fields of a type, those of its ancestors first. */

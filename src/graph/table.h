@@ -8,14 +8,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
 typedef struct {

@@ -9,16 +9,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/stack.h"
-#include "../platform/text.h"
-#include "../core/type_table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "table.h"
 #include "cursor.h"
 #include "callback.h"

@@ -3,12 +3,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/value.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 #include "scope.h"
 
 /* Returns 0 if some argument is None or has no form in the ABI, else 1. */

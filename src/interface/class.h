@@ -10,14 +10,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../head/late.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 
 /* How a field is stored. All kinds but PLAIN own a reference. */
 enum {

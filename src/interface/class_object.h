@@ -2,14 +2,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 #include "scope.h"
 #include "argument.h"
 #include "class.h"

@@ -8,9 +8,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 #include "convert.h"
 
 #define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \

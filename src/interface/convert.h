@@ -3,13 +3,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 #include "scope.h"
 #include "global_cache.h"
 

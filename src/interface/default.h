@@ -6,12 +6,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
+#include "../head.h"
+#include "../base.h"
 #include "list.h"
 #include "argument.h"
 #include "function.h"

@@ -6,16 +6,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/dltensor.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
+#include "../head.h"
+#include "../base.h"
 #include "list.h"
 #include "schema.h"
 

@@ -3,13 +3,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/named_call.h"
+#include "../head.h"
+#include "../base.h"
 
 /* A function object in static memory. Its reference count is pinned, so the
    object is never freed. The first call sets `call` and `self`, and later calls

@@ -3,12 +3,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
+#include "../head.h"
+#include "../base.h"
 #include "argument.h"
 
 /* Indices of the names in tvmffi_i_global_name. */

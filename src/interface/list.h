@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
+#include "../head.h"
 
 /* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
    the compiler's error shows. */

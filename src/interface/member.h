@@ -6,11 +6,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
+#include "../head.h"
+#include "../base.h"
 #include "list.h"
 #include "scope.h"
 #include "argument.h"

@@ -7,16 +7,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/named_call.h"
-#include "../base/word.h"
-#include "../base/module_table.h"
+#include "../head.h"
+#include "../base.h"
 #include "list.h"
 #include "scope.h"
 #include "global.h"

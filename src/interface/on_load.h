@@ -3,14 +3,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../head/late.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
+#include "../head.h"
+#include "../base.h"
 #include "function.h"
 
 /* TVMFFI_I_CONSTRUCTS is 1 if the compiler supports constructors, functions

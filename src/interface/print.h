@@ -2,13 +2,8 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/named_call.h"
+#include "../head.h"
+#include "../base.h"
 #include "global_cache.h"
 #include "call.h"
 

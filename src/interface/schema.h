@@ -2,16 +2,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/named_call.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
+#include "../head.h"
+#include "../base.h"
 
 /* Size of the buffer for a function's metadata, {"type_schema": "..."}. As in
    upstream, the schema is JSON inside a JSON string. Text beyond the size is

@@ -28,15 +28,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/scope_here.h"
-#include "../base/error.h"
-#include "../base/named_call.h"
+#include "../head.h"
+#include "../base.h"
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */

@@ -3,14 +3,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/dltensor.h"
-#include "../base/error.h"
-#include "../base/word.h"
+#include "../head.h"
+#include "../base.h"
 #include "list.h"
 #include "scope.h"
 #include "function.h"

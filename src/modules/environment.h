@@ -3,16 +3,10 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/tensor_object.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 static DLPackManagedTensorAllocator tvmffi_i_global_allocator;
 TVMFFI_I_BLOCK_STATE(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator);

@@ -2,16 +2,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/module_table.h"
-#include "../platform/stack.h"
-#include "../core/raise.h"
-#include "../containers/sequence.h"
-#include "../graph/table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
 #include "library.h"
 
 #if !TVMFFI_NO_CONTAINERS

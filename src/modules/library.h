@@ -3,23 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/module_table.h"
-#include "../platform/layout.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/thread_stack.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/function_object.h"
-#include "../containers/sequence.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
 #include "named_symbol.h"
 
 TVMFFI_I_AT3(tvmffi_i_module, base, 8, 8, 4);

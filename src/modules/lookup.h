@@ -2,20 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/module_table.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/name_table.h"
-#include "../core/raise.h"
-#include "../core/object.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 #include "named_symbol.h"
 #include "module_object.h"
 

@@ -10,18 +10,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/hash.h"
-#include "../platform/name_table.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 /* A name and an address, such as a symbol of the system library. */
 typedef struct {

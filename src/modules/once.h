@@ -2,14 +2,9 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../platform/own.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../platform/unwound.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
+#include "../head.h"
+#include "../platform.h"
+#include "../core.h"
 
 /* A running call of tvmffi_i_init_handle, as an entry of tvmffi_i_initializers.
    The call initializes a handle or waits for another thread to do so.

@@ -2,13 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/module_table.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* An entry of the hash table of modules that stay loaded until removed.

@@ -2,12 +2,10 @@
 
 #pragma once
 
-#include "../head/abi.h"
-#include "../base/error.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../core/raise.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
 
 typedef struct {
   int32_t device_type, device_id;

@@ -3,13 +3,9 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../base/module_table.h"
-#include "../platform/name_table.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
 #include "once.h"
 #include "named_symbol.h"
 #include "library.h"

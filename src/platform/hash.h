@@ -2,8 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
+#include "../head.h"
 #include "libc.h"
 
 TVMFFI_I_INLINE uint64_t tvmffi_i_read64(const char *data) {

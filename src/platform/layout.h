@@ -5,9 +5,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 /* Selects a value for 64-bit pointers, 32-bit pointers, or i386. On i386 a
    struct aligns int64_t to 4 bytes. For 64-bit pointers the preprocessor

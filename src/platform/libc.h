@@ -2,8 +2,7 @@
    libc, or its part that the runtime needs */
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
+#include "../head.h"
 
 #if !TVMFFI_FREESTANDING
 #include <string.h>

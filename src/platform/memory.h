@@ -3,9 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
+#include "../head.h"
 #include "arena.h"
 #include "platform_knot.h"
 #include "thread.h"

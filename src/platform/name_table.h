@@ -8,9 +8,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
+#include "../head.h"
 #include "libc.h"
 #include "memory.h"
 #include "hash.h"

@@ -2,9 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../head/late.h"
+#include "../head.h"
 
 /* Code above this room calls the ABI: with TVMFFI_DYNAMIC, in the runtime that
    was chosen; without, perhaps in an older runtime that lacks some functions.

@@ -3,8 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
+#include "../head.h"
 
 /* Declared here, because errors and memory need each other: a failed allocation
    raises an error, and an error is allocated. */

@@ -2,8 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
+#include "../head.h"
 #include "libc.h"
 
 #if !TVMFFI_NO_CONTAINERS

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
+#include "../head.h"
 #include "platform_knot.h"
 #include "memory.h"
 

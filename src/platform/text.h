@@ -2,9 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
+#include "../head.h"
 #include "libc.h"
 #include "memory.h"
 #include "decimal.h"

@@ -2,9 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
+#include "../head.h"
 #include "libc.h"
 
 /* 1 if the runtime registers fork handlers. */

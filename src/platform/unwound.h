@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "../head/compiler.h"
+#include "../head.h"
 
 /* TVMFFI_I_UNWOUND defines `static int name params`, which returns the value of
    `call`. If an exception or pthread_exit unwinds the call, end() runs, a

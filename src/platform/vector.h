@@ -2,8 +2,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
+#include "../head.h"
 #include "libc.h"
 #include "platform_knot.h"
 #include "memory.h"

@@ -2,16 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/nesting.h"
-#include "../graph/cursor.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../graph.h"
 #include "field.h"
 
 #if !TVMFFI_NO_CONTAINERS

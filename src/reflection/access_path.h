@@ -3,13 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/error.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../containers/equal.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
 #include "field.h"
 #include "enum.h"
 

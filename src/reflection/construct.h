@@ -3,25 +3,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../platform/memory.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/error_object.h"
-#include "../core/type_table.h"
-#include "../core/nesting.h"
-#include "../containers/equal.h"
-#include "../graph/cursor.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
 #include "access.h"
 
 #if !TVMFFI_NO_CONTAINERS

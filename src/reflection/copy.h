@@ -2,26 +2,12 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../platform/stack.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../core/type_member.h"
-#include "../core/nesting.h"
-#include "../containers/equal.h"
-#include "../containers/sequence.h"
-#include "../containers/map_memory.h"
-#include "../containers/map.h"
-#include "../containers/map_fill.h"
-#include "../graph/table.h"
-#include "../graph/cursor.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../graph.h"
 #include "access.h"
 
 #if !TVMFFI_NO_CONTAINERS

@@ -2,12 +2,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../core/type_table.h"
-#include "../containers/sequence.h"
-#include "../containers/map_memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
 #include "field.h"
 #include "enum.h"
 

@@ -3,9 +3,7 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
+#include "../head.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Structs of built-in types. An object owns its members. */

@@ -5,20 +5,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../platform/libc.h"
-#include "../core/raise.h"
-#include "../core/object.h"
-#include "../core/type_table.h"
-#include "../core/type_member.h"
-#include "../graph/cursor.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../graph.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Releases and clears the fields that one type declares. Two fields may share

@@ -3,18 +3,10 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/word.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../containers/shape.h"
-#include "../containers/sequence.h"
-#include "../containers/map_memory.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* A type to which values are converted; `name` appears in error messages. */

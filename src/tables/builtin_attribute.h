@@ -3,26 +3,14 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/abi.h"
-#include "../base/value.h"
-#include "../base/type_info.h"
-#include "../base/error.h"
-#include "../base/word.h"
-#include "../base/mismatch.h"
-#include "../platform/text.h"
-#include "../core/raise.h"
-#include "../core/error_object.h"
-#include "../core/type_table.h"
-#include "../core/type_attribute.h"
-#include "../core/function_object.h"
-#include "../containers/equal.h"
-#include "../reflection/field.h"
-#include "../reflection/enum.h"
-#include "../reflection/field_convert.h"
-#include "../interface/schema.h"
-#include "../functions/structural_function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../reflection.h"
+#include "../interface.h"
+#include "../functions.h"
 
 #if !TVMFFI_NO_REFLECTION
 /* The attributes that the runtime and its clients read. Set one with

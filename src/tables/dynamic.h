@@ -11,12 +11,8 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/abi.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
+#include "../head.h"
+#include "../platform.h"
 
 #if TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN(name) name,

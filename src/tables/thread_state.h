@@ -3,25 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/compiler.h"
-#include "../head/atomic.h"
-#include "../head/dlpack.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../platform/libc.h"
-#include "../platform/thread.h"
-#include "../platform/memory.h"
-#include "../core/debug.h"
-#include "../core/object.h"
-#include "../core/address_name.h"
-#include "../core/backtrace.h"
-#include "../core/error_object.h"
-#include "../core/nesting.h"
-#include "../core/guard.h"
-#include "../core/global_table.h"
-#include "../modules/stream.h"
-#include "../modules/once.h"
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../modules.h"
 
 /* 1 if a thread-local variable has the small part of a thread's state, and
    TVMFFI_MALLOC gives the block. Static TLS is scarce, and other TLS may end

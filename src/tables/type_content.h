@@ -3,18 +3,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/reference.h"
-#include "../base/value.h"
-#include "../base/error.h"
-#include "../base/map_layout.h"
-#include "../core/raise.h"
-#include "../core/type_table.h"
-#include "../containers/sequence.h"
-#include "../containers/map_memory.h"
-#include "../reflection/field.h"
-#include "../reflection/field_convert.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../containers.h"
+#include "../reflection.h"
 
 #if !TVMFFI_NO_REFLECTION
 /* Describes the type of a field of a built-in type. */

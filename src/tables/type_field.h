@@ -2,15 +2,11 @@
 
 #pragma once
 
-#include "../head/config.h"
-#include "../head/abi.h"
-#include "../base/word.h"
-#include "../core/type_table.h"
-#include "../core/function_object.h"
-#include "../reflection/enum.h"
-#include "../functions/path_function.h"
-#include "../functions/enum_function.h"
-#include "../functions/structural_function.h"
+#include "../head.h"
+#include "../base.h"
+#include "../core.h"
+#include "../reflection.h"
+#include "../functions.h"
 #include "type_content.h"
 
 #if !TVMFFI_NO_REFLECTION

@@ -1,8 +1,9 @@
 """Checks the includes of src/: what each room defines, uses and includes.
 
-A room is a header of src/. It includes each room whose names it uses, and no
-other one; it uses its own layer and those above it; no includes form a circle;
-and it compiles alone. tests/tools/lint.py runs these checks.
+A room is a header in a folder of src/, its layer; src/LAYER.h lists the rooms of
+a layer. A room includes the rooms of its layer and the other layers whose names
+it uses, and nothing else; it uses its own layer and those above it; no includes
+form a circle; and it compiles alone. tests/tools/lint.py runs these checks.
 """
 
 import re
@@ -37,17 +38,20 @@ def without_comments(text):
                   " " + "\n" * m.group(0).count("\n"), text, flags=re.S)
 
 
+def included(src, path):
+    """What a file includes: "core/object" is a room, "core" a layer."""
+    return [str((path.parent / name).resolve().relative_to(src.resolve())
+                .with_suffix(""))
+            for name in INCLUDE.findall(path.read_text(encoding="utf-8"))]
+
+
 class Room:
     def __init__(self, src, path):
         self.name = str(path.relative_to(src).with_suffix(""))
         self.layer = self.name.split("/")[0]
         text = path.read_text(encoding="utf-8")
         self.lines = text.count("\n")
-        self.includes = []
-        for name in INCLUDE.findall(text):
-            target = (path.parent / name).resolve()
-            self.includes.append(
-                str(target.relative_to(src.resolve()).with_suffix("")))
+        self.includes = included(src, path)
         code = INCLUDE.sub("", without_comments(text))
         self.defines = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)",
                                       code, re.M))
@@ -64,7 +68,12 @@ class Room:
             self.uses |= LIBC & set(re.findall(r"\w+", code))
             self.uses |= set(re.findall(r"pthread_\w+", code))
         self.declares = set()  # names after preprocessing
-        self.expands = set()
+
+    def targets(self, homes):
+        """What this room may include for a name that the rooms `homes` have.
+        """
+        return {home if home.startswith(self.layer + "/")
+                else home.split("/")[0] for home in homes}
 
 
 class House:
@@ -76,13 +85,13 @@ class House:
         for path in sorted(self.src.glob("*/*.h")):
             room = Room(self.src, path)
             self.rooms[room.name] = room
+        self.layers = {layer: included(self.src, self.src / f"{layer}.h")
+                       for layer in LAYERS}
         for mode in MODES:
             for name, text in self.preprocessed(cc, mode).items():
                 room = self.rooms.get(name)
                 if room:
-                    tokens = token.findall(text)
-                    room.declares |= set(declared_names(tokens))
-                    room.expands |= set(NAME.findall(text))
+                    room.declares |= set(declared_names(token.findall(text)))
         self.homes = defaultdict(set)
         for room in self.rooms.values():
             for name in room.uses:
@@ -135,16 +144,15 @@ def missing_includes(house):
             f"{' or '.join(sorted(homes))}"
             for room in house.rooms.values()
             for name, homes in house.foreign(room, room.uses)
-            if not homes & set(room.includes)]
+            if not room.targets(homes) & set(room.includes)]
 
 
 def unused_includes(house):
     problems = []
     for room in house.rooms.values():
-        used = {home for _, homes in
-                house.foreign(room, room.uses | room.expands)
-                for home in homes}
-        problems += [f"src/{room.name}.h: nothing of {name} is used"
+        used = {name for _, homes in house.foreign(room, room.uses)
+                for name in room.targets(homes)}
+        problems += [f"src/{room.name}.h needs no include of {name}"
                      for name in room.includes if name not in used]
         problems += [f"src/{room.name}.h includes {name} twice"
                      for name in set(room.includes)
@@ -178,19 +186,21 @@ def named_twice(house):
 
 def circles(house):
     problems, state = [], {}
+    includes = {**house.layers, **{name: room.includes
+                                   for name, room in house.rooms.items()}}
 
     def visit(name, path):
         if state.get(name) == "open":
             at = path.index(name)
             problems.append(" -> ".join(path[at:] + [name]))
-        if name in state or name not in house.rooms:
+        if name in state:
             return
         state[name] = "open"
-        for other in house.rooms[name].includes:
+        for other in includes.get(name, []):
             visit(other, path + [name])
         state[name] = "done"
 
-    for name in house.rooms:
+    for name in includes:
         visit(name, [])
     return problems
 
@@ -212,10 +222,16 @@ def defined_twice(house):
 
 
 def unlisted(house):
-    listed = {name[:-2] for name in INCLUDE.findall(
-        (house.src / "tvmffi.h").read_text(encoding="utf-8"))}
-    return [f"src/{name}.h is not included by src/tvmffi.h"
-            for name in sorted(set(house.rooms) ^ listed)]
+    """Rooms that their layer does not list, layers that tvmffi.h does not, and
+    what is listed elsewhere or does not exist."""
+    listed = {(name, layer) for layer, names in house.layers.items()
+              for name in names}
+    rooms = {(room.name, room.layer) for room in house.rooms.values()}
+    root = {(name, "tvmffi")
+            for name in included(house.src, house.src / "tvmffi.h")}
+    return [f"{name} and the list of src/{place}.h differ" for name, place in
+            sorted(listed ^ rooms | root ^ {(layer, "tvmffi")
+                                            for layer in LAYERS})]
 
 
 def not_alone(src, cc, cxx):

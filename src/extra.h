@@ -1,0 +1,21 @@
+/* The rooms of the layer extra, in the order of tvmffi.h. */
+#pragma once
+
+#include "extra/number_text.h"
+#include "extra/extra_knot.h"
+#include "extra/bigint_text.h"
+#include "extra/type_hook.h"
+#include "extra/repr.h"
+#include "extra/recursive_hash.h"
+#include "extra/recursive_compare.h"
+#include "extra/structural.h"
+#include "extra/structural_equal.h"
+#include "extra/structural_hash.h"
+#include "extra/visit.h"
+#include "extra/visit_callback.h"
+#include "extra/visit_run.h"
+#include "extra/json_read.h"
+#include "extra/json_write.h"
+#include "extra/base64.h"
+#include "extra/graph_save.h"
+#include "extra/graph_load.h"

@@ -1,0 +1,7 @@
+/* The rooms of the layer graph, in the order of tvmffi.h. */
+#pragma once
+
+#include "graph/table.h"
+#include "graph/cursor.h"
+#include "graph/callback.h"
+#include "graph/traversal.h"

@@ -1,0 +1,14 @@
+/* The rooms of the layer modules, in the order of tvmffi.h. */
+#pragma once
+
+#include "modules/stream.h"
+#include "modules/environment.h"
+#include "modules/once.h"
+#include "modules/named_symbol.h"
+#include "modules/library.h"
+#include "modules/import.h"
+#include "modules/module_object.h"
+#include "modules/load.h"
+#include "modules/resident.h"
+#include "modules/system_library.h"
+#include "modules/lookup.h"

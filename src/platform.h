@@ -1,0 +1,20 @@
+/* The rooms of the layer platform, in the order of tvmffi.h. */
+#pragma once
+
+#include "platform/own.h"
+#include "platform/layout.h"
+#include "platform/libc.h"
+#include "platform/arena.h"
+#include "platform/platform_knot.h"
+#include "platform/thread.h"
+#include "platform/thread_stack.h"
+#include "platform/memory.h"
+#include "platform/unwound.h"
+#include "platform/hash.h"
+#include "platform/name_table.h"
+#include "platform/stack.h"
+#include "platform/vector.h"
+#include "platform/sort.h"
+#include "platform/decimal.h"
+#include "platform/limbs.h"
+#include "platform/text.h"

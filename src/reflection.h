@@ -1,0 +1,11 @@
+/* The rooms of the layer reflection, in the order of tvmffi.h. */
+#pragma once
+
+#include "reflection/field.h"
+#include "reflection/access.h"
+#include "reflection/construct.h"
+#include "reflection/enum.h"
+#include "reflection/access_path.h"
+#include "reflection/creator.h"
+#include "reflection/field_convert.h"
+#include "reflection/copy.h"
