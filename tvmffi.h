@@ -576,6 +576,18 @@
 #define TVMFFI_DEBUG 0
 #endif
 
+/* Define TVMFFI_ASSERT(condition) in the implementing file, as an expression
+   such as assert(condition), to check the runtime's invariants: that a lock is
+   held, that memory is reserved, that a count is above 0. A wrong call of a
+   user's raises an error and fails no assertion, unless it uses an object that
+   is dead. By default nothing is checked. */
+#ifdef TVMFFI_ASSERT
+#define TVMFFI_I_ASSERTS 1
+#else
+#define TVMFFI_I_ASSERTS 0
+#define TVMFFI_ASSERT(condition) ((void)0)
+#endif
+
 /* Define for the whole program as the size in bytes of the stack buffer in
    which TVMFFI_RAISE formats a message. A longer message is truncated and ends
    in "...". Registering a function uses a buffer of up to four times this size
@@ -2438,6 +2450,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_alive(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
+  TVMFFI_ASSERT((uint32_t)old > 0);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
   tvmffi_i_check_alive(obj);
 }
@@ -2447,6 +2460,7 @@ TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
+  TVMFFI_ASSERT(old >> 32 > 0);
   if (TVMFFI_I_UNLIKELY(old >> 63)) tvmffi_i_pin(count, 32);
 }
 
@@ -2455,6 +2469,7 @@ TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_WEAK_ONE);
+  TVMFFI_ASSERT(old >> 32 > 0);
   if (old == TVMFFI_I_WEAK_ONE) {
     if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskWeak);
   } else if (TVMFFI_I_UNLIKELY(old >> 63)) {
@@ -2504,6 +2519,7 @@ TVMFFI_I_INLINE void tvmffi_i_release(TVMFFIObjectHandle obj) {
     return;
   }
   old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
+  TVMFFI_ASSERT((uint32_t)old > 0);
   if (TVMFFI_I_UNLIKELY((uint32_t)old - 2u >= 0x7FFFFFFEu))
     tvmffi_i_release_rest(o, old);
 }
@@ -2586,6 +2602,8 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   if (self->deleter != deleter ||
       (uintptr_t)(int64_t)(int32_t)offset != offset)
     return 0;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&self->combined_ref_count) <= 1);
+  TVMFFI_ASSERT(self->__padding == 0);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     self->combined_ref_count = 0;
   else
@@ -2639,6 +2657,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
     depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
     if (depth < 0) return depth;
   }
+  TVMFFI_ASSERT(depth >= 0 && depth <= TVMFFI_I_NESTED);
   d->frame[depth > 0] = here;
   d->depth = depth + 1;
   return depth;
@@ -2646,6 +2665,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
 
 TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
                                           int32_t depth) {
+  TVMFFI_ASSERT(depth >= 0 && depth <= TVMFFI_I_NESTED);
   if (TVMFFI_I_UNLIKELY(d->pending_destroy != NULL) && depth < TVMFFI_I_NESTED)
     tvmffi_i_end_pending(d);
   d->depth = depth;
@@ -12119,6 +12139,9 @@ TVMFFI_I_INLINE tvmffi_i_gap *tvmffi_i_arena_at(void *block, size_t offset) {
 /* Marks a block of `size` bytes as free and inserts it into its list. */
 static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
+  TVMFFI_ASSERT(size % 8 == 0 && size >= TVMFFI_I_BLOCK_LEAST);
+  TVMFFI_ASSERT((char *)gap >= tvmffi_i_arena.byte);
+  TVMFFI_ASSERT((char *)gap + size < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   gap->size = size | TVMFFI_I_BLOCK_FREE;
   gap->next = *list;
   gap->before = NULL;
@@ -12131,6 +12154,10 @@ static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
 /* Removes a free block from its list. Returns its size. */
 static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
+  TVMFFI_ASSERT(gap->size & TVMFFI_I_BLOCK_FREE);
+  TVMFFI_ASSERT(*(size_t *)(void *)((char *)gap + size - sizeof(size_t)) ==
+                size);
+  TVMFFI_ASSERT(gap->before || tvmffi_i_gaps[tvmffi_i_arena_list(size)] == gap);
   if (gap->next) gap->next->before = gap->before;
   if (gap->before)
     gap->before->next = gap->next;
@@ -12168,6 +12195,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
       gap = tvmffi_i_gaps[list];
   if (gap) {
     size_t rest = tvmffi_i_arena_remove(gap) - size;
+    TVMFFI_ASSERT(rest < (size_t)(TVMFFI_ARENA_SIZE));
     if (rest >= TVMFFI_I_BLOCK_LEAST) {
       tvmffi_i_arena_insert(tvmffi_i_arena_at(gap, size), rest);
     } else {
@@ -12191,6 +12219,8 @@ static void tvmffi_i_arena_free(void *pointer) {
   (void)was;
   TVMFFI_I_ARENA_LOCK;
   size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
+  TVMFFI_ASSERT(!(gap->size & TVMFFI_I_BLOCK_FREE));
+  TVMFFI_ASSERT(size <= tvmffi_i_arena_used);
   tvmffi_i_arena_used -= size;
   next = tvmffi_i_arena_at(gap, size);
   if (next->size & TVMFFI_I_BLOCK_FREE) size += tvmffi_i_arena_remove(next);
@@ -12288,6 +12318,20 @@ TVMFFI_I_INLINE int tvmffi_i_need_block(void);
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {}
 TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
 TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
+#endif
+
+/* With assertions, each thread remembers whether it holds the mutex.
+   TVMFFI_I_IS_LOCKED and TVMFFI_I_IS_FREE are for assertions only. */
+#if TVMFFI_I_ASSERTS && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
+    defined(TVMFFI_I_THREAD)
+static TVMFFI_I_THREAD int tvmffi_i_holds_mutex;
+#define TVMFFI_I_NOTE_MUTEX(held) (tvmffi_i_holds_mutex = (held))
+#define TVMFFI_I_IS_LOCKED (tvmffi_i_holds_mutex)
+#define TVMFFI_I_IS_FREE (!tvmffi_i_holds_mutex)
+#else
+#define TVMFFI_I_NOTE_MUTEX(held) ((void)0)
+#define TVMFFI_I_IS_LOCKED 1
+#define TVMFFI_I_IS_FREE 1
 #endif
 
 #if TVMFFI_NO_THREADS
@@ -12423,6 +12467,8 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
    thread that holds the mutex raises no error, and calls no outside code but
    TVMFFI_MALLOC, which must not call the runtime. */
 static void tvmffi_i_lock(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
+  TVMFFI_I_NOTE_MUTEX(1);
 #if TVMFFI_I_FORK
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_load64(&tvmffi_i_process)))
     tvmffi_i_watch_fork();
@@ -12435,11 +12481,14 @@ static void tvmffi_i_lock(void) {
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
 }
 static void tvmffi_i_unlock(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_I_NOTE_MUTEX(0);
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
 /* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
    need the mutex. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
 #if TVMFFI_I_FORK
   if (tvmffi_i_is_unknown_child()) {
     tvmffi_i_forget_parent();
@@ -12449,6 +12498,7 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
 }
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   (void)pthread_cond_broadcast(&tvmffi_i_changed);
 }
 #endif
@@ -12640,6 +12690,7 @@ static uint64_t tvmffi_i_pool_trims; /* calls of tvmffi_memory_trim */
 
 /* Moves unused units of the thread's budget to the shared budget. */
 static void tvmffi_i_pool_shrink(tvmffi_i_pool *p, int32_t units) {
+  TVMFFI_ASSERT(units >= 0 && units <= p->available && units <= p->budget);
   p->budget -= units;
   p->available -= units;
   (void)tvmffi_i_add64(&tvmffi_i_pool_left, (uint64_t)units);
@@ -12654,6 +12705,8 @@ static int tvmffi_i_pool_grow(tvmffi_i_pool *p) {
     if (left < TVMFFI_I_POOL_SLICE) return 0;
   while (
       !tvmffi_i_cas64(&tvmffi_i_pool_left, &left, left - TVMFFI_I_POOL_SLICE));
+  TVMFFI_ASSERT(left <= TVMFFI_I_POOL_PROCESS);
+  TVMFFI_ASSERT(p->budget < TVMFFI_I_POOL_THREAD);
   p->budget += TVMFFI_I_POOL_SLICE;
   p->available += TVMFFI_I_POOL_SLICE;
   return 1;
@@ -12673,6 +12726,7 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
       any = 1;
     }
   }
+  TVMFFI_ASSERT(p->available == p->budget);
   if (p->budget > TVMFFI_I_POOL_SLICE)
     tvmffi_i_pool_shrink(p, p->budget - TVMFFI_I_POOL_SLICE);
   return any;
@@ -12700,6 +12754,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_pool *p) {
    into the thread's budget. Returns 1 if the block fits, else 0. */
 static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   size_t k = i, n;
+  TVMFFI_ASSERT(i < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i);
   for (n = 1; n < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i; ++n) {
     k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
     while (p->list[k] && p->available < (int32_t)i) {
@@ -12722,12 +12777,14 @@ static void tvmffi_i_begin_pool(void);
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };
+  TVMFFI_ASSERT(block && i < TVMFFI_I_POOL_CLASSES);
   if (p->state > 0 && p->skip) {
     --p->skip;
   } else if (p->state > 0) {
     tvmffi_i_pool_follow(p);
     if (p->available >= (int32_t)i || tvmffi_i_pool_grow(p) ||
         tvmffi_i_pool_evict(p, i)) {
+      TVMFFI_ASSERT(p->available >= (int32_t)i);
       *(void **)block = p->list[i];
       p->list[i] = block;
       p->available -= (int32_t)i;
@@ -13173,6 +13230,7 @@ enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
    of the frame's size, or 0. */
 TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
                                          size_t size) {
+  TVMFFI_ASSERT(room || !size);
   s->next = s->bottom.first = (char *)room;
   s->depth = 0;
   s->chunk = &s->bottom;
@@ -13213,6 +13271,7 @@ TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
     c->end = c->first + n * size;
     below->above = c;
   }
+  TVMFFI_ASSERT(c->below == below && c->first + size <= c->end);
   s->chunk = c;
   s->next = c->first + size;
   ++s->depth;
@@ -13226,14 +13285,18 @@ TVMFFI_I_INLINE void *tvmffi_i_push(tvmffi_i_stack *s, size_t size,
   char *frame = s->next;
   if (TVMFFI_I_UNLIKELY(frame == s->chunk->end))
     return tvmffi_i_push_chunk(s, size, name);
+  TVMFFI_ASSERT(frame >= s->chunk->first && frame + size <= s->chunk->end);
   s->next = frame + size;
   ++s->depth;
   return frame;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
+  TVMFFI_ASSERT(s->depth > 0 && s->next > s->chunk->first);
   s->next -= size;
   --s->depth;
+  TVMFFI_ASSERT(s->next >= s->chunk->first && (s->depth || !s->chunk->below ||
+                                               s->chunk->below == &s->bottom));
   if (TVMFFI_I_UNLIKELY(s->next == s->chunk->first) && s->chunk->below) {
     s->chunk = s->chunk->below;
     s->next = s->chunk->end;
@@ -13262,6 +13325,7 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
     (void)tvmffi_i_no_memory();
     return larger;
   }
+  TVMFFI_ASSERT(wanted > *capacity && (items || !*capacity));
   if (*capacity) memcpy(larger, items, *capacity * size);
   tvmffi_i_free(items);
   *capacity = wanted;
@@ -14380,6 +14444,7 @@ static int tvmffi_i_debug_died(void *object) {
 TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
                                            int32_t type_index,
                                            void (*deleter)(void *, int)) {
+  TVMFFI_ASSERT(self && deleter && type_index >= kTVMFFIStaticObjectBegin);
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = type_index;
   self->__padding = 0;
@@ -14457,6 +14522,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy(TVMFFIObject *self, int flags,
   tvmffi_i_destroying *d = tvmffi_i_thread_destroying();
   int32_t depth = tvmffi_i_begin_destroy(d, self, flags, deleter);
   if (TVMFFI_I_UNLIKELY(depth < 0)) return;
+  TVMFFI_ASSERT(d->depth == depth + 1);
   destructor(self, flags);
   tvmffi_i_end_destroy(d, depth);
 }
@@ -14665,6 +14731,7 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
                                          tvmffi_i_delete_string);
   if (!s) return s;
+  TVMFFI_ASSERT(type_index == kTVMFFIStr || type_index == kTVMFFIBytes);
   text = (char *)(void *)(s + 1);
   text[size] = 0;
   s->bytes.data = text;
@@ -14681,6 +14748,7 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
    word in a register, because loading bytes that were just stored stalls. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_small_text(const char *data, size_t size) {
   const unsigned char *at = (const unsigned char *)data;
+  TVMFFI_ASSERT(size < 8);
   if (size >= 4) {
     uint32_t first, last;
     memcpy(&first, data, 4);
@@ -14698,6 +14766,7 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
                                TVMFFIAny *out) {
   tvmffi_i_string *s = tvmffi_i_new_string(size, large);
   if (!s) return -1;
+  TVMFFI_ASSERT(data || !size);
   memcpy((void *)(s + 1), data, size);
   *out = tvmffi_obj(s);
   return 0;
@@ -14748,6 +14817,7 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
     tvmffi_i_text_release(b);
     return failed;
   }
+  TVMFFI_ASSERT(b->data && b->size < b->capacity);
   s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
   tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
   s->bytes.data = b->data;
@@ -14956,6 +15026,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
     if (to) memcpy(to + size, parts[i], n);
     size += n;
   }
+  TVMFFI_ASSERT(!to || to[size - 1] == '\n');
   return size;
 }
 
@@ -15222,6 +15293,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
     if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
       cache = NULL;
     } else {
+      TVMFFI_ASSERT(other != tvmffi_i_frames_now);
       map = cache->map;
       cache->map = empty.map;
       cache->size = 0;
@@ -15254,6 +15326,7 @@ static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
 
 /* Ends the use of all frames that the reader found. */
 static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
+  TVMFFI_ASSERT(!reader->cache || TVMFFI_I_LOAD(&reader->cache->readers) > 0);
   if (reader->cache) tvmffi_i_leave_frame_cache(reader->cache);
   if (reader->own) tvmffi_i_free_frames(&reader->own->node);
 }
@@ -15287,6 +15360,7 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
     } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
+      TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && cache->size <= TVMFFI_I_FRAME_BYTES);
       cache->size += size;
       known = frame;
       tvmffi_i_insert(&cache->map, &frame->node,
@@ -15300,6 +15374,7 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     tvmffi_i_free(frame);
     return known;
   }
+  TVMFFI_ASSERT(frame->address && !known);
   frame->node.next = reader->own ? &reader->own->node : NULL;
   reader->own = frame;
   return frame;
@@ -15356,6 +15431,7 @@ static int tvmffi_i_frame_limit(void) {
     }
     TVMFFI_I_STORE(&limit, ++n);
   }
+  TVMFFI_ASSERT(n >= 1 && n <= TVMFFI_I_MAX_FRAMES + 1);
   return n - 1;
 }
 
@@ -15911,6 +15987,7 @@ TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
+  TVMFFI_ASSERT(e->capacity > 0);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_i_release(e->cell.cause_chain);
@@ -15937,6 +16014,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
+  TVMFFI_ASSERT(size >= kept && (buffer != e->trace || size < e->capacity));
   /* memmove, because the new text may be part of the old one. */
   if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
@@ -15954,6 +16032,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
 static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
                                            size_t size) {
   TVMFFIByteArray text;
+  TVMFFI_ASSERT(at && *at);
   text.data = *at;
   text.size = size;
   if (data && size) memcpy(*at, data, size);
@@ -15979,10 +16058,12 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
   e = (tvmffi_i_error *)tvmffi_i_object(size, kTVMFFIError,
                                         tvmffi_i_delete_error);
   if (!e) return e;
+  TVMFFI_ASSERT(size > kind.size + message.size + trace.size);
   text = (char *)(void *)(e + 1);
   e->cell.kind = tvmffi_i_place_text(&text, kind.data, kind.size);
   e->cell.message = tvmffi_i_place_text(&text, message.data, message.size);
   e->cell.backtrace = tvmffi_i_place_text(&text, trace.data, trace.size);
+  TVMFFI_ASSERT(text == (char *)e + size);
   e->cell.update_backtrace = tvmffi_i_update_trace;
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;
@@ -15998,6 +16079,10 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
 static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
+  TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
+                tvmffi_i_derives(error->type_index, kTVMFFIError));
+  TVMFFI_ASSERT(!error || error != old ||
+                (uint32_t)error->combined_ref_count > 1);
   slot->object = error;
   tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE
@@ -16032,6 +16117,7 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
    callback raised none. Code -2 means that another language, such as Python,
    holds the error. */
 static int tvmffi_i_need_error(int code, const char *what) {
+  TVMFFI_ASSERT(code != 0);
   if (code != -2 && !tvmffi_i_thread_error()->object)
     (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
                         what, code);
@@ -16064,6 +16150,7 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
     memcpy(to, parts[i], n);
     to += n;
   }
+  TVMFFI_ASSERT(to == e->cell.message.data + e->cell.message.size);
   tvmffi_i_take_trace(&trace, to + 1);
   tvmffi_i_set_error(&e->base);
 }
@@ -17308,11 +17395,13 @@ typedef struct {
 static int tvmffi_i_call_closure(void *handle, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)handle;
+  TVMFFI_ASSERT(c->call && c->call != tvmffi_i_call_closure);
   return c->call(c->self, args, num_args, result);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)self;
+  TVMFFI_ASSERT(c->function.cell.safe_call == tvmffi_i_call_closure);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && c->deleter)
     c->deleter(c->self);
   tvmffi_i_delete_sized(self, flags, sizeof(*c));
@@ -17335,6 +17424,7 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
       closed ? sizeof(tvmffi_i_closure) : sizeof(*f), kTVMFFIFunction,
       closed ? tvmffi_i_delete_closure : tvmffi_i_delete_function);
   if (!f) return -1;
+  TVMFFI_ASSERT(f->base.combined_ref_count == TVMFFI_I_BOTH_ONE);
   f->cell.safe_call = safe_call;
   f->cell.cpp_call = NULL;
   if (closed) {
@@ -17670,6 +17760,7 @@ static void tvmffi_i_forget_readers(void) {
 
 /* Returns the entry with this name, or NULL. Needs the mutex. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
                                                   name->size);
 }
@@ -17736,6 +17827,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
+  TVMFFI_ASSERT(side < 2);
   if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
@@ -17768,6 +17860,8 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
                                  const tvmffi_i_global_info **info) {
   TVMFFIObject *old = g->function;
   const tvmffi_i_global_info *old_info = g->info;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&g->node.key));
   TVMFFI_I_STORE(&g->info, *info);
   TVMFFI_I_STORE_SEQ(&g->function, *function);
   *function = old;
@@ -17803,6 +17897,8 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   info->metadata.data = to;
   info->metadata.size = metadata->size;
   if (metadata->size) memcpy(to, metadata->data, metadata->size);
+  TVMFFI_ASSERT(to + metadata->size ==
+                (char *)(info + 1) + doc->size + metadata->size);
   info->flags = method->flags;
   *out = info;
   return 0;
@@ -17837,6 +17933,8 @@ static tvmffi_i_global *tvmffi_i_take_free(size_t size) {
   tvmffi_i_global **at = tvmffi_i_free_list_of(units), *g;
   while ((g = *at) != NULL && tvmffi_i_global_units(g->node.size) != units)
     at = (tvmffi_i_global **)(uintptr_t)&g->info;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!g || (!g->function && !g->node.key));
   if (g) *at = (tvmffi_i_global *)(uintptr_t)g->info;
   return g;
 }
@@ -17862,6 +17960,8 @@ static void *tvmffi_i_alloc_global(size_t size) {
     free_space = at;
     left = block = next;
   }
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(size % 8 == 0 && size <= left);
   at = free_space;
   free_space += size;
   left -= size;
@@ -17887,6 +17987,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     is_new = 1;
   }
   g->info = NULL;
+  TVMFFI_ASSERT(!g->function && !g->node.key);
   key = (char *)g + TVMFFI_I_GLOBAL_HEAD;
   (void)tvmffi_i_copy_text(key, *name);
   if (is_new) {
@@ -18475,6 +18576,7 @@ TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
   DLManagedTensor *from = (DLManagedTensor *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(from);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
   tvmffi_i_delete_tensor(self, flags);
@@ -18549,6 +18651,7 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
   int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
                type == kDLROCM || type == kDLROCMHost;
   uint64_t address = direct ? (uint64_t)(uintptr_t)t->data : 0;
+  TVMFFI_ASSERT(alignment > 0);
   return (address + t->byte_offset) % alignment == 0;
 }
 
@@ -18582,6 +18685,7 @@ TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
   int64_t *strides = (int64_t *)(void *)(self + 1);
   uint64_t stride = 1;
   int32_t i;
+  TVMFFI_ASSERT(self->tensor.ndim > 0 && self->tensor.shape);
   self->tensor.strides = strides;
   for (i = self->tensor.ndim; i-- > 0;) {
     strides[i] = (int64_t)stride;
@@ -18598,6 +18702,7 @@ TVMFFI_I_INLINE int tvmffi_i_import(const DLTensor *t, void *keeper,
   tvmffi_i_tensor *self =
       (tvmffi_i_tensor *)tvmffi_i_object(size, kTVMFFITensor, deleter);
   if (!self) return -1;
+  TVMFFI_ASSERT(t->ndim >= 0 && keeper && deleter);
   self->tensor = *t;
   self->keeper = keeper;
   self->size = size;
@@ -21463,6 +21568,7 @@ static tvmffi_i_initializer *tvmffi_i_find_initializer(void **handle) {
    other threads, else 0. */
 static int tvmffi_i_is_cycle(const tvmffi_i_initializer *m,
                              const tvmffi_i_thread *thread) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   while (m && m->thread != thread) {
     const tvmffi_i_initializer *w = tvmffi_i_initializer_list();
     while (w && (w->thread != m->thread || !w->awaits)) w = w->next;
@@ -21479,6 +21585,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   int cancel = tvmffi_i_hold_cancel(); /* no cancellation with the mutex held */
   int code = 0;
   tvmffi_i_lock();
+  TVMFFI_ASSERT(!me->is_alone && me->handle);
   me->handle = NULL;
   do {
     me->next = tvmffi_i_initializer_list();
@@ -21488,6 +21595,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
     me->awaits = code ? NULL : handle;
     if (!code) tvmffi_i_sleep();
   }
+  TVMFFI_ASSERT(me->thread == tvmffi_i_self());
   me->awaits = NULL;
   me->handle = code ? NULL : handle;
   tvmffi_i_unlock();
@@ -21499,6 +21607,7 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
   tvmffi_i_initializer *m;
   tvmffi_i_lock();
   m = tvmffi_i_initializer_list();
+  TVMFFI_ASSERT(m);
   if (m == me) {
     TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)me->next);
   } else {
@@ -21513,6 +21622,7 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
 static void tvmffi_i_end_initializer(void) {
   tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
   tvmffi_i_initializer *m = *innermost;
+  TVMFFI_ASSERT(m && m->thread == tvmffi_i_self());
   *innermost = m->outer;
   if (!m->is_alone || !tvmffi_i_cas_pointer(&tvmffi_i_initializers, m, NULL))
     tvmffi_i_leave_initializers(m);
@@ -21554,6 +21664,7 @@ static int tvmffi_i_begin_initializer(tvmffi_i_initializer *me, void **handle,
   me->next = NULL;
   me->outer = *innermost;
   me->frame = frame;
+  TVMFFI_ASSERT(!me->outer || me->outer->frame >= frame);
   *innermost = me;
   me->is_alone = tvmffi_i_cas_pointer(&tvmffi_i_initializers, NULL, me);
   return me->is_alone ? 0 : tvmffi_i_await_initializer(me);
@@ -21812,6 +21923,7 @@ static tvmffi_i_library *tvmffi_i_new_library(void *handle,
   tvmffi_i_library *l = (tvmffi_i_library *)tvmffi_i_object(
       sizeof(*l) + prefix.size, kTVMFFIObject, tvmffi_i_delete_library);
   if (!l) return l;
+  TVMFFI_ASSERT(!handle || !prefix.size);
   text = (char *)(void *)(l + 1);
   if (prefix.size) memcpy(text, prefix.data, prefix.size);
   l->handle = handle;
@@ -21823,6 +21935,7 @@ static tvmffi_i_library *tvmffi_i_new_library(void *handle,
 /* Writes a, b, c and a NUL to `to`. Returns the size without the NUL. */
 static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
                             TVMFFIByteArray c) {
+  TVMFFI_ASSERT(to);
   if (a.size) memcpy(to, a.data, a.size);
   if (b.size) memcpy(to + a.size, b.data, b.size);
   if (c.size) memcpy(to + a.size + b.size, c.data, c.size);
@@ -21888,6 +22001,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   tvmffi_i_library_function *f = (tvmffi_i_library_function *)tvmffi_i_object(
       sizeof(*f), kTVMFFIFunction, tvmffi_i_delete_library_function);
   if (!f) return -1;
+  TVMFFI_ASSERT(address && m->base.type_index == kTVMFFIModule);
   f->function.cell.safe_call = tvmffi_i_call_library;
   f->function.cell.cpp_call = NULL;
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
@@ -21919,6 +22033,7 @@ static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
                                  TVMFFIByteArray name, TVMFFIAny *out) {
   void *address;
   TVMFFISafeCallType getter;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   TVMFFI_TRY(tvmffi_i_module_symbol(m, head, name, &address));
   if (!address) return 0;
   getter = (TVMFFISafeCallType)(uintptr_t)address;
@@ -21945,6 +22060,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
@@ -21957,6 +22073,7 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
   TVMFFIObject *dropped = imports;
   int is_old;
   tvmffi_i_lock();
+  TVMFFI_ASSERT(imports && imports->type_index == kTVMFFIArray);
   is_old = m->imports == old;
   if (is_old) {
     dropped = m->imports;
@@ -22109,6 +22226,7 @@ static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
   TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
   TVMFFIObject *object;
   void *address;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   switch (method) {
     case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&kind, out);
     case TVMFFI_I_METHOD_PROPERTY_MASK:
@@ -22261,6 +22379,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
     return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
+  TVMFFI_ASSERT(library);
   m->module.methods = TVMFFI_I_LIBRARY_METHODS;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;
@@ -22409,6 +22528,7 @@ typedef struct {
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
   uint64_t x = 0;
   int byte;
+  TVMFFI_ASSERT(at);
   for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
   return x;
 }
@@ -22420,6 +22540,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
 
 static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
   if (in->left < 8) return tvmffi_i_bad_binary();
+  TVMFFI_ASSERT(in->at);
   *out = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
@@ -22442,6 +22563,7 @@ static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_i_take_number(in, &size));
   if (!size || size > in->left) return tvmffi_i_bad_binary();
+  TVMFFI_ASSERT(size <= in->left);
   out->data = (const char *)in->at;
   out->size = (size_t)size;
   in->at += size;
@@ -22534,6 +22656,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
+  TVMFFI_ASSERT(tree.count > 0 && in.left < PTRDIFF_MAX);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);
@@ -22729,11 +22852,13 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
                                            tvmffi_i_delete_cache);
   if (!made) return made;
+  TVMFFI_ASSERT(made->base.type_index == kTVMFFIObject);
   memset(&made->functions, 0, sizeof(made->functions));
   made->replaced = NULL;
   tvmffi_i_lock();
   c = tvmffi_i_cache_of(m);
   if (!c) {
+    TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && m->cache != &made->base);
     made->replaced = m->cache;
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
@@ -22755,6 +22880,7 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
 #endif
   *out = function;
   if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
+  TVMFFI_ASSERT(!function || *out == function);
   if (*out) return 0;
   parts[0] = "Cannot find function ";
   parts[1] = name.data;
@@ -22792,6 +22918,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   /* Another thread may have cached a function for `name` first. */
   if (!known || known->address != function) tvmffi_i_release(function);
   if (!known) return -1;
+  TVMFFI_ASSERT(known->address);
   *out = known->address;
   return 0;
 }

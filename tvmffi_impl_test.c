@@ -151,6 +151,13 @@ static void *test_malloc(size_t size);
 static void test_free(void *pointer);
 #define TVMFFI_MALLOC(size) test_malloc(size)
 #define TVMFFI_FREE(pointer) test_free(pointer)
+/* A board is too small for the texts of all assertions. */
+#if !defined(TVMFFI_ASSERT) && !defined(TVMFFI_FREESTANDING)
+static void test_assert_failed(const char *condition, const char *file,
+                               int line);
+#define TVMFFI_ASSERT(condition) \
+  ((condition) ? (void)0 : test_assert_failed(#condition, __FILE__, __LINE__))
+#endif
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 

@@ -37,6 +37,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_alive(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_STRONG_ONE);
+  TVMFFI_ASSERT((uint32_t)old > 0);
   if (TVMFFI_I_UNLIKELY(old & 0x80000000u)) tvmffi_i_pin(count, 0);
   tvmffi_i_check_alive(obj);
 }
@@ -46,6 +47,7 @@ TVMFFI_I_INLINE void tvmffi_i_retain(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
   uint64_t *count = &((TVMFFIObject *)obj)->combined_ref_count;
   uint64_t old = tvmffi_i_add64(count, TVMFFI_I_WEAK_ONE);
+  TVMFFI_ASSERT(old >> 32 > 0);
   if (TVMFFI_I_UNLIKELY(old >> 63)) tvmffi_i_pin(count, 32);
 }
 
@@ -54,6 +56,7 @@ TVMFFI_I_INLINE void tvmffi_weak_retain(TVMFFIObjectHandle obj) {
 TVMFFI_I_INLINE void tvmffi_weak_release(TVMFFIObjectHandle obj) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   uint64_t old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_WEAK_ONE);
+  TVMFFI_ASSERT(old >> 32 > 0);
   if (old == TVMFFI_I_WEAK_ONE) {
     if (o->deleter) o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskWeak);
   } else if (TVMFFI_I_UNLIKELY(old >> 63)) {
@@ -103,6 +106,7 @@ TVMFFI_I_INLINE void tvmffi_i_release(TVMFFIObjectHandle obj) {
     return;
   }
   old = tvmffi_i_sub64(&o->combined_ref_count, TVMFFI_I_STRONG_ONE);
+  TVMFFI_ASSERT((uint32_t)old > 0);
   if (TVMFFI_I_UNLIKELY((uint32_t)old - 2u >= 0x7FFFFFFEu))
     tvmffi_i_release_rest(o, old);
 }
@@ -185,6 +189,8 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   if (self->deleter != deleter ||
       (uintptr_t)(int64_t)(int32_t)offset != offset)
     return 0;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&self->combined_ref_count) <= 1);
+  TVMFFI_ASSERT(self->__padding == 0);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     self->combined_ref_count = 0;
   else
@@ -238,6 +244,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
     depth = tvmffi_i_begin_deep(d, self, flags, deleter, here);
     if (depth < 0) return depth;
   }
+  TVMFFI_ASSERT(depth >= 0 && depth <= TVMFFI_I_NESTED);
   d->frame[depth > 0] = here;
   d->depth = depth + 1;
   return depth;
@@ -245,6 +252,7 @@ TVMFFI_I_INLINE int32_t tvmffi_i_begin_destroy(tvmffi_i_destroying *d,
 
 TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
                                           int32_t depth) {
+  TVMFFI_ASSERT(depth >= 0 && depth <= TVMFFI_I_NESTED);
   if (TVMFFI_I_UNLIKELY(d->pending_destroy != NULL) && depth < TVMFFI_I_NESTED)
     tvmffi_i_end_pending(d);
   d->depth = depth;

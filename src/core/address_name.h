@@ -32,6 +32,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
     if (to) memcpy(to + size, parts[i], n);
     size += n;
   }
+  TVMFFI_ASSERT(!to || to[size - 1] == '\n');
   return size;
 }
 
@@ -298,6 +299,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
     if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
       cache = NULL;
     } else {
+      TVMFFI_ASSERT(other != tvmffi_i_frames_now);
       map = cache->map;
       cache->map = empty.map;
       cache->size = 0;
@@ -330,6 +332,7 @@ static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
 
 /* Ends the use of all frames that the reader found. */
 static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
+  TVMFFI_ASSERT(!reader->cache || TVMFFI_I_LOAD(&reader->cache->readers) > 0);
   if (reader->cache) tvmffi_i_leave_frame_cache(reader->cache);
   if (reader->own) tvmffi_i_free_frames(&reader->own->node);
 }
@@ -363,6 +366,7 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
     } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
+      TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && cache->size <= TVMFFI_I_FRAME_BYTES);
       cache->size += size;
       known = frame;
       tvmffi_i_insert(&cache->map, &frame->node,
@@ -376,6 +380,7 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     tvmffi_i_free(frame);
     return known;
   }
+  TVMFFI_ASSERT(frame->address && !known);
   frame->node.next = reader->own ? &reader->own->node : NULL;
   reader->own = frame;
   return frame;
@@ -432,6 +437,7 @@ static int tvmffi_i_frame_limit(void) {
     }
     TVMFFI_I_STORE(&limit, ++n);
   }
+  TVMFFI_ASSERT(n >= 1 && n <= TVMFFI_I_MAX_FRAMES + 1);
   return n - 1;
 }
 

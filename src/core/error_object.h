@@ -34,6 +34,7 @@ TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
+  TVMFFI_ASSERT(e->capacity > 0);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_i_release(e->cell.cause_chain);
@@ -60,6 +61,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
+  TVMFFI_ASSERT(size >= kept && (buffer != e->trace || size < e->capacity));
   /* memmove, because the new text may be part of the old one. */
   if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
@@ -77,6 +79,7 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
 static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
                                            size_t size) {
   TVMFFIByteArray text;
+  TVMFFI_ASSERT(at && *at);
   text.data = *at;
   text.size = size;
   if (data && size) memcpy(*at, data, size);
@@ -102,10 +105,12 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
   e = (tvmffi_i_error *)tvmffi_i_object(size, kTVMFFIError,
                                         tvmffi_i_delete_error);
   if (!e) return e;
+  TVMFFI_ASSERT(size > kind.size + message.size + trace.size);
   text = (char *)(void *)(e + 1);
   e->cell.kind = tvmffi_i_place_text(&text, kind.data, kind.size);
   e->cell.message = tvmffi_i_place_text(&text, message.data, message.size);
   e->cell.backtrace = tvmffi_i_place_text(&text, trace.data, trace.size);
+  TVMFFI_ASSERT(text == (char *)e + size);
   e->cell.update_backtrace = tvmffi_i_update_trace;
   e->cell.cause_chain = NULL;
   e->cell.extra_context = NULL;
@@ -121,6 +126,10 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
 static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
+  TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
+                tvmffi_i_derives(error->type_index, kTVMFFIError));
+  TVMFFI_ASSERT(!error || error != old ||
+                (uint32_t)error->combined_ref_count > 1);
   slot->object = error;
   tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE
@@ -155,6 +164,7 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
    callback raised none. Code -2 means that another language, such as Python,
    holds the error. */
 static int tvmffi_i_need_error(int code, const char *what) {
+  TVMFFI_ASSERT(code != 0);
   if (code != -2 && !tvmffi_i_thread_error()->object)
     (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
                         what, code);
@@ -187,6 +197,7 @@ TVMFFI_I_COLD void tvmffi_i_raise_parts(const char *kind, const char **parts,
     memcpy(to, parts[i], n);
     to += n;
   }
+  TVMFFI_ASSERT(to == e->cell.message.data + e->cell.message.size);
   tvmffi_i_take_trace(&trace, to + 1);
   tvmffi_i_set_error(&e->base);
 }

@@ -22,11 +22,13 @@ typedef struct {
 static int tvmffi_i_call_closure(void *handle, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)handle;
+  TVMFFI_ASSERT(c->call && c->call != tvmffi_i_call_closure);
   return c->call(c->self, args, num_args, result);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
   tvmffi_i_closure *c = (tvmffi_i_closure *)self;
+  TVMFFI_ASSERT(c->function.cell.safe_call == tvmffi_i_call_closure);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && c->deleter)
     c->deleter(c->self);
   tvmffi_i_delete_sized(self, flags, sizeof(*c));
@@ -49,6 +51,7 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
       closed ? sizeof(tvmffi_i_closure) : sizeof(*f), kTVMFFIFunction,
       closed ? tvmffi_i_delete_closure : tvmffi_i_delete_function);
   if (!f) return -1;
+  TVMFFI_ASSERT(f->base.combined_ref_count == TVMFFI_I_BOTH_ONE);
   f->cell.safe_call = safe_call;
   f->cell.cpp_call = NULL;
   if (closed) {

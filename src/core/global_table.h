@@ -107,6 +107,7 @@ static void tvmffi_i_forget_readers(void) {
 
 /* Returns the entry with this name, or NULL. Needs the mutex. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
                                                   name->size);
 }
@@ -173,6 +174,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
+  TVMFFI_ASSERT(side < 2);
   if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
@@ -205,6 +207,8 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
                                  const tvmffi_i_global_info **info) {
   TVMFFIObject *old = g->function;
   const tvmffi_i_global_info *old_info = g->info;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&g->node.key));
   TVMFFI_I_STORE(&g->info, *info);
   TVMFFI_I_STORE_SEQ(&g->function, *function);
   *function = old;
@@ -240,6 +244,8 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   info->metadata.data = to;
   info->metadata.size = metadata->size;
   if (metadata->size) memcpy(to, metadata->data, metadata->size);
+  TVMFFI_ASSERT(to + metadata->size ==
+                (char *)(info + 1) + doc->size + metadata->size);
   info->flags = method->flags;
   *out = info;
   return 0;
@@ -274,6 +280,8 @@ static tvmffi_i_global *tvmffi_i_take_free(size_t size) {
   tvmffi_i_global **at = tvmffi_i_free_list_of(units), *g;
   while ((g = *at) != NULL && tvmffi_i_global_units(g->node.size) != units)
     at = (tvmffi_i_global **)(uintptr_t)&g->info;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!g || (!g->function && !g->node.key));
   if (g) *at = (tvmffi_i_global *)(uintptr_t)g->info;
   return g;
 }
@@ -299,6 +307,8 @@ static void *tvmffi_i_alloc_global(size_t size) {
     free_space = at;
     left = block = next;
   }
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(size % 8 == 0 && size <= left);
   at = free_space;
   free_space += size;
   left -= size;
@@ -324,6 +334,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     is_new = 1;
   }
   g->info = NULL;
+  TVMFFI_ASSERT(!g->function && !g->node.key);
   key = (char *)g + TVMFFI_I_GLOBAL_HEAD;
   (void)tvmffi_i_copy_text(key, *name);
   if (is_new) {

@@ -14,6 +14,7 @@
 TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
                                            int32_t type_index,
                                            void (*deleter)(void *, int)) {
+  TVMFFI_ASSERT(self && deleter && type_index >= kTVMFFIStaticObjectBegin);
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = type_index;
   self->__padding = 0;
@@ -91,6 +92,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy(TVMFFIObject *self, int flags,
   tvmffi_i_destroying *d = tvmffi_i_thread_destroying();
   int32_t depth = tvmffi_i_begin_destroy(d, self, flags, deleter);
   if (TVMFFI_I_UNLIKELY(depth < 0)) return;
+  TVMFFI_ASSERT(d->depth == depth + 1);
   destructor(self, flags);
   tvmffi_i_end_destroy(d, depth);
 }

@@ -32,6 +32,7 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
                                          tvmffi_i_delete_string);
   if (!s) return s;
+  TVMFFI_ASSERT(type_index == kTVMFFIStr || type_index == kTVMFFIBytes);
   text = (char *)(void *)(s + 1);
   text[size] = 0;
   s->bytes.data = text;
@@ -48,6 +49,7 @@ static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
    word in a register, because loading bytes that were just stored stalls. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_small_text(const char *data, size_t size) {
   const unsigned char *at = (const unsigned char *)data;
+  TVMFFI_ASSERT(size < 8);
   if (size >= 4) {
     uint32_t first, last;
     memcpy(&first, data, 4);
@@ -65,6 +67,7 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
                                TVMFFIAny *out) {
   tvmffi_i_string *s = tvmffi_i_new_string(size, large);
   if (!s) return -1;
+  TVMFFI_ASSERT(data || !size);
   memcpy((void *)(s + 1), data, size);
   *out = tvmffi_obj(s);
   return 0;
@@ -115,6 +118,7 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
     tvmffi_i_text_release(b);
     return failed;
   }
+  TVMFFI_ASSERT(b->data && b->size < b->capacity);
   s = (tvmffi_i_string *)(void *)(b->data - TVMFFI_I_TEXT_HEAD);
   tvmffi_i_start_object(&s->base, kTVMFFIStr, tvmffi_i_delete_plain);
   s->bytes.data = b->data;

@@ -24,6 +24,7 @@ TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
   DLManagedTensor *from = (DLManagedTensor *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(from);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
   tvmffi_i_delete_tensor(self, flags);
@@ -98,6 +99,7 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
   int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
                type == kDLROCM || type == kDLROCMHost;
   uint64_t address = direct ? (uint64_t)(uintptr_t)t->data : 0;
+  TVMFFI_ASSERT(alignment > 0);
   return (address + t->byte_offset) % alignment == 0;
 }
 
@@ -131,6 +133,7 @@ TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
   int64_t *strides = (int64_t *)(void *)(self + 1);
   uint64_t stride = 1;
   int32_t i;
+  TVMFFI_ASSERT(self->tensor.ndim > 0 && self->tensor.shape);
   self->tensor.strides = strides;
   for (i = self->tensor.ndim; i-- > 0;) {
     strides[i] = (int64_t)stride;
@@ -147,6 +150,7 @@ TVMFFI_I_INLINE int tvmffi_i_import(const DLTensor *t, void *keeper,
   tvmffi_i_tensor *self =
       (tvmffi_i_tensor *)tvmffi_i_object(size, kTVMFFITensor, deleter);
   if (!self) return -1;
+  TVMFFI_ASSERT(t->ndim >= 0 && keeper && deleter);
   self->tensor = *t;
   self->keeper = keeper;
   self->size = size;

@@ -200,6 +200,18 @@
 #define TVMFFI_DEBUG 0
 #endif
 
+/* Define TVMFFI_ASSERT(condition) in the implementing file, as an expression
+   such as assert(condition), to check the runtime's invariants: that a lock is
+   held, that memory is reserved, that a count is above 0. A wrong call of a
+   user's raises an error and fails no assertion, unless it uses an object that
+   is dead. By default nothing is checked. */
+#ifdef TVMFFI_ASSERT
+#define TVMFFI_I_ASSERTS 1
+#else
+#define TVMFFI_I_ASSERTS 0
+#define TVMFFI_ASSERT(condition) ((void)0)
+#endif
+
 /* Define for the whole program as the size in bytes of the stack buffer in
    which TVMFFI_RAISE formats a message. A longer message is truncated and ends
    in "...". Registering a function uses a buffer of up to four times this size

@@ -133,6 +133,7 @@ static tvmffi_i_library *tvmffi_i_new_library(void *handle,
   tvmffi_i_library *l = (tvmffi_i_library *)tvmffi_i_object(
       sizeof(*l) + prefix.size, kTVMFFIObject, tvmffi_i_delete_library);
   if (!l) return l;
+  TVMFFI_ASSERT(!handle || !prefix.size);
   text = (char *)(void *)(l + 1);
   if (prefix.size) memcpy(text, prefix.data, prefix.size);
   l->handle = handle;
@@ -144,6 +145,7 @@ static tvmffi_i_library *tvmffi_i_new_library(void *handle,
 /* Writes a, b, c and a NUL to `to`. Returns the size without the NUL. */
 static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
                             TVMFFIByteArray c) {
+  TVMFFI_ASSERT(to);
   if (a.size) memcpy(to, a.data, a.size);
   if (b.size) memcpy(to + a.size, b.data, b.size);
   if (c.size) memcpy(to + a.size + b.size, c.data, c.size);
@@ -209,6 +211,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   tvmffi_i_library_function *f = (tvmffi_i_library_function *)tvmffi_i_object(
       sizeof(*f), kTVMFFIFunction, tvmffi_i_delete_library_function);
   if (!f) return -1;
+  TVMFFI_ASSERT(address && m->base.type_index == kTVMFFIModule);
   f->function.cell.safe_call = tvmffi_i_call_library;
   f->function.cell.cpp_call = NULL;
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
@@ -240,6 +243,7 @@ static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
                                  TVMFFIByteArray name, TVMFFIAny *out) {
   void *address;
   TVMFFISafeCallType getter;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   TVMFFI_TRY(tvmffi_i_module_symbol(m, head, name, &address));
   if (!address) return 0;
   getter = (TVMFFISafeCallType)(uintptr_t)address;
@@ -266,6 +270,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
@@ -278,6 +283,7 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
   TVMFFIObject *dropped = imports;
   int is_old;
   tvmffi_i_lock();
+  TVMFFI_ASSERT(imports && imports->type_index == kTVMFFIArray);
   is_old = m->imports == old;
   if (is_old) {
     dropped = m->imports;

@@ -22,6 +22,7 @@ typedef struct {
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
   uint64_t x = 0;
   int byte;
+  TVMFFI_ASSERT(at);
   for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
   return x;
 }
@@ -33,6 +34,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
 
 static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
   if (in->left < 8) return tvmffi_i_bad_binary();
+  TVMFFI_ASSERT(in->at);
   *out = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
@@ -55,6 +57,7 @@ static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   uint64_t size = 0;
   TVMFFI_TRY(tvmffi_i_take_number(in, &size));
   if (!size || size > in->left) return tvmffi_i_bad_binary();
+  TVMFFI_ASSERT(size <= in->left);
   out->data = (const char *)in->at;
   out->size = (size_t)size;
   in->at += size;
@@ -147,6 +150,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
+  TVMFFI_ASSERT(tree.count > 0 && in.left < PTRDIFF_MAX);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);

@@ -55,11 +55,13 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
                                            tvmffi_i_delete_cache);
   if (!made) return made;
+  TVMFFI_ASSERT(made->base.type_index == kTVMFFIObject);
   memset(&made->functions, 0, sizeof(made->functions));
   made->replaced = NULL;
   tvmffi_i_lock();
   c = tvmffi_i_cache_of(m);
   if (!c) {
+    TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && m->cache != &made->base);
     made->replaced = m->cache;
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
@@ -81,6 +83,7 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
 #endif
   *out = function;
   if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
+  TVMFFI_ASSERT(!function || *out == function);
   if (*out) return 0;
   parts[0] = "Cannot find function ";
   parts[1] = name.data;
@@ -118,6 +121,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   /* Another thread may have cached a function for `name` first. */
   if (!known || known->address != function) tvmffi_i_release(function);
   if (!known) return -1;
+  TVMFFI_ASSERT(known->address);
   *out = known->address;
   return 0;
 }

@@ -20,6 +20,7 @@ static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
   TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
   TVMFFIObject *object;
   void *address;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   switch (method) {
     case TVMFFI_I_METHOD_KIND: return TVMFFIStringFromByteArray(&kind, out);
     case TVMFFI_I_METHOD_PROPERTY_MASK:
@@ -172,6 +173,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
     return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
+  TVMFFI_ASSERT(library);
   m->module.methods = TVMFFI_I_LIBRARY_METHODS;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;

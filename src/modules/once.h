@@ -48,6 +48,7 @@ static tvmffi_i_initializer *tvmffi_i_find_initializer(void **handle) {
    other threads, else 0. */
 static int tvmffi_i_is_cycle(const tvmffi_i_initializer *m,
                              const tvmffi_i_thread *thread) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   while (m && m->thread != thread) {
     const tvmffi_i_initializer *w = tvmffi_i_initializer_list();
     while (w && (w->thread != m->thread || !w->awaits)) w = w->next;
@@ -64,6 +65,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   int cancel = tvmffi_i_hold_cancel(); /* no cancellation with the mutex held */
   int code = 0;
   tvmffi_i_lock();
+  TVMFFI_ASSERT(!me->is_alone && me->handle);
   me->handle = NULL;
   do {
     me->next = tvmffi_i_initializer_list();
@@ -73,6 +75,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
     me->awaits = code ? NULL : handle;
     if (!code) tvmffi_i_sleep();
   }
+  TVMFFI_ASSERT(me->thread == tvmffi_i_self());
   me->awaits = NULL;
   me->handle = code ? NULL : handle;
   tvmffi_i_unlock();
@@ -84,6 +87,7 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
   tvmffi_i_initializer *m;
   tvmffi_i_lock();
   m = tvmffi_i_initializer_list();
+  TVMFFI_ASSERT(m);
   if (m == me) {
     TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)me->next);
   } else {
@@ -98,6 +102,7 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
 static void tvmffi_i_end_initializer(void) {
   tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
   tvmffi_i_initializer *m = *innermost;
+  TVMFFI_ASSERT(m && m->thread == tvmffi_i_self());
   *innermost = m->outer;
   if (!m->is_alone || !tvmffi_i_cas_pointer(&tvmffi_i_initializers, m, NULL))
     tvmffi_i_leave_initializers(m);
@@ -139,6 +144,7 @@ static int tvmffi_i_begin_initializer(tvmffi_i_initializer *me, void **handle,
   me->next = NULL;
   me->outer = *innermost;
   me->frame = frame;
+  TVMFFI_ASSERT(!me->outer || me->outer->frame >= frame);
   *innermost = me;
   me->is_alone = tvmffi_i_cas_pointer(&tvmffi_i_initializers, NULL, me);
   return me->is_alone ? 0 : tvmffi_i_await_initializer(me);

@@ -76,6 +76,9 @@ TVMFFI_I_INLINE tvmffi_i_gap *tvmffi_i_arena_at(void *block, size_t offset) {
 /* Marks a block of `size` bytes as free and inserts it into its list. */
 static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
+  TVMFFI_ASSERT(size % 8 == 0 && size >= TVMFFI_I_BLOCK_LEAST);
+  TVMFFI_ASSERT((char *)gap >= tvmffi_i_arena.byte);
+  TVMFFI_ASSERT((char *)gap + size < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   gap->size = size | TVMFFI_I_BLOCK_FREE;
   gap->next = *list;
   gap->before = NULL;
@@ -88,6 +91,10 @@ static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
 /* Removes a free block from its list. Returns its size. */
 static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
+  TVMFFI_ASSERT(gap->size & TVMFFI_I_BLOCK_FREE);
+  TVMFFI_ASSERT(*(size_t *)(void *)((char *)gap + size - sizeof(size_t)) ==
+                size);
+  TVMFFI_ASSERT(gap->before || tvmffi_i_gaps[tvmffi_i_arena_list(size)] == gap);
   if (gap->next) gap->next->before = gap->before;
   if (gap->before)
     gap->before->next = gap->next;
@@ -125,6 +132,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
       gap = tvmffi_i_gaps[list];
   if (gap) {
     size_t rest = tvmffi_i_arena_remove(gap) - size;
+    TVMFFI_ASSERT(rest < (size_t)(TVMFFI_ARENA_SIZE));
     if (rest >= TVMFFI_I_BLOCK_LEAST) {
       tvmffi_i_arena_insert(tvmffi_i_arena_at(gap, size), rest);
     } else {
@@ -148,6 +156,8 @@ static void tvmffi_i_arena_free(void *pointer) {
   (void)was;
   TVMFFI_I_ARENA_LOCK;
   size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
+  TVMFFI_ASSERT(!(gap->size & TVMFFI_I_BLOCK_FREE));
+  TVMFFI_ASSERT(size <= tvmffi_i_arena_used);
   tvmffi_i_arena_used -= size;
   next = tvmffi_i_arena_at(gap, size);
   if (next->size & TVMFFI_I_BLOCK_FREE) size += tvmffi_i_arena_remove(next);

@@ -77,6 +77,7 @@ static uint64_t tvmffi_i_pool_trims; /* calls of tvmffi_memory_trim */
 
 /* Moves unused units of the thread's budget to the shared budget. */
 static void tvmffi_i_pool_shrink(tvmffi_i_pool *p, int32_t units) {
+  TVMFFI_ASSERT(units >= 0 && units <= p->available && units <= p->budget);
   p->budget -= units;
   p->available -= units;
   (void)tvmffi_i_add64(&tvmffi_i_pool_left, (uint64_t)units);
@@ -91,6 +92,8 @@ static int tvmffi_i_pool_grow(tvmffi_i_pool *p) {
     if (left < TVMFFI_I_POOL_SLICE) return 0;
   while (
       !tvmffi_i_cas64(&tvmffi_i_pool_left, &left, left - TVMFFI_I_POOL_SLICE));
+  TVMFFI_ASSERT(left <= TVMFFI_I_POOL_PROCESS);
+  TVMFFI_ASSERT(p->budget < TVMFFI_I_POOL_THREAD);
   p->budget += TVMFFI_I_POOL_SLICE;
   p->available += TVMFFI_I_POOL_SLICE;
   return 1;
@@ -110,6 +113,7 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
       any = 1;
     }
   }
+  TVMFFI_ASSERT(p->available == p->budget);
   if (p->budget > TVMFFI_I_POOL_SLICE)
     tvmffi_i_pool_shrink(p, p->budget - TVMFFI_I_POOL_SLICE);
   return any;
@@ -137,6 +141,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_follow(tvmffi_i_pool *p) {
    into the thread's budget. Returns 1 if the block fits, else 0. */
 static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   size_t k = i, n;
+  TVMFFI_ASSERT(i < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i);
   for (n = 1; n < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i; ++n) {
     k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
     while (p->list[k] && p->available < (int32_t)i) {
@@ -159,12 +164,14 @@ static void tvmffi_i_begin_pool(void);
 TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
                                             size_t i) {
   enum { SKIP = 63 };
+  TVMFFI_ASSERT(block && i < TVMFFI_I_POOL_CLASSES);
   if (p->state > 0 && p->skip) {
     --p->skip;
   } else if (p->state > 0) {
     tvmffi_i_pool_follow(p);
     if (p->available >= (int32_t)i || tvmffi_i_pool_grow(p) ||
         tvmffi_i_pool_evict(p, i)) {
+      TVMFFI_ASSERT(p->available >= (int32_t)i);
       *(void **)block = p->list[i];
       p->list[i] = block;
       p->available -= (int32_t)i;

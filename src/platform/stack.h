@@ -28,6 +28,7 @@ enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
    of the frame's size, or 0. */
 TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
                                          size_t size) {
+  TVMFFI_ASSERT(room || !size);
   s->next = s->bottom.first = (char *)room;
   s->depth = 0;
   s->chunk = &s->bottom;
@@ -68,6 +69,7 @@ TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
     c->end = c->first + n * size;
     below->above = c;
   }
+  TVMFFI_ASSERT(c->below == below && c->first + size <= c->end);
   s->chunk = c;
   s->next = c->first + size;
   ++s->depth;
@@ -81,14 +83,18 @@ TVMFFI_I_INLINE void *tvmffi_i_push(tvmffi_i_stack *s, size_t size,
   char *frame = s->next;
   if (TVMFFI_I_UNLIKELY(frame == s->chunk->end))
     return tvmffi_i_push_chunk(s, size, name);
+  TVMFFI_ASSERT(frame >= s->chunk->first && frame + size <= s->chunk->end);
   s->next = frame + size;
   ++s->depth;
   return frame;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
+  TVMFFI_ASSERT(s->depth > 0 && s->next > s->chunk->first);
   s->next -= size;
   --s->depth;
+  TVMFFI_ASSERT(s->next >= s->chunk->first && (s->depth || !s->chunk->below ||
+                                               s->chunk->below == &s->bottom));
   if (TVMFFI_I_UNLIKELY(s->next == s->chunk->first) && s->chunk->below) {
     s->chunk = s->chunk->below;
     s->next = s->chunk->end;

@@ -45,6 +45,20 @@ TVMFFI_I_INLINE int tvmffi_i_hold_cancel(void) { return 0; }
 TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) { (void)state; }
 #endif
 
+/* With assertions, each thread remembers whether it holds the mutex.
+   TVMFFI_I_IS_LOCKED and TVMFFI_I_IS_FREE are for assertions only. */
+#if TVMFFI_I_ASSERTS && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
+    defined(TVMFFI_I_THREAD)
+static TVMFFI_I_THREAD int tvmffi_i_holds_mutex;
+#define TVMFFI_I_NOTE_MUTEX(held) (tvmffi_i_holds_mutex = (held))
+#define TVMFFI_I_IS_LOCKED (tvmffi_i_holds_mutex)
+#define TVMFFI_I_IS_FREE (!tvmffi_i_holds_mutex)
+#else
+#define TVMFFI_I_NOTE_MUTEX(held) ((void)0)
+#define TVMFFI_I_IS_LOCKED 1
+#define TVMFFI_I_IS_FREE 1
+#endif
+
 #if TVMFFI_NO_THREADS
 /* The only thread ends with the program. */
 TVMFFI_I_INLINE int tvmffi_i_watch_exit(void) { return 1; }
@@ -178,6 +192,8 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
    thread that holds the mutex raises no error, and calls no outside code but
    TVMFFI_MALLOC, which must not call the runtime. */
 static void tvmffi_i_lock(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
+  TVMFFI_I_NOTE_MUTEX(1);
 #if TVMFFI_I_FORK
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_load64(&tvmffi_i_process)))
     tvmffi_i_watch_fork();
@@ -190,11 +206,14 @@ static void tvmffi_i_lock(void) {
   (void)pthread_mutex_lock(&tvmffi_i_mutex);
 }
 static void tvmffi_i_unlock(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_I_NOTE_MUTEX(0);
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
 /* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
    need the mutex. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
 #if TVMFFI_I_FORK
   if (tvmffi_i_is_unknown_child()) {
     tvmffi_i_forget_parent();
@@ -204,6 +223,7 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   (void)pthread_cond_wait(&tvmffi_i_changed, &tvmffi_i_mutex);
 }
 TVMFFI_I_INLINE void tvmffi_i_wake(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   (void)pthread_cond_broadcast(&tvmffi_i_changed);
 }
 #endif

@@ -21,6 +21,7 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
     (void)tvmffi_i_no_memory();
     return larger;
   }
+  TVMFFI_ASSERT(wanted > *capacity && (items || !*capacity));
   if (*capacity) memcpy(larger, items, *capacity * size);
   tvmffi_i_free(items);
   *capacity = wanted;

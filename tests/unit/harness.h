@@ -48,6 +48,20 @@ static char *test_digits(char *end, int64_t x) {
 }
 
 /* Records a failure with up to two texts; returns 0. */
+#if TVMFFI_I_ASSERTS
+/* Ends the program: the runtime's state is wrong. */
+static void test_assert_failed(const char *condition, const char *file,
+                               int line) {
+  TEST_PRINT("# %s:%d: the assertion fails: %s\n", file, line, condition);
+  TEST_FLUSH();
+#if TVMFFI_I_GNU
+  __builtin_trap();
+#else
+  *(volatile int *)0 = 0;
+#endif
+}
+#endif
+
 static int test_fail(const char *file, int line, const char *text,
                      const char *more, size_t size) {
   size_t i = test_add(&test_num_failures, 1) - 1, at;

@@ -667,7 +667,7 @@ static void test_pool_bound(TVMFFI_HERE) {
   for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
   tvmffi_i_pool_left = 0;
-  p->available = 3 * unit;
+  p->budget = p->available = 3 * unit;
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
   CHECK_INT(p->available, 0);
@@ -693,7 +693,7 @@ static void test_pool_evicts(TVMFFI_HERE) {
   for (i = 0; i < 6; ++i) f[i] = test_make_kept(0);
   live = test_get(&test_live);
   tvmffi_i_pool_left = 0;
-  p->available = (int32_t)(6 * small + 1);
+  p->budget = p->available = (int32_t)(6 * small + 1);
   for (i = 0; i < 6; ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live);
   CHECK_INT(p->available, 1);
