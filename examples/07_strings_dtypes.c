@@ -39,7 +39,7 @@ static int dtypes(void) {
   TVMFFIAny text;
   TVMFFI_TRY(tvmffi_as("float16x2", &dtype));
   CHECK(dtype.code == kDLFloat && dtype.bits == 16 && dtype.lanes == 2);
-  TVMFFI_FOREACH(TVMFFIAny, name, names) { /* name to dtype, and back */
+  TVMFFI_FOREACH(any, name, names) { /* name to dtype, and back */
     TVMFFI_TRY(tvmffi_as(name, &dtype));
     TVMFFI_TRY(tvmffi_dtype_to_str(dtype, &text));
     CHECK(tvmffi_equal(text, name));

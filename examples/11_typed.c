@@ -23,8 +23,8 @@ TVMFFI_FUNC(greet, str, (str, name), (optional(str), title)) {
 /* An optional result is tvmffi_some_T(value) or tvmffi_no_T(). */
 TVMFFI_FUNC(find, optional(int64), (array(int64), items), (int64, wanted)) {
   int64_t i = 0;
-  TVMFFI_FOREACH(TVMFFIAny, item, items) {
-    if (item.v_int64 == wanted) TVMFFI_RETURN(tvmffi_some_int64(i));
+  TVMFFI_FOREACH(int64, item, items) {
+    if (item == wanted) TVMFFI_RETURN(tvmffi_some_int64(i));
     ++i;
   }
   TVMFFI_RETURN(tvmffi_no_int64());
@@ -50,7 +50,7 @@ static int optionals(void) {
 TVMFFI_FUNC(mean, float64, (array(float64), items)) {
   double sum = 0;
   if (!tvmffi_size(items)) return TVMFFI_RAISE("ValueError", "no items");
-  TVMFFI_FOREACH(TVMFFIAny, item, items) sum += item.v_float64;
+  TVMFFI_FOREACH(float64, item, items) sum += item;
   TVMFFI_RETURN(sum / (double)tvmffi_size(items));
 }
 
@@ -97,7 +97,7 @@ static int closures(void) {
 
 /* A function parameter accepts a function written in C, Python or C++. */
 TVMFFI_FUNC(for_each, none, (array, items), (func, f)) {
-  TVMFFI_FOREACH(TVMFFIAny, item, items) TVMFFI_TRY(tvmffi_call(f, NULL, item));
+  TVMFFI_FOREACH(any, item, items) TVMFFI_TRY(tvmffi_call(f, NULL, item));
   TVMFFI_RETURN();
 }
 

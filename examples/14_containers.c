@@ -12,10 +12,10 @@
    parameter `basket` guarantees that every count is an int. */
 TVMFFI_FUNC(total, float64, (map, prices), (dict(str, int64), basket)) {
   double sum = 0;
-  TVMFFI_FOREACH_ITEM(name, count, basket) {
+  TVMFFI_FOREACH_ITEM(any, name, int64, count, basket) {
     double price;
     TVMFFI_TRY(tvmffi_get(prices, name, &price, 1.0)); /* default: 1.0 */
-    sum += price * (double)count.v_int64;
+    sum += price * (double)count;
   }
   TVMFFI_RETURN(sum);
 }
@@ -32,7 +32,7 @@ TVMFFI_MAIN() {
   /* A failed maker returns NULL; a call that gets it returns its error. */
   TVMFFI_TRY(tvmffi_append(list, prices));
   TVMFFI_TRY(tvmffi_set(list, 0, "one"));
-  TVMFFI_FOREACH(TVMFFIAny, item, list) {
+  TVMFFI_FOREACH(any, item, list) {
     if (item.type_index == kTVMFFIFloat) continue;
     TVMFFI_TRY(tvmffi_print(stdout, item));
   }

@@ -21,6 +21,7 @@ FAILURE = [
     (r"\b(?:or|else|[Rr]eturns) (NULL|\{NULL, 0\})(?=[ .,])", r"`\1`"),
     (r"\b([A-Z0-9]+_MAX) on overflow", r"`\1`"),
     (r"\b[Rr]eturns 1\b(?:, or|.*? returns) 0\b", "`0`"),
+    (r"marks the scope and ends the loop", "ends the loop, an error"),
     (r"\b[Cc]annot fail|Returns 1\b.*?\belse 0\b|Returns nothing",
      "cannot fail"),
 ]
@@ -33,6 +34,7 @@ OWNER = [
     (r"\bowned by the caller|\b[Tt]he caller owns|\(owned\)|"
      r"[Tt]he caller receives a reference of its own", "the caller"),
     (r"\b(borrowed (?:from|while|until)\b[^.,:;]*)", r"\1"),
+    (r"\bowned by the loop", "the loop"),
     (r"[Ll]ives as long as the process", "the process"),
     OWNS_NOTHING,
 ]

@@ -23,7 +23,7 @@ TVMFFI_EXPORT(call_back, int64, (func, f), (int64, n)) {
 
 TVMFFI_EXPORT(total, int64, (array(int64), values)) {
   int64_t sum = 0;
-  TVMFFI_FOREACH(TVMFFIAny, value, values) sum += value.v_int64;
+  TVMFFI_FOREACH(int64, value, values) sum += value;
   TVMFFI_RETURN(sum);
 }
 

@@ -11,6 +11,6 @@ TVMFFI_EXPORT(fma3, float64, (float64, a), (float64, b), (float64, c)) {
 
 TVMFFI_EXPORT(sum, int64, (array(int64), items)) {
   int64_t sum = 0;
-  TVMFFI_FOREACH(TVMFFIAny, item, items) sum += item.v_int64;
+  TVMFFI_FOREACH(int64, item, items) sum += item;
   TVMFFI_RETURN(sum);
 }

@@ -21,6 +21,7 @@
 #include "argument.h"
 #include "global_cache.h"
 #include "call.h"
+#include "convert.h"
 
 /* -------- Making -------- */
 
@@ -377,89 +378,212 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
 
 /* -------- Iteration -------- */
 
-/* Iterates over an array, list or shape:
-       TVMFFI_FOREACH (TVMFFIAny, item, list) { ... }
-   or over a map or dict in order of insertion:
-       TVMFFI_FOREACH_ITEM (key, value, map) { ... }
-   Items, keys and values are TVMFFIAny, borrowed from the container, which you
-   keep alive. Nothing is allocated: you may leave by break, continue or return.
-   The container may change during the loop: step n yields the item that is n-th
-   at that time. So erasing the current item skips the next item. An erased item
-   must not be used. The loop cannot fail: a value of another type, such as
-   NULL, has no items. */
-#define TVMFFI_FOREACH(type, name, container)                              \
-  for (type name = tvmffi_none(),                                          \
-            TVMFFI_I_CAT(tvmffi_at_, __LINE__)[2] =                        \
-                {tvmffi_i_sequence(TVMFFI_ANY(container)), tvmffi_int(0)}; \
-       tvmffi_i_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &name);)
-#define TVMFFI_FOREACH_ITEM(key, value, container)                          \
-  for (TVMFFIAny key = tvmffi_none(), value = tvmffi_none(),                \
-                 TVMFFI_I_CAT(tvmffi_at_,                                   \
-                              __LINE__)[6] = {TVMFFI_ANY(container),        \
-                                              tvmffi_int(0), tvmffi_int(0), \
-                                              tvmffi_int(0), tvmffi_int(0), \
-                                              tvmffi_int(0)};               \
-       tvmffi_i_foreach_next(TVMFFI_I_CAT(tvmffi_at_, __LINE__), &key,      \
-                             &value);)
+/* Iterates over an array, list or shape, or over a map or dict in order of
+   insertion. Types are those of parameters, such as int64, any or a struct:
+       TVMFFI_FOREACH(int64, n, list) sum += n;
+       TVMFFI_FOREACH_ITEM(str, name, any, value, map) { ... }
+   A value that does not convert raises an error, a TypeError for another type,
+   which names its index or key, marks the scope and ends the loop. A container
+   of another type, such as NULL, has no items. The container is borrowed. Until
+   the next step, the item is owned by the loop, as are the key and the value,
+   so the body may change the container. In C without the cleanup attribute
+   (MSVC, tcc) they are borrowed. You may leave by break, continue or return.
+   Step n yields the item that is n-th at that time, so erasing the current item
+   skips the next one. */
+#define TVMFFI_FOREACH(type, name, container) \
+  TVMFFI_I_LOOP(sequence_loop, container)     \
+  TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
+#define TVMFFI_FOREACH_ITEM(key_type, key, type, value, container) \
+  TVMFFI_I_LOOP(map_loop, container)                               \
+  TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_key, key_type, key)         \
+  TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_item, type, value)
 
-/* Returns `any` if `any` is a sequence, else None. TVMFFI_FOREACH calls this
-   once, so that no step needs the check. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_sequence(TVMFFIAny any) {
-  return tvmffi_i_is_sequence(&any) ? any : tvmffi_none();
+/* A value of the current step. `held` owns what the converted value points to.
+   `is_in_body` stays 1 if the body is left by break. */
+typedef struct tvmffi_i_loop_value {
+  TVMFFIAny given, held;
+  int is_in_body;
+#if defined(__cplusplus)
+  tvmffi_i_loop_value()
+      : given(tvmffi_none()), held(tvmffi_none()), is_in_body(0) {}
+  ~tvmffi_i_loop_value() { tvmffi_i_any_release(&held); }
+#endif
+} tvmffi_i_loop_value;
+
+/* A loop over a sequence. */
+typedef struct {
+  TVMFFIAny container; /* None: no items */
+  uint64_t next;       /* index of the next item */
+  tvmffi_i_loop_value tvmffi_item;
+} tvmffi_i_sequence_loop;
+
+/* A loop over a map. The last four members describe the table at the last
+   step. */
+typedef struct {
+  TVMFFIAny container; /* None: no items */
+  uint64_t next;       /* index of the next entry */
+  tvmffi_i_loop_value tvmffi_item, tvmffi_key;
+  uint64_t slot;       /* of the entry that was read last */
+  uint64_t size, tail; /* entries; slot of the newest */
+  const void *data;
+} tvmffi_i_map_loop;
+
+/* clang-format off */
+#if defined(__cplusplus)
+#define TVMFFI_I_LOOP(kind, from) \
+  for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) = \
+           tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
+       tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
+#else
+#if TVMFFI_I_CLEANUP
+#define TVMFFI_I_ENDS(function) __attribute__((__cleanup__(function)))
+#else
+#define TVMFFI_I_ENDS(function)
+#endif
+#define TVMFFI_I_LOOP(kind, from) \
+  for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) \
+           TVMFFI_I_ENDS(tvmffi_i_end_##kind) = \
+               tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
+       tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
+#endif
+/* A loop around the body, which runs once and declares a value of the step. */
+#define TVMFFI_I_LOOP_VALUE(kind, member, type, name) \
+  for (TVMFFI_I_CAT(tvmffi_type_, type) name = TVMFFI_I_ZERO; \
+       tvmffi_i_loop_take(&TVMFFI_I_CAT(tvmffi_at_, __LINE__).member, \
+                          tvmffi_i_key_of_##kind( \
+                              &TVMFFI_I_CAT(tvmffi_at_, __LINE__)), \
+                          &TVMFFI_I_CAT(tvmffi_i_word_, type), \
+                          tvmffi_i_outer, &name);)
+/* clang-format on */
+
+/* Raises the error of a value that does not convert. */
+TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
+                                           TVMFFIAny given, TVMFFIAny key,
+                                           tvmffi_scope *scope, int code) {
+  const tvmffi_out out = tvmffi_i_make_out(word, NULL, NULL);
+  (void)tvmffi_i_bad_item(&key, tvmffi_i_bad_result(&out, &given, code));
+  if (scope) scope->marked = 1;
 }
 
-/* Reads the next item in TVMFFI_FOREACH and returns 1, or returns 0 at the end.
-   at[0] is a sequence or None, at[1] the next index. */
-TVMFFI_I_INLINE int tvmffi_i_next(TVMFFIAny *at, TVMFFIAny *item) {
-  const TVMFFISeqCell *cell;
-  const TVMFFIAny *items;
-  int64_t i = at[1].v_int64++;
-  if (!at->v_obj) return 0;
-  if (TVMFFI_I_UNLIKELY(at->type_index == kTVMFFIShape)) {
-    if (i >= tvmffi_i_length(at)) return 0;
-    *item = tvmffi_i_item(at, i);
-    return 1;
+/* Returns 1 if a converted value may point to what the Any owns. */
+TVMFFI_I_INLINE int tvmffi_i_loop_holds(const tvmffi_i_word *word) {
+  return TVMFFI_I_CLEANUP &&
+         !(word->kind >= TVMFFI_I_INT && word->kind <= TVMFFI_I_FLOAT);
+}
+
+/* Before the body, converts the value and returns 1. After the body, or if the
+   value does not convert, returns 0. Passes no address of *step to a function
+   that is not inlined, so compilers keep a loop over numbers in registers. */
+TVMFFI_I_FOLDED int tvmffi_i_loop_take(tvmffi_i_loop_value *step, TVMFFIAny key,
+                                       const tvmffi_i_word *word,
+                                       tvmffi_scope *scope, void *value) {
+  TVMFFIAny given = step->given, old;
+  int code;
+  if (step->is_in_body) {
+    step->is_in_body = 0;
+    return 0;
   }
-  cell = TVMFFI_I_CELL(TVMFFISeqCell, at->v_obj);
-  items = (const TVMFFIAny *)cell->data;
-  if (i >= cell->size) return 0;
-  *item = items[i];
+  step->is_in_body = 1;
+  if (tvmffi_i_loop_holds(word)) {
+    old = step->held;
+    if (given.type_index >= kTVMFFIStaticObjectBegin && given.v_obj)
+      tvmffi_i_retain(given.v_obj);
+    step->held = given;
+    if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old.v_obj);
+    code = tvmffi_i_load_arg(word, scope, &step->held, value);
+  } else {
+    code = tvmffi_i_load_arg(word, scope, &given, value);
+  }
+  if (TVMFFI_I_LIKELY(!code)) return 1;
+  tvmffi_i_bad_loop_value(word, given, key, scope, code);
+  return 0;
+}
+
+TVMFFI_I_INLINE tvmffi_i_sequence_loop
+tvmffi_i_begin_sequence_loop(TVMFFIAny container) {
+  tvmffi_i_sequence_loop it;
+  it.container = tvmffi_i_is_sequence(&container) ? container : tvmffi_none();
+  it.next = 0;
+#if !defined(__cplusplus)
+  it.tvmffi_item.held = tvmffi_none();
+  it.tvmffi_item.is_in_body = 0;
+#endif
+  return it;
+}
+
+TVMFFI_I_INLINE tvmffi_i_map_loop tvmffi_i_begin_map_loop(TVMFFIAny container) {
+  tvmffi_i_map_loop it;
+  it.container = tvmffi_i_is_map(&container) ? container : tvmffi_none();
+  it.next = it.slot = it.size = it.tail = 0;
+  it.data = NULL;
+#if !defined(__cplusplus)
+  it.tvmffi_item.held = it.tvmffi_key.held = tvmffi_none();
+  it.tvmffi_item.is_in_body = it.tvmffi_key.is_in_body = 0;
+#endif
+  return it;
+}
+
+#if !defined(__cplusplus)
+TVMFFI_I_INLINE void tvmffi_i_end_sequence_loop(tvmffi_i_sequence_loop *it) {
+  tvmffi_i_any_release(&it->tvmffi_item.held);
+}
+TVMFFI_I_INLINE void tvmffi_i_end_map_loop(tvmffi_i_map_loop *it) {
+  tvmffi_i_any_release(&it->tvmffi_item.held);
+  tvmffi_i_any_release(&it->tvmffi_key.held);
+}
+#endif
+
+/* Return the key of the current step, which error messages name. */
+TVMFFI_I_INLINE TVMFFIAny
+tvmffi_i_key_of_sequence_loop(const tvmffi_i_sequence_loop *it) {
+  return tvmffi_int((int64_t)it->next - 1);
+}
+TVMFFI_I_INLINE TVMFFIAny
+tvmffi_i_key_of_map_loop(const tvmffi_i_map_loop *it) {
+  return it->tvmffi_key.given;
+}
+
+/* Reads the next item of a sequence and returns 1, or returns 0 at the end. */
+TVMFFI_I_INLINE int tvmffi_i_next_of_sequence_loop(tvmffi_i_sequence_loop *it) {
+  const int64_t i = (int64_t)it->next;
+  if (it->tvmffi_item.is_in_body || !it->container.v_obj ||
+      i >= tvmffi_i_length(&it->container))
+    return 0;
+  ++it->next;
+  it->tvmffi_item.given = tvmffi_i_item(&it->container, i);
   return 1;
 }
 
-/* Reads the next entry of a map and returns 1, or returns 0 at the end.
-     at[0]: the map or dict
-     at[1]: the index of the next entry
-     at[2]: the hash-table slot of the entry that was read last
-     at[3], at[4], at[5]: the table's memory, size and newest slot at that time
-   If the table has changed since, counts at[1] entries from the oldest. */
-TVMFFI_I_INLINE int tvmffi_i_foreach_next(TVMFFIAny *at, TVMFFIAny *key,
-                                          TVMFFIAny *value) {
-  const tvmffi_i_map_object *m = tvmffi_i_map_of(at->v_obj);
+/* Reads the next entry of a map and returns 1, or returns 0 at the end. If the
+   table has changed since the last step, counts it->next entries from the
+   oldest. */
+TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
+  const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
-  uint64_t n = at[1].v_uint64, slot = at[2].v_uint64, i;
-  if (!tvmffi_i_is_map(at) || n >= m->size) return 0;
+  uint64_t i;
+  if (it->tvmffi_item.is_in_body || !it->container.v_obj || it->next >= m->size)
+    return 0;
   if (tvmffi_i_map_is_row(m)) {
-    pair = tvmffi_i_map_pair(&m->base, n);
+    pair = tvmffi_i_map_pair(&m->base, it->next);
   } else {
-    if (n && at[3].v_ptr == m->data && at[4].v_uint64 == m->size &&
-        at[5].v_uint64 == m->tail) {
-      slot = tvmffi_i_map_after(&m->base, slot);
-      pair = tvmffi_i_map_pair(&m->base, slot);
+    if (it->next && it->data == m->data && it->size == m->size &&
+        it->tail == m->tail) {
+      it->slot = tvmffi_i_map_after(&m->base, it->slot);
+      pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
     if (TVMFFI_I_UNLIKELY(!pair)) {
-      slot = m->head;
-      for (i = 0; i < n; ++i) slot = tvmffi_i_map_after(&m->base, slot);
-      pair = tvmffi_i_map_pair(&m->base, slot);
+      it->slot = m->head;
+      for (i = 0; i < it->next; ++i)
+        it->slot = tvmffi_i_map_after(&m->base, it->slot);
+      pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
-    at[2].v_uint64 = slot;
-    at[3].v_ptr = m->data;
-    at[4].v_uint64 = m->size;
-    at[5].v_uint64 = m->tail;
+    it->data = m->data;
+    it->size = m->size;
+    it->tail = m->tail;
   }
-  at[1].v_uint64 = n + 1;
+  ++it->next;
   if (!pair) return 0;
-  *key = pair->key;
-  *value = pair->value;
+  it->tvmffi_key.given = pair->key;
+  it->tvmffi_item.given = pair->value;
   return 1;
 }

@@ -47,7 +47,7 @@ SUM = r"""
 
 TVMFFI_EXPORT(total, int64, (array(int64), numbers)) {
   int64_t sum = 0;
-  TVMFFI_FOREACH (TVMFFIAny, number, numbers) sum += number.v_int64;
+  TVMFFI_FOREACH(int64, number, numbers) sum += number;
   TVMFFI_RETURN(sum);
 }
 """

@@ -23,7 +23,7 @@ SOURCE = r"""
 
 TVMFFI_FUNC(sum_of, float64, (Point, p), (optional(array(float64)), more)) {
   double sum = p->x + p->y;
-  if (more) TVMFFI_FOREACH (TVMFFIAny, item, more) sum += item.v_float64;
+  if (more) TVMFFI_FOREACH(float64, item, more) sum += item;
   TVMFFI_RETURN(sum);
 }
 TVMFFI_DOC(sum_of, "Returns x + y + the sum of more")

@@ -33,9 +33,9 @@ static void test_made_containers(TVMFFI_HERE) {
   CHECK_INT(tvmffi_size(tvmffi_obj(dict)), 0);
   CHECK_INT(tvmffi_size(tvmffi_obj(shape)), 2);
   CHECK_INT(tvmffi_size(tvmffi_obj(empty)), 0);
-  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(shape)) sum = sum * 10 + x.v_int64;
+  TVMFFI_FOREACH(any, x, tvmffi_obj(shape)) sum = sum * 10 + x.v_int64;
   CHECK_INT(sum, 56);
-  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(array)) {
+  TVMFFI_FOREACH(any, x, tvmffi_obj(array)) {
     if (n++ == 1) continue;
     item = x;
     if (n == 3) break;
@@ -72,20 +72,20 @@ static void test_entries(TVMFFI_HERE) {
     for (i = 0; i < sizes[k]; ++i)
       OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(i), tvmffi_int(i * i)));
     n = 0;
-    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+    TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK(key.v_int64 == n && value.v_int64 == n * n);
       ++n;
     }
     CHECK_INT(n, sizes[k]);
     n = 0; /* who erases the present one misses the next */
-    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+    TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK_INT(value.v_int64, 4 * n * n);
       OK(tvmffi_erase(tvmffi_obj(dict), key));
       ++n;
     }
     CHECK_INT(n, (sizes[k] + 1) / 2);
     n = 0; /* it grows by as much as it had, and is another table then */
-    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+    TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK(value.v_int64 >= 0);
       if (key.v_int64 < 1000)
         OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(1000 + key.v_int64),
@@ -93,7 +93,7 @@ static void test_entries(TVMFFI_HERE) {
       ++n;
     }
     CHECK_INT(n, sizes[k] / 2 * 2);
-    TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(dict)) {
+    TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK(key.type_index == kTVMFFIInt && value.type_index == kTVMFFIInt);
       OK(tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_none(NULL),
                      tvmffi_obj(dict)));
@@ -115,12 +115,12 @@ static void test_changed_lists(TVMFFI_HERE) {
   OK(tvmffi_erase(tvmffi_obj(list), tvmffi_int(3)));
   OK(tvmffi_pop(tvmffi_obj(list), tvmffi_int(0), tvmffi_out_int64(&x)));
   CHECK_INT(x, 10);
-  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(list)) { /* it grows meanwhile */
+  TVMFFI_FOREACH(any, item, tvmffi_obj(list)) { /* it grows meanwhile */
     if (n++ < 50) OK(tvmffi_append(tvmffi_obj(list), item));
   }
   CHECK_INT(n, 52);
   n = 0;
-  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(list)) { /* and shrinks */
+  TVMFFI_FOREACH(any, item, tvmffi_obj(list)) { /* and shrinks */
     CHECK_INT(item.type_index, kTVMFFIInt);
     OK(tvmffi_erase(tvmffi_obj(list), tvmffi_int(0)));
     ++n;
@@ -210,10 +210,12 @@ static void test_bad_containers(TVMFFI_HERE) {
   FAILS(tvmffi_pop(tvmffi_obj(map), none, tvmffi_out_any(&any)), "TypeError",
         "tvmffi_pop: expected a list or dict, but got `ffi.Map`");
   n = 0;
-  TVMFFI_FOREACH(TVMFFIAny, x, none) n += x.type_index + 1;
-  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_obj(map)) n += x.type_index + 1;
-  TVMFFI_FOREACH_ITEM(k, v, none) n += k.type_index + v.type_index + 1;
-  TVMFFI_FOREACH_ITEM(k, v, tvmffi_obj(list)) n += k.type_index + v.type_index;
+  TVMFFI_FOREACH(any, x, none) n += x.type_index + 1;
+  TVMFFI_FOREACH(any, x, tvmffi_obj(map)) n += x.type_index + 1;
+  TVMFFI_FOREACH_ITEM(any, k, any, v, none)
+  n += k.type_index + v.type_index + 1;
+  TVMFFI_FOREACH_ITEM(any, k, any, v, tvmffi_obj(list))
+  n += k.type_index + v.type_index;
   CHECK_INT(n, 0);
   /* Why there is no container stays the error. */
   (void)TVMFFI_RAISE("KeyError", "the reason");
@@ -233,7 +235,7 @@ static int test_fill_scope(TVMFFI_HERE, TVMFFIObject **out) {
   }
   array = tvmffi_array(tvmffi_int(1));
   if (!array) return -1;
-  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(array)) {
+  TVMFFI_FOREACH(any, item, tvmffi_obj(array)) {
     CHECK_INT(item.v_int64, 1);
     TVMFFI_TRY(tvmffi_append(tvmffi_obj(list), item));
     CHECK_INT(tvmffi_scope_count(kTVMFFIArray), 41);
@@ -242,6 +244,53 @@ static int test_fill_scope(TVMFFI_HERE, TVMFFIObject **out) {
     return 0;
   }
   return -1;
+}
+
+/* A loop owns what its body sees, and converts it. */
+static void test_typed_loops(TVMFFI_HERE) {
+  TVMFFIObject *list =
+      tvmffi_list(tvmffi_int(1), tvmffi_bool(1), tvmffi_int(40));
+  TVMFFIObject *map = tvmffi_map(tvmffi_str("first"), tvmffi_int(1),
+                                 tvmffi_str("the second key"), tvmffi_int(2));
+  TVMFFIObject *objects = tvmffi_list(tvmffi_obj(tvmffi_list(tvmffi_int(7))));
+  int64_t sum = 0, steps = 0;
+  size_t length = 0;
+  if (!objects) { /* a failed maker marks the scope for those after it */
+    OK(-1);
+    return;
+  }
+  TVMFFI_FOREACH(int64, x, tvmffi_obj(list)) sum += x;
+  CHECK_INT(sum, 42);
+  TVMFFI_FOREACH(uint8, x, tvmffi_obj(list)) {
+    if (x == 40) break;
+    ++steps;
+  }
+  CHECK_INT(steps, 2);
+  TVMFFI_FOREACH_ITEM(str, name, int64, x, tvmffi_obj(map)) {
+    if (x == 1) continue;
+    length += name.size;
+  }
+  CHECK_INT(length, 14);
+  TVMFFI_FOREACH_ITEM(any, name, any, x, tvmffi_obj(map)) {
+    CHECK_INT(x.v_int64, 1);
+    CHECK_INT(name.small_str_len, 5);
+    break;
+  }
+  TVMFFI_FOREACH(object, x, tvmffi_obj(objects)) {
+    if (TVMFFI_I_CLEANUP) OK(tvmffi_erase(tvmffi_obj(objects), tvmffi_int(0)));
+    CHECK_INT(x->type_index, kTVMFFIList);
+    CHECK_INT(tvmffi_size(tvmffi_obj(x)), 1);
+  }
+  OK(tvmffi_append(tvmffi_obj(list), tvmffi_str("no number")));
+  sum = 0;
+  TVMFFI_FOREACH(int64, x, tvmffi_obj(list)) sum += x;
+  CHECK_INT(sum, 42);
+  FAILS(-1, "TypeError", "[3]: Cannot convert from type `ffi.String` to `int`");
+  TVMFFI_FOREACH_ITEM(str, name, str, x, tvmffi_obj(map)) {
+    CHECK(name.size == x.size && 0);
+  }
+  FAILS(-1, "TypeError",
+        "[\"first\"]: Cannot convert from type `int` to `str`");
 }
 
 static void test_scoped_containers(TVMFFI_HERE) {
@@ -262,6 +311,7 @@ static const test_case test_container_cases[] = {
     {"containers: made and read", test_made_containers},
     {"containers: entries in order", test_entries},
     {"containers: lists that change", test_changed_lists},
+    {"containers: loops over typed values", test_typed_loops},
     {"containers: mistakes", test_bad_containers},
     {"containers: in a scope", test_scoped_containers},
 #endif

@@ -28,7 +28,7 @@ static int change_meanwhile(int64_t size) {
   uint64_t n = 0;
   if (!dict) return -1;
   for (i = 0; i < size; ++i) TVMFFI_TRY(tvmffi_set(dict, i, i * i));
-  TVMFFI_FOREACH_ITEM(key, value, dict) {
+  TVMFFI_FOREACH_ITEM(any, key, any, value, dict) {
     n = n * 7 + (uint64_t)key.v_int64 + (uint64_t)value.type_index;
     TVMFFI_TRY(tvmffi_erase(dict, key));
     if (key.v_int64 % 3 == 0)
@@ -53,7 +53,7 @@ static int entries(int64_t size) {
   map = tvmffi_map_from(items, 2 * size);
   if (!map) return -1;
   i = 0;
-  TVMFFI_FOREACH_ITEM(key, value, map) {
+  TVMFFI_FOREACH_ITEM(any, key, any, value, map) {
     if (value.v_int64 != i++) printf("entry %lld is wrong\n", (long long)i);
     sum = (sum * 31 + key.v_int64) % 1000003;
   }

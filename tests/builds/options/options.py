@@ -38,7 +38,7 @@ USER = (HERE / "user.c").read_text()
 STDBOOL = """#include <stdbool.h>
 #include "tvmffi.h"
 TVMFFI_EXPORT(all_of, bool, (array(bool), all), (optional(bool), otherwise)) {
-  TVMFFI_FOREACH(TVMFFIAny, one, tvmffi_obj(all))
+  TVMFFI_FOREACH(any, one, tvmffi_obj(all))
     if (!one.v_int64) TVMFFI_RETURN(false);
   TVMFFI_RETURN(otherwise.has_value ? otherwise.value : true);
 }

@@ -104,8 +104,8 @@ static int scoped(TVMFFI_HERE) {
   TVMFFI_TRY(tvmffi_erase(tvmffi_obj(list), tvmffi_int(0)));
   n += tvmffi_size(tvmffi_obj(list)) +
        tvmffi_contains(tvmffi_obj(list), tvmffi_int(0));
-  TVMFFI_FOREACH(TVMFFIAny, each, tvmffi_obj(list)) n += each.type_index;
-  TVMFFI_FOREACH_ITEM(key, value, tvmffi_obj(list))
+  TVMFFI_FOREACH(any, each, tvmffi_obj(list)) n += each.type_index;
+  TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(list))
   n += key.type_index + value.type_index;
   tvmffi_print(stdout, tvmffi_obj(list));
   tvmffi_leak_report(stderr);

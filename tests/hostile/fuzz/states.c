@@ -586,7 +586,7 @@ TVMFFI_TYPE(StatesBox, "states.Box", TVMFFIObject, (field, any, any),
 
 TVMFFI_FUNC(states_sum, int64, (list(int64), items), (optional(str), name)) {
   int64_t sum = (int64_t)(name.has_value ? name.value.size : 0);
-  TVMFFI_FOREACH(TVMFFIAny, item, tvmffi_obj(items)) {
+  TVMFFI_FOREACH(any, item, tvmffi_obj(items)) {
     if (item.type_index == kTVMFFIInt) sum ^= item.v_int64;
     (void)happen();
   }
@@ -1612,13 +1612,13 @@ static void use_loop(void) {
   unsigned how = next_byte();
   int n = 0;
   if (how % 2) {
-    TVMFFI_FOREACH(TVMFFIAny, item, container) {
+    TVMFFI_FOREACH(any, item, container) {
       put(how, own(item));
       run((int)(how / 2 % 3));
       if (++n > 8) break;
     }
   } else {
-    TVMFFI_FOREACH_ITEM(key, value, container) {
+    TVMFFI_FOREACH_ITEM(any, key, any, value, container) {
       /* The first put may destroy an object, whose destructor may change the
          container, so both are retained before. */
       TVMFFIAny both[2];

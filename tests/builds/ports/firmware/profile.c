@@ -51,7 +51,7 @@ static int data(void) {
              "{\"numbers\":[1,\"two\",[4,5]],"
              "\"big\":\"more than 7 bytes\"}"))
     return TVMFFI_RAISE("AssertionError", "%s", tvmffi_any_str(&text).data);
-  TVMFFI_FOREACH(TVMFFIAny, x, tvmffi_array(4, 5)) sum += x.v_int64;
+  TVMFFI_FOREACH(int64, x, tvmffi_array(4, 5)) sum += x;
   if (sum != 9) return TVMFFI_RAISE("AssertionError", "sum");
   return 0;
 }
