@@ -5387,7 +5387,8 @@ TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
    failure releases the reference and returns NULL with a MemoryError. If `obj`
    is NULL, returns NULL and raises nothing, so `obj` may be a call that fails.
    In both cases marks the scope. */
-#define tvmffi_scope_attach(obj) tvmffi_i_scope_attach(TVMFFI_I_OWNER, obj)
+#define tvmffi_scope_attach(obj) \
+  tvmffi_i_scope_attach(TVMFFI_I_OWNER, TVMFFI_I_HANDLE(obj))
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
                                                     TVMFFIObjectHandle obj) {
@@ -5401,7 +5402,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
    with an error and moves nothing: a RuntimeError if the innermost scope does
    not own the object or is the only scope, else a MemoryError. If `obj` is
    NULL, returns NULL. */
-#define tvmffi_scope_to_parent(obj) tvmffi_i_scope_to_parent(tvmffi_here, obj)
+#define tvmffi_scope_to_parent(obj) \
+  tvmffi_i_scope_to_parent(tvmffi_here, TVMFFI_I_HANDLE(obj))
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_to_parent(tvmffi_scope *scope,
                                                        TVMFFIObjectHandle obj) {
@@ -5511,25 +5513,30 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 
 /* -------- References -------- */
 
+typedef struct {
+  TVMFFIObject base;
+} tvmffi_i_example_object;
+extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
+
 /* An object is a handle of the ABI (void *), a TVMFFIObject * or a pointer to a
    struct that begins with one. For a pointer to another struct, such as a
    DLTensor, the compiler's error names the member `base` that is missing.
    TVMFFI_I_HANDLE(x) is the pointer x, checked. */
 #if defined(__cplusplus)
 extern "C++" {
-/* `value` is true if the type is TVMFFIObject, or a struct whose member `base`
-   has such a type. */
-template <typename tvmffi_type>
-struct tvmffi_i_is_object {
+/* `value` is true if tvmffi_type is tvmffi_wanted, or a struct whose member
+   `base` has such a type. */
+template <typename tvmffi_wanted, typename tvmffi_type>
+struct tvmffi_i_is_a {
   template <typename tvmffi_any>
-  static char (&test(
-      int))[tvmffi_i_is_object<decltype(tvmffi_any::base)>::value ? 1 : 2];
+  static char (&test(int))
+      [tvmffi_i_is_a<tvmffi_wanted, decltype(tvmffi_any::base)>::value ? 1 : 2];
   template <typename tvmffi_any>
   static char (&test(long))[2];
   static constexpr bool value = sizeof(test<tvmffi_type>(0)) == 1;
 };
-template <>
-struct tvmffi_i_is_object<TVMFFIObject> {
+template <typename tvmffi_wanted>
+struct tvmffi_i_is_a<tvmffi_wanted, tvmffi_wanted> {
   static constexpr bool value = true;
 };
 TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
@@ -5537,17 +5544,36 @@ TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  TVMFFI_STATIC_ASSERT(tvmffi_i_is_object<tvmffi_type>::value,
+  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value),
                        no_object__its_first_member_is_not_base);
   return x;
 }
+/* The type of a variable, to which TVMFFI_I_ASSIGN assigns; for a pointer to an
+   object, a type that such a pointer is cast to. */
+template <typename tvmffi_type>
+struct tvmffi_i_assigned {
+  typedef tvmffi_type type;
+};
+template <typename tvmffi_wanted>
+struct tvmffi_i_assigned<tvmffi_wanted *&> {
+  struct type {
+    tvmffi_wanted *to;
+    template <typename tvmffi_type>
+    void operator=(tvmffi_type *x) {
+      TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
+                           not_derived_from_the_wanted_type__use_TVMFFI_CAST);
+      to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
+    }
+    void operator=(decltype(nullptr)) { to = nullptr; }
+  };
+};
+template <>
+struct tvmffi_i_assigned<void *&> {
+  typedef void *type;
+};
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
 #elif TVMFFI_I_GENERIC
-typedef struct {
-  TVMFFIObject base;
-} tvmffi_i_example_object;
-extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
 #define TVMFFI_I_BASE(x) \
   _Generic((x), TVMFFIObject : tvmffi_i_example, default : (x)).base
 #define TVMFFI_I_HANDLE(x) \
@@ -5558,6 +5584,58 @@ extern const tvmffi_i_example_object tvmffi_i_example; /* never defined */
    (x))
 #else
 #define TVMFFI_I_HANDLE(x) (x)
+#endif
+
+/* TVMFFI_I_ASSIGN(to, x) assigns x to the variable `to`. If `to` is a pointer
+   to an object, x may also be a pointer to a struct that is derived from the
+   object; for any other struct, the compiler's error names TVMFFI_CAST. C
+   compares with the first six ancestors of a struct. */
+#if defined(__cplusplus)
+#define TVMFFI_I_ASSIGN(to, ...)                                     \
+  (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::type &>(to) = \
+       __VA_ARGS__)
+#elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__)
+#define TVMFFI_I_IS_POINTER(x)        \
+  (__builtin_classify_type(x) == 5 && \
+   !__builtin_types_compatible_p(__typeof__(x), void *))
+/* The type of the member `base` of T, or T if T is the root or an int, which
+   compilers take for the type of a member that is missing. */
+#define TVMFFI_I_PARENT(T)                                  \
+  __typeof__(_Generic(*(T *)0, TVMFFIObject                 \
+                      : tvmffi_i_example, int               \
+                      : *(struct { int base; } *)0, default \
+                      : *(T *)0)                            \
+                 .base)
+#define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
+/* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
+   If `to` or x is no pointer, or x is a void pointer, nothing is compared. The
+   comma makes a value of a bit-field, which has no __typeof__. */
+#define TVMFFI_I_ASSIGN(to, ...)                                             \
+  __extension__({                                                            \
+    typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \
+    typedef __typeof__(*__builtin_choose_expr(                               \
+        TVMFFI_I_IS_POINTER(to), to, (TVMFFIObject *)0)) tvmffi_wanted;      \
+    typedef __typeof__(*__builtin_choose_expr(                               \
+        TVMFFI_I_IS_POINTER(to) && TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),      \
+        *(tvmffi_x *)0, (tvmffi_wanted *)0)) tvmffi_0;                       \
+    typedef TVMFFI_I_PARENT(tvmffi_0) tvmffi_1;                              \
+    typedef TVMFFI_I_PARENT(tvmffi_1) tvmffi_2;                              \
+    typedef TVMFFI_I_PARENT(tvmffi_2) tvmffi_3;                              \
+    typedef TVMFFI_I_PARENT(tvmffi_3) tvmffi_4;                              \
+    typedef TVMFFI_I_PARENT(tvmffi_4) tvmffi_5;                              \
+    typedef TVMFFI_I_PARENT(tvmffi_5) tvmffi_6;                              \
+    _Static_assert(                                                          \
+        TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||      \
+            TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||  \
+            TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||  \
+            TVMFFI_I_IS_WANTED(tvmffi_6),                                    \
+        "not_derived_from_the_wanted_type__use_TVMFFI_CAST");                \
+    __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
+                                     (void *)0, to)) tvmffi_v = __VA_ARGS__; \
+    (to) = tvmffi_v;                                                         \
+  })
+#else
+#define TVMFFI_I_ASSIGN(to, ...) ((to) = __VA_ARGS__)
 #endif
 
 /* Adds a strong reference, which the caller owns, to a live object. Returns
@@ -5578,21 +5656,30 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 
 /* Keeps an object beyond its scope: puts a reference to `object` (borrowed)
    into the variable or member at `slot`, a pointer to a pointer of the object's
-   type, and releases the object that the slot held before. The slot owns the
-   reference. It must be NULL or hold a reference before; end with
-   tvmffi_release(*slot). Returns nothing. Thread-safe if no other thread uses
-   the slot. */
+   type or of one that the object is derived from, and releases the object that
+   the slot held before. The slot owns the reference. It must be NULL or hold a
+   reference before; end with tvmffi_release(*slot). Returns nothing.
+   Thread-safe if no other thread uses the slot. */
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_type>
-static inline void tvmffi_keep(tvmffi_type **slot, tvmffi_type *object) {
+template <typename tvmffi_wanted, typename tvmffi_type>
+static inline void tvmffi_keep(tvmffi_wanted **slot, tvmffi_type *object) {
+  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
+                       not_derived_from_the_wanted_type__use_TVMFFI_CAST);
   tvmffi_i_keep(slot, object);
 }
-template <typename tvmffi_type>
-static inline void tvmffi_keep(tvmffi_type **slot, decltype(nullptr)) {
+template <typename tvmffi_wanted>
+static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
   tvmffi_i_keep(slot, nullptr);
 }
 }
+#elif defined(TVMFFI_I_IS_WANTED)
+#define tvmffi_keep(slot, object)         \
+  __extension__({                         \
+    __typeof__(*(slot)) tvmffi_kept;      \
+    TVMFFI_I_ASSIGN(tvmffi_kept, object); \
+    tvmffi_i_keep((slot), tvmffi_kept);   \
+  })
 #else
 #define tvmffi_keep(slot, object) \
   ((void)sizeof(*(slot) - (object)), tvmffi_i_keep((slot), (object)))
@@ -6913,13 +7000,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
-   parameter, an item of a container. Strings and bytes are copied. If the value
-   does not fit the result's type, returns an error's code. */
+   parameter, an item of a container. An object may be a struct that is derived
+   from the result's type. Strings and bytes are copied. If the value does not
+   fit the result's type, returns an error's code. */
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)  \
-  (*tvmffi_value = __VA_ARGS__, \
+#define TVMFFI_I_RETURN_0(...)                        \
+  ((void)TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__), \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
 #define TVMFFI_I_RETURN_1(...)            \
   (tvmffi_value->tvmffi_returns_none = 0, \
@@ -7334,9 +7422,9 @@ struct tvmffi_i_view_of<false> {
   typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
 };
 template <typename tvmffi_type>
-TVMFFI_I_INLINE
-    typename tvmffi_i_view_of<tvmffi_i_is_object<tvmffi_type>::value>::type
-    tvmffi_i_any(const tvmffi_type *x) {
+TVMFFI_I_INLINE typename tvmffi_i_view_of<
+    tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value>::type
+tvmffi_i_any(const tvmffi_type *x) {
   return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
@@ -7630,14 +7718,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
    copied. Returns 0, or -1 with an error: a RuntimeError if the name is already
    registered. */
 #define tvmffi_register_object(name, function) \
-  tvmffi_i_set_global_object(name, function, 0)
+  tvmffi_i_set_global_object(name, TVMFFI_I_HANDLE(function), 0)
 /* Registers a function object (borrowed) as a global function, replacing any
    function of that name. The name is copied. Returns 0, or -1 with an error. */
 #define tvmffi_override_object(name, function) \
-  tvmffi_i_set_global_object(name, function, 1)
+  tvmffi_i_set_global_object(name, TVMFFI_I_HANDLE(function), 1)
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
-    const char *name, TVMFFIObject *function, int override) {
+    const char *name, TVMFFIObjectHandle function, int override) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
   TVMFFI_TRY(tvmffi_i_pending());
@@ -11086,8 +11174,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`,
    borrowed while the object lives. Returns NULL if the object is of another
    type. */
-#define TVMFFI_CAST(type, object) \
-  TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
+#define TVMFFI_CAST(type, object)                                     \
+  TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), \
+                                          TVMFFI_I_HANDLE(object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
    object, which the scope owns, or NULL with an error.

@@ -71,8 +71,8 @@ TVMFFI_CLOSURE(count, int64_t, none, (Expr, node)) {
 /* Replaces a sum of two constants. */
 TVMFFI_FUNC(fold, Expr, (Add, add)) {
   Const *a = TVMFFI_CAST(Const, add->lhs), *b = TVMFFI_CAST(Const, add->rhs);
-  if (!a || !b) TVMFFI_RETURN(&add->base);
-  TVMFFI_RETURN(TVMFFI_CAST(Expr, TVMFFI_NEW(Const, a->value + b->value)));
+  if (!a || !b) TVMFFI_RETURN(add); /* an Add is an Expr */
+  TVMFFI_RETURN(TVMFFI_NEW(Const, a->value + b->value));
 }
 
 TVMFFI_MAIN() {

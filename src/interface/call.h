@@ -335,9 +335,9 @@ struct tvmffi_i_view_of<false> {
   typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
 };
 template <typename tvmffi_type>
-TVMFFI_I_INLINE
-    typename tvmffi_i_view_of<tvmffi_i_is_object<tvmffi_type>::value>::type
-    tvmffi_i_any(const tvmffi_type *x) {
+TVMFFI_I_INLINE typename tvmffi_i_view_of<
+    tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value>::type
+tvmffi_i_any(const tvmffi_type *x) {
   return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
@@ -631,14 +631,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
    copied. Returns 0, or -1 with an error: a RuntimeError if the name is already
    registered. */
 #define tvmffi_register_object(name, function) \
-  tvmffi_i_set_global_object(name, function, 0)
+  tvmffi_i_set_global_object(name, TVMFFI_I_HANDLE(function), 0)
 /* Registers a function object (borrowed) as a global function, replacing any
    function of that name. The name is copied. Returns 0, or -1 with an error. */
 #define tvmffi_override_object(name, function) \
-  tvmffi_i_set_global_object(name, function, 1)
+  tvmffi_i_set_global_object(name, TVMFFI_I_HANDLE(function), 1)
 
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
-    const char *name, TVMFFIObject *function, int override) {
+    const char *name, TVMFFIObjectHandle function, int override) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
   TVMFFI_TRY(tvmffi_i_pending());

@@ -449,13 +449,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
-   parameter, an item of a container. Strings and bytes are copied. If the value
-   does not fit the result's type, returns an error's code. */
+   parameter, an item of a container. An object may be a struct that is derived
+   from the result's type. Strings and bytes are copied. If the value does not
+   fit the result's type, returns an error's code. */
 #define TVMFFI_RETURN(...)              \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
                       TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)  \
-  (*tvmffi_value = __VA_ARGS__, \
+#define TVMFFI_I_RETURN_0(...)                        \
+  ((void)TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__), \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
 #define TVMFFI_I_RETURN_1(...)            \
   (tvmffi_value->tvmffi_returns_none = 0, \

@@ -479,8 +479,9 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
 /* Casts an object (borrowed, may be NULL) to a pointer to the struct `type`,
    borrowed while the object lives. Returns NULL if the object is of another
    type. */
-#define TVMFFI_CAST(type, object) \
-  TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), (object)))
+#define TVMFFI_CAST(type, object)                                     \
+  TVMFFI_I_AS(type *, tvmffi_i_class_cast(tvmffi_i_class_of_##type(), \
+                                          TVMFFI_I_HANDLE(object)))
 
 /* Creates an object: Point *p = TVMFFI_NEW(Point, 3.0, 4.0). Returns the
    object, which the scope owns, or NULL with an error.

@@ -115,7 +115,7 @@ TVMFFI_FUNC(session, module, (int64, number)) {
   Numbers *made = TVMFFI_NEW(Numbers);
   if (!made) return -1;
   made->number = number;
-  TVMFFI_RETURN((TVMFFIObject *)made);
+  TVMFFI_RETURN(made);
 }
 
 static int set_up(void) {

@@ -624,7 +624,7 @@ TVMFFI_FUNC(own_session, module, (int64, number)) {
   own_module *made = TVMFFI_NEW(own_module);
   if (!made) return -1;
   made->number = number;
-  TVMFFI_RETURN((TVMFFIObject *)made);
+  TVMFFI_RETURN(made);
 }
 
 /* Calls a function of the session without arguments. */

@@ -54,7 +54,7 @@ TVMFFI_METHOD(Named, add, int64, (int64, x, 1), (int64, y, 2)) {
   TVMFFI_RETURN(self->n * 100 + x * 10 + y);
 }
 TVMFFI_STATIC_METHOD(Named, make, object, (int64, n, 5)) {
-  TVMFFI_RETURN((TVMFFIObject *)TVMFFI_NEW(Named, n));
+  TVMFFI_RETURN(TVMFFI_NEW(Named, n));
 }
 
 TVMFFI_FUNC(scale, float64, (float64, x), (float64, by, 2.5)) {

@@ -452,6 +452,45 @@ static void test_type_end(TVMFFI_HERE) {
   tvmffi_weak_release(node);
 }
 
+#if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
+TVMFFI_FUNC(u_leaf, TestNode, (TestLeaf, leaf)) { TVMFFI_RETURN(leaf); }
+TVMFFI_FUNC(u_new_leaf, object) { TVMFFI_RETURN(TVMFFI_NEW(TestLeaf)); }
+TVMFFI_FUNC(u_no_leaf, optional(TestNode), (optional(TestLeaf), leaf)) {
+  if (leaf) TVMFFI_RETURN(leaf);
+  TVMFFI_RETURN(NULL);
+}
+
+/* A struct stands for the structs that it is derived from. */
+static void test_type_derived(TVMFFI_HERE) {
+  TestNode *node = TVMFFI_NEW(TestNode), *kept = NULL;
+  TestLeaf *leaf = TVMFFI_NEW(TestLeaf);
+  TVMFFIObject *root = NULL, *same = NULL, *call[3] = {NULL, NULL, NULL};
+  OK(node && leaf ? 0 : -1);
+  leaf->last = 'l';
+  OK(TVMFFI_FUNCTION_NEW(u_leaf, &call[0]));
+  OK(TVMFFI_FUNCTION_NEW(u_new_leaf, &call[1]));
+  OK(TVMFFI_FUNCTION_NEW(u_no_leaf, &call[2]));
+  OK(tvmffi_call(tvmffi_obj(call[0]), tvmffi_out_object(&same),
+                 tvmffi_obj(leaf)));
+  CHECK(same == &leaf->base.base && test_strong(leaf) == 2);
+  OK(tvmffi_call(tvmffi_obj(call[1]), tvmffi_out_object(&same)));
+  CHECK(TVMFFI_CAST(TestNode, same) && TVMFFI_CAST(TestLeaf, same) != leaf);
+  OK(tvmffi_call(tvmffi_obj(call[2]), tvmffi_out_object(&same),
+                 tvmffi_obj(leaf)));
+  CHECK(same == &leaf->base.base);
+  OK(tvmffi_call(tvmffi_obj(call[2]), tvmffi_out_none(NULL), tvmffi_none()));
+  tvmffi_keep(&node->next, leaf);
+  tvmffi_keep(&root, leaf);
+  tvmffi_keep(&kept, node);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK(kept->next == &leaf->base && root == &leaf->base.base);
+  test_log_size = 0;
+  tvmffi_keep(&root, NULL);
+  tvmffi_keep(&kept, NULL);
+  CHECK_LOG("l");
+}
+#endif
+
 /* Objects that hold the next one, in turn as a field and within an Any. */
 static void test_type_chain(TVMFFI_HERE) {
   TestNode *first = NULL, *node, *middle = NULL;
@@ -871,6 +910,9 @@ static const test_case test_struct_type_cases[] = {
     {"struct types: methods", test_type_methods},
     {"struct types: attributes", test_type_attributes},
     {"struct types: end of an object", test_type_end},
+#if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
+    {"struct types: derived structs", test_type_derived},
+#endif
     {"struct types: a long chain", test_type_chain},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"struct types: destructors that throw", test_throwing_types},

@@ -81,6 +81,19 @@ static int run(TVMFFI_HERE) {
 }""",
     "structs as types: `TVMFFI_TYPE`": PAIR % "tvmffi_obj(pair)",
     "a struct as an argument: `pair`": PAIR % "pair",
+    "a derived struct, returned or kept": """
+typedef struct { Pair base; } Child;
+TVMFFI_TYPE(Pair, "languages.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Child, "languages.Child", Pair)
+TVMFFI_FUNC(pair, Pair, (Child, child)) { TVMFFI_RETURN(child); }
+static int run(TVMFFI_HERE) {
+  Pair *kept = NULL;
+  int64_t x;
+  tvmffi_keep(&kept, TVMFFI_NEW(Child, tvmffi_int(7)));
+  x = kept ? kept->x : 0;
+  tvmffi_release(kept);
+  return x == 7 ? TVMFFI_REGISTER("pair", pair) : 1;
+}""",
 }
 REFUSED = {
     "an object made outside all scopes": """

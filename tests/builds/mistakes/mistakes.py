@@ -284,12 +284,55 @@ static int run(void) {
     if (!tvmffi_list(i)) return -1;
   return 0;
 }"""),
-    ("an object is kept as another type", Refused("Plain|deduc|match"), """
+    ("an object is kept as another type", Refused("use_TVMFFI_CAST"), """
 static int run(TVMFFI_HERE) {
   Plain *kept = NULL;
   tvmffi_keep(&kept, tvmffi_list(1)); /* ! */
   return 0;
 }"""),
+    ("a struct is returned and kept as its parent", Works(), ADD + """
+TVMFFI_FUNC(made, Expr, (Add, add)) {
+  if (add->base.line == 1) TVMFFI_RETURN(add);
+  TVMFFI_RETURN(TVMFFI_NEW(Add, add->lhs, add->rhs));
+}
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2);
+  Add *one = TVMFFI_NEW(Add, two, two), *at = TVMFFI_NEW(Add, two, two, 7);
+  TVMFFIObject *same = NULL, *other = NULL, *kept = NULL;
+  Expr *expr = NULL;
+  TVMFFI_TRY(TVMFFI_REGISTER("made", made));
+  TVMFFI_TRY(tvmffi_call("made", &same, one));
+  TVMFFI_TRY(tvmffi_call("made", &other, at));
+  tvmffi_keep(&expr, TVMFFI_CAST(Add, other));
+  tvmffi_keep(&kept, one);
+  tvmffi_release(kept);
+  tvmffi_release(expr);
+  return same != &one->base.base || other == &at->base.base;
+}"""),
+    ("a struct is returned as one that it is not derived from",
+     Refused("use_TVMFFI_CAST", 23), ADD + """
+TVMFFI_FUNC(made, Expr, (Pair, pair)) {
+  TVMFFI_RETURN(pair); /* ! */
+}
+static int run(void) { return TVMFFI_REGISTER("made", made); }"""),
+    ("a struct is returned as one that is derived from it",
+     Refused("use_TVMFFI_CAST", 23), ADD + """
+TVMFFI_FUNC(made, Add, (Expr, expr)) {
+  TVMFFI_RETURN(expr); /* ! */
+}
+static int run(void) { return TVMFFI_REGISTER("made", made); }"""),
+    ("a tensor is returned as an object",
+     Refused("DLTensor", 45), """
+TVMFFI_FUNC(same, object, (tensor, x)) {
+  TVMFFI_RETURN(x); /* ! */
+}
+static int run(void) { return TVMFFI_REGISTER("same", same); }"""),
+    ("a tensor is attached to a scope", Refused("DLTensor", 25), """
+TVMFFI_FUNC(keep, none, (tensor, x)) {
+  if (!tvmffi_scope_attach(x)) return -1; /* ! */
+  TVMFFI_RETURN();
+}
+static int run(void) { return TVMFFI_REGISTER("keep", keep); }"""),
     ("a slice is an argument", Works(), """
 TVMFFI_FUNC(size, int64, (str, text)) { TVMFFI_RETURN((int64_t)text.size); }
 TVMFFI_FUNC(again, int64, (str, text)) {

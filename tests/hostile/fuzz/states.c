@@ -596,7 +596,7 @@ TVMFFI_FUNC(states_map, object, (map(str, any), items),
             (dict(any, list(any)), d), (optional(StatesBox), box)) {
   (void)d;
   (void)happen();
-  if (box) TVMFFI_RETURN(&box->base);
+  if (box) TVMFFI_RETURN(box);
   TVMFFI_RETURN(items);
 }
 

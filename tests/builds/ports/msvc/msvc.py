@@ -36,7 +36,7 @@ typedef struct {
 TVMFFI_MODULE(Counter, "msvc.counter", (function, count))
 TVMFFI_METHOD(Counter, count, int64) { TVMFFI_RETURN(++self->calls); }
 TVMFFI_EXPORT(counter, module) {
-  TVMFFI_RETURN((TVMFFIObject *)TVMFFI_NEW(Counter));
+  TVMFFI_RETURN(TVMFFI_NEW(Counter));
 }
 """
 SOURCES = {
