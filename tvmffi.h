@@ -5162,9 +5162,14 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
+template <typename tvmffi_type>
 TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIObject **>) {
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<tvmffi_type **>) {
   return here();
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(TVMFFI_I_NO_SCOPE (*)(),
+                                                 tvmffi_i_out_type<void **>) {
+  return nullptr;
 }
 TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {
@@ -7105,7 +7110,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
   const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
-  tvmffi_i_getter *get;      /* converts to the word; NULL for an object */
+  tvmffi_i_getter *get;      /* converts to the word */
   void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
@@ -7145,6 +7150,10 @@ TVMFFI_I_OUT_TYPE(float64)
 TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
+/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
+   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T, which
+   stores a pointer to T. */
+TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
    and `capacity`, in bytes; a call sets `length`, without the NUL. */
@@ -7175,12 +7184,6 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
    call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
-}
-
-/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. */
-TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. Cannot fail. *target must
@@ -7282,12 +7285,15 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
   } else if (!out->word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out->target) = *result;
-  } else if (!out->get && result->type_index >= kTVMFFIStaticObjectBegin &&
-             result->v_obj) {
-    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out->target);
   } else {
-    code = out->get ? out->get(result, out->target) : TVMFFI_I_MISMATCH;
-    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(out, result, code);
+    code = out->get(result, out->target);
+    if (TVMFFI_I_UNLIKELY(code)) {
+      code = tvmffi_i_bad_result(out, result, code);
+    } else if (out->word->kind >= TVMFFI_I_OBJECT) {
+      code = tvmffi_i_hand(to, result->v_obj);
+      if (code) *(tvmffi_i_object_slot *)out->target = NULL;
+      return code;
+    }
     tvmffi_i_any_release(result);
   }
   return code;
@@ -7455,6 +7461,18 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
 #if UINTPTR_MAX > 0xFFFFFFFFu
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
 #endif
+/* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
+   tvmffi_i_out_of in the struct's namespace. */
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
+  return tvmffi_i_out_of(x);
+}
+#define TVMFFI_I_OUT_OF_STRUCT(T)                     \
+  extern "C++" {                                      \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **x) { \
+    return tvmffi_out_##T(x);                         \
+  }                                                   \
+  }
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
 template <typename tvmffi_callee, typename tvmffi_target,
@@ -7475,6 +7493,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                       callee, __VA_ARGS__)
 
 #else /* C */
+#define TVMFFI_I_OUT_OF_STRUCT(T)
 
 #if TVMFFI_I_GENERIC
 /* clang-format off */
@@ -8137,8 +8156,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
-        out.word->kind == TVMFFI_I_OBJECT) {
-      *(TVMFFIObject **)out.target = NULL;
+        out.word->kind >= TVMFFI_I_OBJECT) {
+      *(tvmffi_i_object_slot *)out.target = NULL;
       return 0;
     }
     code = tvmffi_i_own_value(&otherwise, &value);
@@ -10954,13 +10973,15 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   }
 
 /* Makes the struct's name T a parameter type for TVMFFI_FUNC, with the C type
-   T *. */
+   T *, and defines tvmffi_out_T. */
 #define TVMFFI_I_CLASS_WORD(T, K, schema) \
   enum { tvmffi_i_declared_##T = sizeof(K) }; \
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
   TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##T) \
-  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL)
+  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL) \
+  TVMFFI_I_OUT_TYPE(T) \
+  TVMFFI_I_OUT_OF_STRUCT(T)
 /* Checks that struct T begins with the member `base` of type `parent`. Measures
    the alignment of T. */
 #define TVMFFI_I_CLASS_STRUCT(T, parent) \

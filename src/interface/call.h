@@ -18,7 +18,7 @@
 /* Describes where a result is stored and how it is converted. */
 typedef struct {
   const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
-  tvmffi_i_getter *get;      /* converts to the word; NULL for an object */
+  tvmffi_i_getter *get;      /* converts to the word */
   void *target;              /* NULL: discard the result */
 } tvmffi_out;
 
@@ -58,6 +58,10 @@ TVMFFI_I_OUT_TYPE(float64)
 TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
+/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
+   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T, which
+   stores a pointer to T. */
+TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
    and `capacity`, in bytes; a call sets `length`, without the NUL. */
@@ -88,12 +92,6 @@ TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
    call raises a ValueError. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_out_buffer(tvmffi_buffer *target) {
   return tvmffi_i_make_out(&tvmffi_i_word_str, tvmffi_i_take_buffer, target);
-}
-
-/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. */
-TVMFFI_I_INLINE tvmffi_out tvmffi_out_object(TVMFFIObject **target) {
-  return tvmffi_i_make_out(&tvmffi_i_word_object, NULL, target);
 }
 
 /* Returns the tvmffi_out for a result of any type. Cannot fail. *target must
@@ -195,12 +193,15 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
   } else if (!out->word) {
     code = tvmffi_i_hand_any(to, result);
     *(TVMFFIAny *)(out->target) = *result;
-  } else if (!out->get && result->type_index >= kTVMFFIStaticObjectBegin &&
-             result->v_obj) {
-    code = tvmffi_i_hand_out(to, result->v_obj, (TVMFFIObject **)out->target);
   } else {
-    code = out->get ? out->get(result, out->target) : TVMFFI_I_MISMATCH;
-    if (TVMFFI_I_UNLIKELY(code)) code = tvmffi_i_bad_result(out, result, code);
+    code = out->get(result, out->target);
+    if (TVMFFI_I_UNLIKELY(code)) {
+      code = tvmffi_i_bad_result(out, result, code);
+    } else if (out->word->kind >= TVMFFI_I_OBJECT) {
+      code = tvmffi_i_hand(to, result->v_obj);
+      if (code) *(tvmffi_i_object_slot *)out->target = NULL;
+      return code;
+    }
     tvmffi_i_any_release(result);
   }
   return code;
@@ -368,6 +369,18 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
 #if UINTPTR_MAX > 0xFFFFFFFFu
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
 #endif
+/* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
+   tvmffi_i_out_of in the struct's namespace. */
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
+  return tvmffi_i_out_of(x);
+}
+#define TVMFFI_I_OUT_OF_STRUCT(T)                     \
+  extern "C++" {                                      \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **x) { \
+    return tvmffi_out_##T(x);                         \
+  }                                                   \
+  }
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
 template <typename tvmffi_callee, typename tvmffi_target,
@@ -388,6 +401,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                       callee, __VA_ARGS__)
 
 #else /* C */
+#define TVMFFI_I_OUT_OF_STRUCT(T)
 
 #if TVMFFI_I_GENERIC
 /* clang-format off */

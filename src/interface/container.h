@@ -257,8 +257,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
   if (code == 1) {
     if (!has_default) return tvmffi_i_not_there(&any, &key);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
-        out.word->kind == TVMFFI_I_OBJECT) {
-      *(TVMFFIObject **)out.target = NULL;
+        out.word->kind >= TVMFFI_I_OBJECT) {
+      *(tvmffi_i_object_slot *)out.target = NULL;
       return 0;
     }
     code = tvmffi_i_own_value(&otherwise, &value);

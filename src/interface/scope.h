@@ -184,9 +184,14 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
+template <typename tvmffi_type>
 TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIObject **>) {
+    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<tvmffi_type **>) {
   return here();
+}
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(TVMFFI_I_NO_SCOPE (*)(),
+                                                 tvmffi_i_out_type<void **>) {
+  return nullptr;
 }
 TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
     TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {

@@ -491,6 +491,44 @@ static void test_type_derived(TVMFFI_HERE) {
 }
 #endif
 
+TVMFFI_FUNC(u_same, any, (any, x)) { TVMFFI_RETURN(x); }
+
+/* Results that are pointers to structs. */
+static void test_type_results(TVMFFI_HERE) {
+  TestLeaf *leaf = TVMFFI_NEW(TestLeaf), *same = NULL;
+  TestNode *node = NULL;
+  TVMFFIObject *call = NULL;
+  if (leaf) leaf->last = 'l';
+  OK(leaf ? TVMFFI_FUNCTION_NEW(u_same, &call) : -1);
+  OK(tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same),
+                 tvmffi_obj(leaf)));
+  OK(tvmffi_as(tvmffi_obj(leaf), tvmffi_out_TestNode(&node)));
+  CHECK(same == leaf && node == &leaf->base && test_strong(leaf) == 3);
+  OK(tvmffi_as(tvmffi_obj(leaf), tvmffi_out_TestNode(NULL)));
+#if defined(__cplusplus)
+  node = NULL;
+  OK(tvmffi_call(call, &node, leaf));
+  CHECK(node == &leaf->base && test_strong(leaf) == 4);
+#endif
+  FAILS(tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same),
+                    tvmffi_obj(call)),
+        "TypeError", "Cannot convert from type `ffi.Function` to `unit.Leaf`");
+  FAILS(
+      tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same), tvmffi_none()),
+      "TypeError", "Cannot convert from type `None` to `unit.Leaf`");
+#if !TVMFFI_NO_CONTAINERS
+  call = tvmffi_list(tvmffi_obj(leaf));
+  OK(call ? 0 : -1);
+  OK(tvmffi_get(tvmffi_obj(call), tvmffi_int(0), tvmffi_out_TestLeaf(&same)));
+  CHECK(same == leaf);
+  OK(tvmffi_get(tvmffi_obj(call), tvmffi_int(5), tvmffi_out_TestNode(&node),
+                tvmffi_none()));
+  CHECK(!node);
+#endif
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_LOG("l");
+}
+
 /* Objects that hold the next one, in turn as a field and within an Any. */
 static void test_type_chain(TVMFFI_HERE) {
   TestNode *first = NULL, *node, *middle = NULL;
@@ -913,6 +951,7 @@ static const test_case test_struct_type_cases[] = {
 #if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
     {"struct types: derived structs", test_type_derived},
 #endif
+    {"struct types: results", test_type_results},
     {"struct types: a long chain", test_type_chain},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"struct types: destructors that throw", test_throwing_types},

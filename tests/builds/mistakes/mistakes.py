@@ -139,6 +139,14 @@ typedef struct { Expr base; Pair *lhs, *rhs; } Add;
 TVMFFI_TYPE(Expr, "mistakes.Expr", TVMFFIObject, (field, int64, line, 1))
 TVMFFI_TYPE(Add, "mistakes.Add", Expr, (field, Pair, lhs), (field, Pair, rhs))
 """
+# C cannot find the type of a struct from its pointer.
+OUT = """
+#ifdef __cplusplus
+#define OUT(T, x) &x
+#else
+#define OUT(T, x) tvmffi_out_##T(&x)
+#endif
+"""
 ROWS = [
     ("a parameter is returned", Works(), """
 TVMFFI_FUNC(id, object, (object, x)) { TVMFFI_RETURN(x); }
@@ -333,6 +341,27 @@ TVMFFI_FUNC(keep, none, (tensor, x)) {
   TVMFFI_RETURN();
 }
 static int run(void) { return TVMFFI_REGISTER("keep", keep); }"""),
+    ("a result is stored as a struct", Works(), ADD + OUT + """
+TVMFFI_FUNC(made, Pair, (Pair, pair)) { TVMFFI_RETURN(pair); }
+static int run(TVMFFI_HERE) {
+  Pair *two = TVMFFI_NEW(Pair, 2), *same = NULL;
+  TVMFFI_TRY(TVMFFI_REGISTER("made", made));
+  TVMFFI_TRY(tvmffi_call("made", OUT(Pair, same), two));
+  return same != two;
+}"""),
+    ("a result is stored as another struct",
+     Raises("Cannot convert from type `mistakes.Pair` to `mistakes.Add`"),
+     ADD + OUT + """
+static int run(TVMFFI_HERE) {
+  Add *add = NULL;
+  return tvmffi_as(TVMFFI_NEW(Pair, 2), OUT(Add, add));
+}"""),
+    ("a result is stored as a struct of no type",
+     Refused("Plain [*][*]|tvmffi_i_out_of"), """
+static int run(TVMFFI_HERE) {
+  Plain *plain = NULL;
+  return tvmffi_call("f", &plain); /* ! */
+}"""),
     ("a slice is an argument", Works(), """
 TVMFFI_FUNC(size, int64, (str, text)) { TVMFFI_RETURN((int64_t)text.size); }
 TVMFFI_FUNC(again, int64, (str, text)) {
