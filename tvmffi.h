@@ -107,8 +107,8 @@
    A function that can fail returns 0 on success. It returns -1 after it has set
    the thread's pending error, or -2 if the environment (Python, say) holds an
    error of its own. TVMFFI_TRY returns the code to the caller.
-   tvmffi_error_take removes the thread's pending error. No bad input and no
-   failed allocation ends the process.
+   tvmffi_error_take gives the thread's pending error to the scope. No bad input
+   and no failed allocation ends the process.
 
    PORTS
 
@@ -2997,7 +2997,7 @@ static void tvmffi_i_arena_free(void *pointer);
 /* C interface: a function that fails returns a nonzero code and leaves an error
    object pending in the thread. TVMFFI_RAISE raises an error. TVMFFI_TRY passes
    an error to the caller. tvmffi_error_take removes the pending error, which
-   you then own. */
+   the scope then owns. */
 
 /* Evaluates `expr`. If the code is not 0, returns the code from the calling
    function. */
@@ -3222,7 +3222,7 @@ TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
 }
 
 /* Raises an error like TVMFFI_RAISE, with another error as its cause.
-   Takes ownership of the cause, which may be NULL:
+   The cause is borrowed and may be NULL:
        return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "bad file");
    tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
    cause is also the error's extra_context, because Python's package can read
@@ -3244,14 +3244,12 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
   va_start(ap, format);
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
-  tvmffi_i_release(cause);
-  return -1;
+  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
 }
 
-/* Removes the thread's pending error and returns the error (owned), or NULL if
-   no error is pending. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
+/* Removes the thread's pending error and returns the error, which the caller
+   owns, or NULL if no error is pending. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return (TVMFFIObject *)error;
@@ -3259,14 +3257,20 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_i_release(tvmffi_error_take());
+  tvmffi_i_release(tvmffi_i_error_take());
 }
 
-/* Raises an existing error again, unchanged, and takes ownership of the error.
-   NULL raises nothing. Returns -1 in both cases:
+/* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
+   Returns -1 in both cases:
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
+  return -1;
+}
+
+/* Raises an error like tvmffi_error_raise, and releases it. */
+TVMFFI_I_INLINE int tvmffi_i_error_restore(TVMFFIObjectHandle error) {
+  (void)tvmffi_error_raise(error);
   tvmffi_i_release(error);
   return -1;
 }
@@ -3290,7 +3294,7 @@ TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
        code = tvmffi_call("find", &at, key);
        if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
 TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObject *error = tvmffi_i_error_take();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
@@ -3319,7 +3323,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
-  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_error_take();
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_take();
   va_list ap;
   if (!error) return code;
   va_start(ap, format);
@@ -3329,7 +3333,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   parts[1] = ": ";
   parts[2] = cell->message.data;
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
-  text = tvmffi_error_take();
+  text = tvmffi_i_error_take();
   if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
     TVMFFIErrorSetRaised(text); /* out of memory */
   else if (text)
@@ -3397,7 +3401,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
    error. */
 TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   TVMFFIObjectHandle chain[8], at;
-  TVMFFIObject *text = NULL, *error = tvmffi_error_take();
+  TVMFFIObject *text = NULL, *error = tvmffi_i_error_take();
   int n = 0;
   if (!error) return "";
   for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
@@ -3405,7 +3409,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
     tvmffi_i_release(text);
-    text = tvmffi_error_take();
+    text = tvmffi_i_error_take();
   }
   tvmffi_i_release(error);
   if (!text) return "";
@@ -3423,8 +3427,8 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
-  TVMFFIObject *error = tvmffi_error_take();
-  return error ? tvmffi_error_raise(error) : 0;
+  TVMFFIObject *error = tvmffi_i_error_take();
+  return error ? tvmffi_i_error_restore(error) : 0;
 }
 
 /* ======== Named calls ====================================== >>base/named_call
@@ -4282,11 +4286,11 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   TVMFFIByteArray trace;
   TVMFFIObject *error;
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
-  error = tvmffi_error_take();
+  error = tvmffi_i_error_take();
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
   trace = tvmffi_i_outer_trace(cell->backtrace);
-  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
+  if (trace.size == cell->backtrace.size) return tvmffi_i_error_restore(error);
   (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
   tvmffi_i_release(error);
   return -1;
@@ -4511,20 +4515,17 @@ TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash. Returns the error's code. */
 TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
-  TVMFFIObject *error;
   if (!code)
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: write TVMFFI_RETURN(value), "
                           "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
-  error = tvmffi_error_take();
-  if (!error)
+  if (!tvmffi_i_pending())
     return tvmffi_i_raise("RuntimeError",
                           "%s returned %d, but raised no error: to return a "
                           "value, write TVMFFI_RETURN(value)",
                           TVMFFI_I_LOAD(&f->name), code);
-  (void)tvmffi_error_raise(error);
   return code;
 }
 
@@ -4691,7 +4692,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
   (void)args, (void)n, (void)result;
   tvmffi_i_any_release(&t->callbacks);
   tvmffi_i_any_release(&t->none);
-  return t->error ? tvmffi_error_raise(t->error) : t->code;
+  return t->error ? tvmffi_i_error_restore(t->error) : t->code;
 }
 
 /* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
@@ -4727,7 +4728,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   void *call;
   t.code = code;
   t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_error_take();
+  t.error = tvmffi_i_error_take();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */
@@ -4738,7 +4739,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
     args[3] = tvmffi_int(0);
     ((cxx_call *)(uintptr_t)call)(walk, args, 4, &result);
   }
-  (void)tvmffi_error_raise(t.error);
+  (void)tvmffi_i_error_restore(t.error);
 }
 #else
 #define tvmffi_i_throw(code) ((void)(code))
@@ -4989,8 +4990,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    typed function is a scope, and TVMFFI_RETURN gives the caller a reference of
    its own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a
    scope to a function. tvmffi_keep takes a reference that outlives the scope.
-   Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
-   object cannot be made. Whoever takes an error owns the error.
+   Scopes nest, and the innermost scope owns new objects and errors that are
+   taken. Outside all scopes, an object cannot be made.
 
    A maker returns a new object, such as tvmffi_list, TVMFFI_NEW or your own
    function with TVMFFI_HERE. A maker of this header that fails returns NULL and
@@ -5400,6 +5401,17 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
   tvmffi_i_check_alive(obj);
   return !obj || tvmffi_i_hand(to, (TVMFFIObject *)obj) ? tvmffi_i_mark(to)
                                                         : (TVMFFIObject *)obj;
+}
+
+/* Takes the thread's pending error: removes it from the thread's slot, and
+   returns the error, which is owned by the scope, or NULL if no error is
+   pending. Ends the scope's mark. Without memory for the scope, drops the error
+   and returns NULL with a MemoryError. */
+#define tvmffi_error_take() tvmffi_i_scope_error_take(TVMFFI_I_OWNER)
+
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_error_take(tvmffi_i_owner to) {
+  TVMFFIObject *error = tvmffi_i_error_take();
+  return tvmffi_i_hand(to, error) ? NULL : error;
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.
@@ -10266,7 +10278,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
 TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
-  TVMFFIObject *error = tvmffi_error_take(); /* getters may raise */
+  TVMFFIObject *error = tvmffi_i_error_take(); /* getters may raise */
   const TVMFFIFieldInfo *f;
   int32_t depth, i, n;
   for (depth = info->type_depth; depth >= 0; --depth) {
@@ -10280,7 +10292,7 @@ TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
       tvmffi_i_release(held);
     }
   }
-  (void)tvmffi_error_raise(error);
+  (void)tvmffi_i_error_restore(error);
 }
 
 /* Destroys an object's content, from the child class to the root. In each

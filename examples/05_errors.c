@@ -45,14 +45,13 @@ static int by_return_code(void) {
   return 0;
 }
 
-/* tvmffi_error_take moves the error out of the slot, to the caller. It is
-   yours, so give it to the scope. */
+/* tvmffi_error_take moves the error out of the slot, to the scope. */
 static int by_kind(void) {
   TVMFFI_SCOPE; /* releases the error (example 15) */
   TVMFFIObject *error;
   TVMFFIErrorCell *cell;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
-  error = tvmffi_scope_attach(tvmffi_error_take());
+  error = tvmffi_error_take();
   CHECK(error && !tvmffi_error_take()); /* the slot is empty now */
   CHECK(tvmffi_error_is(error, "ZeroDivisionError"));
   CHECK(!tvmffi_error_is(error, "ValueError"));
@@ -77,7 +76,7 @@ static int with_cause(void) {
   TVMFFIObject *error;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
   TVMFFI_RAISE_FROM(tvmffi_error_take(), "RuntimeError", "no report");
-  error = tvmffi_scope_attach(tvmffi_error_take());
+  error = tvmffi_error_take();
   CHECK(tvmffi_error_is(error, "RuntimeError"));
   CHECK(tvmffi_error_is(tvmffi_error_cause(error), "ZeroDivisionError"));
   return 0;

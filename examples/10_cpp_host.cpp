@@ -13,7 +13,7 @@
 static void check(int code) {
   if (!code) return;
   TVMFFI_SCOPE;
-  TVMFFIObject *error = tvmffi_scope_attach(tvmffi_error_take());
+  TVMFFIObject *error = tvmffi_error_take();
   if (!error) throw std::runtime_error("an error of the environment");
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   throw std::runtime_error(std::string(cell->kind.data) + ": " +

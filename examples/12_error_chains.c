@@ -43,7 +43,7 @@ static int with_context(void) {
   TVMFFI_TRY(parse_line("depth = 7", 1, &value));
   CHECK(value == 7);
   CHECK(parse_line("depth = deep", 3, &value) == -1);
-  error = tvmffi_scope_attach(tvmffi_error_take()); /* the scope's from here */
+  error = tvmffi_error_take();                 /* the scope owns it from here */
   CHECK(tvmffi_error_is(error, "ValueError")); /* kind and trace are kept */
   CHECK(!strcmp(TVMFFIErrorGetCellPtr(error)->message.data,
                 "line 3: `deep` is not a number"));
@@ -52,6 +52,7 @@ static int with_context(void) {
 }
 
 static int with_cause(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error, *cause;
   CHECK(tvmffi_call("demo.load", NULL, "depth = deep") == -1);
   error = tvmffi_error_take();
@@ -84,7 +85,7 @@ static int by_kind(void) {
 /* Check every code: an error that you ignore stays in the slot until the next
    error replaces it. An error in the slot does not affect calls that succeed.
  */
-static int ignored(void) {
+static int ignored(TVMFFI_HERE) {
   int64_t value = 0;
   (void)parse_number("one", &value);
   TVMFFI_TRY(parse_number("2", &value));
@@ -98,7 +99,7 @@ TVMFFI_MAIN() {
   TVMFFI_TRY(TVMFFI_REGISTER("demo.load", load));
   TVMFFI_TRY(with_context());
   TVMFFI_TRY(by_kind());
-  TVMFFI_TRY(ignored());
+  TVMFFI_TRY(ignored(tvmffi_here));
   CHECK(with_cause() == -1);
   tvmffi_error_print(stdout); /* the cause first, as in Python */
   return 0;

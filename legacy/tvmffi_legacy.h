@@ -286,8 +286,7 @@ TVMFFI_I_INLINE int tvmffi_i_legacy_apply(const tvmffi_i_legacy_self *s,
   err = s->call(values, codes, (int)n, &result, &code, s->resource);
   if (!err) return tvmffi_i_legacy_result(result, code, out);
   if (err != -2) {
-    TVMFFIObject *error = tvmffi_error_take();
-    if (error) return tvmffi_error_raise(error);
+    TVMFFI_TRY(tvmffi_i_pending());
     (void)tvmffi_i_raise("RuntimeError", "a legacy function returned %d", err);
     err = -1;
   }

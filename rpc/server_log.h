@@ -23,10 +23,9 @@ static void say(const char *format, ...) {
 
 /* Writes and drops the error that is raised. */
 static void say_error(const char *what) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
-  if (!error) return;
-  say("%s: %s", what, TVMFFIErrorGetCellPtr(error)->message.data);
-  tvmffi_release(error);
+  if (error) say("%s: %s", what, TVMFFIErrorGetCellPtr(error)->message.data);
 }
 
 /* Raises an error for what errno says of a file, a program or a port. */

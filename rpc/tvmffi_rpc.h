@@ -742,10 +742,17 @@ static int tvmffi_rpc_i_send_text(tvmffi_rpc *s, const char *text) {
   return tvmffi_rpc_i_send_exception(s);
 }
 
+/* Removes the error that is raised. Returns it, owned by the caller. */
+static TVMFFIObject *tvmffi_rpc_i_take_error(void) {
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  return (TVMFFIObject *)error;
+}
+
 /* Sends the error that is raised, and drops it. Ends the session if the error
    cannot be sent, and after a malformed packet: then with that error. */
 static int tvmffi_rpc_i_answer_error(tvmffi_rpc *s) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObject *error = tvmffi_rpc_i_take_error();
   int code = -1;
   if (error && !tvmffi_rpc_i_begin_exception(s) &&
       !tvmffi_rpc_i_put_error(s, error)) {
@@ -756,10 +763,8 @@ static int tvmffi_rpc_i_answer_error(tvmffi_rpc *s) {
         s, error ? "MemoryError: no memory for the error's text"
                  : "RuntimeError: a function failed without an error");
   }
-  if (!code && s->malformed)
-    code = tvmffi_error_raise(error);
-  else
-    tvmffi_release(error);
+  if (!code && s->malformed) code = tvmffi_error_raise(error);
+  tvmffi_release(error);
   return code ? tvmffi_rpc_i_end(s, code) : 0;
 }
 
@@ -1598,9 +1603,9 @@ static int tvmffi_rpc_i_skip(tvmffi_rpc *s) {
   size_t size = s->out.capacity;
   if (s->packet < size) size = (size_t)s->packet;
   if (!size) {
-    TVMFFIObject *error = s->refused;
-    s->refused = NULL;
-    return tvmffi_error_raise(error);
+    (void)tvmffi_error_raise(s->refused);
+    tvmffi_keep(&s->refused, NULL);
+    return -1;
   }
   s->packet -= size;
   tvmffi_rpc_i_expect(s, TVMFFI_RPC_I_IN_SKIP, s->out.data, size);
@@ -1609,7 +1614,7 @@ static int tvmffi_rpc_i_skip(tvmffi_rpc *s) {
 
 /* Refuses the packet with the error that is raised. */
 static int tvmffi_rpc_i_refuse(tvmffi_rpc *s) {
-  s->refused = tvmffi_error_take();
+  s->refused = tvmffi_rpc_i_take_error();
   return tvmffi_rpc_i_skip(s);
 }
 

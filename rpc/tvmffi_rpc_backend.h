@@ -163,11 +163,12 @@ static tvmffi_rpc_i_pool tvmffi_rpc_i_threads = {PTHREAD_MUTEX_INITIALIZER,
 /* Stores the first code of a task that failed, and its error. Drops any other
    error without the lock, because an error's end can run a deleter. */
 static void tvmffi_rpc_i_task_failed(tvmffi_rpc_i_pool *p, int code) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
   pthread_mutex_lock(&p->lock);
   if (!p->code) {
     p->code = code;
-    p->error = error;
+    p->error = (TVMFFIObject *)error;
     error = NULL;
   }
   pthread_mutex_unlock(&p->lock);
@@ -247,7 +248,9 @@ int TVMBackendParallelLaunch(tvmffi_rpc_parallel_body body, void *data,
   error = p->error;
   p->busy = 0;
   pthread_mutex_unlock(&p->lock);
-  return error ? tvmffi_error_raise(error) : code;
+  if (error) code = tvmffi_error_raise(error);
+  tvmffi_release(error);
+  return code;
 }
 
 int TVMBackendParallelBarrier(int task, tvmffi_rpc_parallel_env *env) {

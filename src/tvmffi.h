@@ -107,8 +107,8 @@
    A function that can fail returns 0 on success. It returns -1 after it has set
    the thread's pending error, or -2 if the environment (Python, say) holds an
    error of its own. TVMFFI_TRY returns the code to the caller.
-   tvmffi_error_take removes the thread's pending error. No bad input and no
-   failed allocation ends the process.
+   tvmffi_error_take gives the thread's pending error to the scope. No bad input
+   and no failed allocation ends the process.
 
    PORTS
 

@@ -91,7 +91,7 @@ static int rpc_outcome(int64_t code, TVMFFIAny value, TVMFFIAny *out) {
   if (code == RPC_EXCEPTION)
     (void)TVMFFI_RAISE("JSCallbackError", "%.*s", (int)text.size,
                        text.data ? text.data : "");
-  *out = tvmffi_obj(tvmffi_error_take());
+  *out = tvmffi_obj(tvmffi_rpc_i_take_error());
   return -1;
 }
 
@@ -99,7 +99,10 @@ static int rpc_outcome(int64_t code, TVMFFIAny value, TVMFFIAny *out) {
 static void rpc_finish(rpc_server *s) {
   TVMFFIAny result = s->result;
   s->result = tvmffi_none();
-  if (s->failed) (void)tvmffi_error_raise(result.v_obj);
+  if (s->failed) {
+    (void)tvmffi_error_raise(result.v_obj);
+    tvmffi_any_release(&result);
+  }
   if (tvmffi_rpc_finish(s->session, s->failed, s->failed ? NULL : &result) < 0)
     rpc_log_error();
 }
@@ -160,6 +163,7 @@ static int rpc_begin(rpc_server *s, TVMFFIObject *f, const TVMFFIAny *args,
     tvmffi_any_release(&s->result);
   } else if (s->failed) {
     code = tvmffi_error_raise(s->result.v_obj);
+    tvmffi_any_release(&s->result);
   } else {
     *result = s->result;
   }

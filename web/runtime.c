@@ -102,6 +102,7 @@ static size_t web_join(char *to, size_t at, TVMFFIByteArray text) {
 WEB_EXPORT(TVMFFIWasmGetLastError)
 const char *web_last_error(void) {
   static char *text;
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const TVMFFIErrorCell *e;
   size_t n;
@@ -115,7 +116,6 @@ const char *web_last_error(void) {
     n = web_join(text, n, tvmffi_byte_array(": "));
     text[web_join(text, n, e->message)] = 0;
   }
-  tvmffi_release(error);
   return text ? text : "MemoryError: no memory for the text of an error";
 }
 

@@ -53,10 +53,11 @@ static int gpu_allocate(size_t size, void **data) {
 /* Keeps an error that was raised before: a destructor may run while that error
    is passed on. */
 static void gpu_release(void *data) {
+  TVMFFI_SCOPE;
   TVMFFIObject *raised = tvmffi_error_take(), *f;
   if (gpu_function(RELEASE, &f) || tvmffi_call(f, NULL, data))
     tvmffi_error_clear();
-  if (raised) (void)tvmffi_error_raise(raised);
+  (void)tvmffi_error_raise(raised);
 }
 
 /* Checks WebGPU's rules for a copy first: it reports an invalid command only

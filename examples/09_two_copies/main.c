@@ -28,7 +28,7 @@ static int answers(TVMFFIObject *greeter, const char *expected) {
 
 static TVMFFIObject *greeter; /* owns a reference, or is NULL */
 
-static int run(void) {
+static int run(TVMFFI_HERE) {
   CHECK(plugin_greeter(&greeter) == 0);
   TVMFFI_TRY(TVMFFI_REGISTER("demo.who", who)); /* no clash with the plugin's */
   TVMFFI_TRY(answers(NULL, "the host program"));
@@ -43,7 +43,7 @@ static int run(void) {
 }
 
 TVMFFI_MAIN() {
-  int code = run();
+  int code = run(tvmffi_here);
   tvmffi_release(greeter);
   return code;
 }

@@ -61,12 +61,11 @@ TVMFFI_FUNC(sensor_plug, none, (bool, in)) {
 }
 
 static void sample_failed(void) {
-  TVMFFIObject *error = tvmffi_error_take();
-  if (error && tvmffi_error_is(error, "SensorError"))
+  if (tvmffi_error_catch("SensorError"))
     ++samples.failed;
   else
     ++samples.lost;
-  tvmffi_release(error);
+  tvmffi_error_clear();
 }
 
 void commands_sample(void) {

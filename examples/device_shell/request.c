@@ -308,6 +308,7 @@ static int named_argument(const char *message) {
 }
 
 void request_write_error(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   const int argument = named_argument(cell->message.data);
@@ -320,5 +321,4 @@ void request_write_error(void) {
     board_write_int(argument);
   }
   board_write("}}\n");
-  tvmffi_release(error);
 }

@@ -144,13 +144,13 @@ int main(void) {
   if (!failed) board_write("ready\n");
   for (;;) {
     if (failed) {
+      TVMFFI_SCOPE;
       TVMFFIObject *error = tvmffi_error_take();
       board_write("! ");
       board_write(TVMFFIErrorGetCellPtr(error)->kind.data);
       board_write(": ");
       board_write(TVMFFIErrorGetCellPtr(error)->message.data);
       board_write("\n");
-      tvmffi_release(error);
     }
     read_line(line);
     failed = 0;

@@ -148,6 +148,7 @@ static int answer_picture(void) {
 
 /* Writes the error as one line: messages of compiled code have several. */
 static void write_error(void) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const char *c = TVMFFIErrorGetCellPtr(error)->message.data;
   board_write("! ");
@@ -155,7 +156,6 @@ static void write_error(void) {
   board_write(": ");
   for (; *c; ++c) board_put(*c == '\n' ? ' ' : *c);
   board_put('\n');
-  tvmffi_release(error);
 }
 
 int main(void) {

@@ -9,12 +9,13 @@ FFI_MODULE
 TVMFFI_FUNC(twice, int64, (int64, x)) { TVMFFI_RETURN(2 * x); }
 
 static void consumer_tell(const char *what) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObject *error;
+  TVMFFI_SCOPE;
 
+  error = tvmffi_error_take();
   pr_info("consumer: %s: %s: %s\n", what,
           TVMFFIErrorGetCellPtr(error)->kind.data,
           TVMFFIErrorGetCellPtr(error)->message.data);
-  tvmffi_release(error);
 }
 
 static int consumer_run(void) {

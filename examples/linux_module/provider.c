@@ -35,8 +35,16 @@ static int provider_use(void) {
   return 0;
 }
 
-static int __init provider_init(void) {
+static void provider_tell(void) {
   TVMFFIObject *error;
+  TVMFFI_SCOPE;
+
+  error = tvmffi_error_take();
+  pr_err("provider: %s: %s\n", TVMFFIErrorGetCellPtr(error)->kind.data,
+         TVMFFIErrorGetCellPtr(error)->message.data);
+}
+
+static int __init provider_init(void) {
   int code = ffi_runtime_begin();
 
   if (code) return code;
@@ -44,10 +52,7 @@ static int __init provider_init(void) {
     ffi_task_end();
     return 0;
   }
-  error = tvmffi_error_take();
-  pr_err("provider: %s: %s\n", TVMFFIErrorGetCellPtr(error)->kind.data,
-         TVMFFIErrorGetCellPtr(error)->message.data);
-  tvmffi_release(error);
+  provider_tell();
   ffi_runtime_end();
   return -EINVAL;
 }

@@ -2,7 +2,7 @@
 /* C interface: a function that fails returns a nonzero code and leaves an error
    object pending in the thread. TVMFFI_RAISE raises an error. TVMFFI_TRY passes
    an error to the caller. tvmffi_error_take removes the pending error, which
-   you then own. */
+   the scope then owns. */
 
 #pragma once
 
@@ -233,7 +233,7 @@ TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
 }
 
 /* Raises an error like TVMFFI_RAISE, with another error as its cause.
-   Takes ownership of the cause, which may be NULL:
+   The cause is borrowed and may be NULL:
        return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "bad file");
    tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
    cause is also the error's extra_context, because Python's package can read
@@ -255,14 +255,12 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
   va_start(ap, format);
   message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  (void)tvmffi_i_raise_error(&name, &message, trace, cause, cause);
-  tvmffi_i_release(cause);
-  return -1;
+  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
 }
 
-/* Removes the thread's pending error and returns the error (owned), or NULL if
-   no error is pending. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
+/* Removes the thread's pending error and returns the error, which the caller
+   owns, or NULL if no error is pending. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return (TVMFFIObject *)error;
@@ -270,14 +268,20 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_i_release(tvmffi_error_take());
+  tvmffi_i_release(tvmffi_i_error_take());
 }
 
-/* Raises an existing error again, unchanged, and takes ownership of the error.
-   NULL raises nothing. Returns -1 in both cases:
+/* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
+   Returns -1 in both cases:
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
+  return -1;
+}
+
+/* Raises an error like tvmffi_error_raise, and releases it. */
+TVMFFI_I_INLINE int tvmffi_i_error_restore(TVMFFIObjectHandle error) {
+  (void)tvmffi_error_raise(error);
   tvmffi_i_release(error);
   return -1;
 }
@@ -301,7 +305,7 @@ TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
        code = tvmffi_call("find", &at, key);
        if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
 TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObject *error = tvmffi_i_error_take();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
@@ -330,7 +334,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
-  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_error_take();
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_take();
   va_list ap;
   if (!error) return code;
   va_start(ap, format);
@@ -340,7 +344,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   parts[1] = ": ";
   parts[2] = cell->message.data;
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
-  text = tvmffi_error_take();
+  text = tvmffi_i_error_take();
   if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
     TVMFFIErrorSetRaised(text); /* out of memory */
   else if (text)
@@ -408,7 +412,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
    error. */
 TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   TVMFFIObjectHandle chain[8], at;
-  TVMFFIObject *text = NULL, *error = tvmffi_error_take();
+  TVMFFIObject *text = NULL, *error = tvmffi_i_error_take();
   int n = 0;
   if (!error) return "";
   for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
@@ -416,7 +420,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
     tvmffi_i_release(text);
-    text = tvmffi_error_take();
+    text = tvmffi_i_error_take();
   }
   tvmffi_i_release(error);
   if (!text) return "";
@@ -434,6 +438,6 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
-  TVMFFIObject *error = tvmffi_error_take();
-  return error ? tvmffi_error_raise(error) : 0;
+  TVMFFIObject *error = tvmffi_i_error_take();
+  return error ? tvmffi_i_error_restore(error) : 0;
 }

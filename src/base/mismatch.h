@@ -50,11 +50,11 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   TVMFFIByteArray trace;
   TVMFFIObject *error;
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
-  error = tvmffi_error_take();
+  error = tvmffi_i_error_take();
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
   trace = tvmffi_i_outer_trace(cell->backtrace);
-  if (trace.size == cell->backtrace.size) return tvmffi_error_raise(error);
+  if (trace.size == cell->backtrace.size) return tvmffi_i_error_restore(error);
   (void)tvmffi_i_raise_error(&cell->kind, &cell->message, &trace, NULL, NULL);
   tvmffi_i_release(error);
   return -1;
@@ -279,20 +279,17 @@ TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash. Returns the error's code. */
 TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
-  TVMFFIObject *error;
   if (!code)
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: write TVMFFI_RETURN(value), "
                           "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
   if (code == -2) return code; /* the environment owns the error */
-  error = tvmffi_error_take();
-  if (!error)
+  if (!tvmffi_i_pending())
     return tvmffi_i_raise("RuntimeError",
                           "%s returned %d, but raised no error: to return a "
                           "value, write TVMFFI_RETURN(value)",
                           TVMFFI_I_LOAD(&f->name), code);
-  (void)tvmffi_error_raise(error);
   return code;
 }
 

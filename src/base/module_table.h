@@ -156,7 +156,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
   (void)args, (void)n, (void)result;
   tvmffi_i_any_release(&t->callbacks);
   tvmffi_i_any_release(&t->none);
-  return t->error ? tvmffi_error_raise(t->error) : t->code;
+  return t->error ? tvmffi_i_error_restore(t->error) : t->code;
 }
 
 /* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
@@ -192,7 +192,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   void *call;
   t.code = code;
   t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_error_take();
+  t.error = tvmffi_i_error_take();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */
@@ -203,7 +203,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
     args[3] = tvmffi_int(0);
     ((cxx_call *)(uintptr_t)call)(walk, args, 4, &result);
   }
-  (void)tvmffi_error_raise(t.error);
+  (void)tvmffi_i_error_restore(t.error);
 }
 #else
 #define tvmffi_i_throw(code) ((void)(code))

@@ -6,8 +6,8 @@
    typed function is a scope, and TVMFFI_RETURN gives the caller a reference of
    its own. TVMFFI_SCOPE opens a scope in a block, and TVMFFI_HERE passes a
    scope to a function. tvmffi_keep takes a reference that outlives the scope.
-   Scopes nest, and the innermost scope owns new objects. Outside all scopes, an
-   object cannot be made. Whoever takes an error owns the error.
+   Scopes nest, and the innermost scope owns new objects and errors that are
+   taken. Outside all scopes, an object cannot be made.
 
    A maker returns a new object, such as tvmffi_list, TVMFFI_NEW or your own
    function with TVMFFI_HERE. A maker of this header that fails returns NULL and
@@ -422,6 +422,17 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
   tvmffi_i_check_alive(obj);
   return !obj || tvmffi_i_hand(to, (TVMFFIObject *)obj) ? tvmffi_i_mark(to)
                                                         : (TVMFFIObject *)obj;
+}
+
+/* Takes the thread's pending error: removes it from the thread's slot, and
+   returns the error, which is owned by the scope, or NULL if no error is
+   pending. Ends the scope's mark. Without memory for the scope, drops the error
+   and returns NULL with a MemoryError. */
+#define tvmffi_error_take() tvmffi_i_scope_error_take(TVMFFI_I_OWNER)
+
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_error_take(tvmffi_i_owner to) {
+  TVMFFIObject *error = tvmffi_i_error_take();
+  return tvmffi_i_hand(to, error) ? NULL : error;
 }
 
 /* Moves an object from the innermost scope to the scope that encloses it.

@@ -45,9 +45,9 @@ static int give(tvmffi_legacy_value *args, int *codes, int n, void *result,
   TVMFFIByteArray text;
   int code, err;
   if (tvmffi_legacy_call(args, codes, n, &value, &code, function)) {
+    TVMFFI_SCOPE;
     TVMFFIObject *error = tvmffi_error_take();
     old.set_error(TVMFFIErrorGetCellPtr(error)->message.data);
-    tvmffi_release(error);
     return -1;
   }
   if (code != TVMFFI_LEGACY_OBJECT)

@@ -15,7 +15,6 @@ TVMFFI_EXPORT(has_cause, bool) {
   (void)TVMFFI_RAISE_FROM(tvmffi_error_take(), "TypeError", "second");
   error = tvmffi_error_take();
   has = tvmffi_error_is(error, "TypeError") && tvmffi_error_cause(error);
-  tvmffi_release(error);
   TVMFFI_RETURN(has);
 }
 

@@ -790,7 +790,9 @@ static int raise_task_error(void) {
   code = TVMFFIErrorCreateWithCauseAndExtraContext(&kind, &none, &none, NULL,
                                                    context, &error);
   tvmffi_release(context);
-  return code ? code : tvmffi_error_raise(error);
+  if (!code) code = tvmffi_error_raise(error);
+  tvmffi_release(error);
+  return code;
 }
 
 /* Fails in both threads, or in the one that has not begun the loop. */

@@ -40,14 +40,10 @@ TVMFFI_EXPORT(fail, none) {
    another, less than 0 when something went wrong. */
 TVM_FFI_DLL_EXPORT int test_dynamic_use(void);
 TVM_FFI_DLL_EXPORT int test_dynamic_use(void) {
-  TVMFFIObject *error;
   int64_t y = 0;
   if (tvmffi_i_runtime() != &tvmffi_i_embedded) return 0;
   if (TVMFFI_OVERRIDE("test_dynamic.twice", twice)) return -1;
   if (tvmffi_call("test_dynamic.twice", &y, 21) || y != 42) return -2;
   if (tvmffi_call("test_dynamic.none", &y, 21) == 0) return -3;
-  error = tvmffi_error_take();
-  if (!error || !tvmffi_error_is(error, "ValueError")) return -4;
-  tvmffi_release(error);
-  return 1;
+  return tvmffi_error_catch("ValueError") ? 1 : -4;
 }

@@ -118,12 +118,8 @@ TVMFFI_EXPORT(call_or, int64, (func, f), (int64, otherwise)) {
   int code = tvmffi_call(f, &result);
   if (!code) TVMFFI_RETURN(result);
   error = tvmffi_error_take();
-  if (error && tvmffi_error_is(error, "ValueError")) {
-    tvmffi_release(error);
-    TVMFFI_RETURN(otherwise);
-  }
-  if (error) TVMFFIErrorSetRaised(error);
-  tvmffi_release(error);
+  if (error && tvmffi_error_is(error, "ValueError")) TVMFFI_RETURN(otherwise);
+  (void)tvmffi_error_raise(error);
   return code;
 }
 

@@ -322,27 +322,22 @@ int c_call_and_wrap(TVMFFIObjectHandle function) {
   TVMFFIByteArray message = tvmffi_byte_array("C has seen an error");
   TVMFFIByteArray trace = tvmffi_byte_array("  File \"c\", line 1, in wrap\n");
   TVMFFIObjectHandle wrapped = NULL;
-  TVMFFIObject *cause;
-  int code;
+  TVMFFI_SCOPE;
   if (!tvmffi_call(object_of(function), NULL)) return 0;
-  cause = tvmffi_error_take();
-  code = TVMFFIErrorCreateWithCauseAndExtraContext(&kind, &message, &trace,
-                                                   cause, function, &wrapped);
-  tvmffi_release(cause);
-  if (code) return code;
+  TVMFFI_TRY(TVMFFIErrorCreateWithCauseAndExtraContext(
+      &kind, &message, &trace, tvmffi_error_take(), function, &wrapped));
   TVMFFIErrorSetRaised(wrapped);
   tvmffi_release(wrapped);
   return -1;
 }
 
 int c_call_and_catch(TVMFFIObjectHandle function, TVMFFIAny *out) {
-  TVMFFIObject *error;
+  TVMFFI_SCOPE;
   const TVMFFIErrorCell *cell;
   TVMFFIByteArray text;
   char buffer[256];
   if (!tvmffi_call(object_of(function), NULL)) return c_string("", out);
-  error = tvmffi_error_take();
-  cell = TVMFFIErrorGetCellPtr(error);
+  cell = TVMFFIErrorGetCellPtr(tvmffi_error_take());
   text.data = buffer;
   text.size = cell->kind.size + 2 + cell->message.size;
   if (text.size > sizeof(buffer)) text.size = sizeof(buffer);
@@ -350,7 +345,6 @@ int c_call_and_catch(TVMFFIObjectHandle function, TVMFFIAny *out) {
   memcpy(buffer + cell->kind.size, ": ", 2);
   memcpy(buffer + cell->kind.size + 2, cell->message.data,
          text.size - cell->kind.size - 2);
-  tvmffi_release(error);
   return TVMFFIStringFromByteArray(&text, out);
 }
 

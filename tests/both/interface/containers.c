@@ -6,17 +6,16 @@
 
 /* The error of what was to fail, without its trace. */
 static void show_error(const char *what, int failed) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const TVMFFIErrorCell *cell;
   printf("%s: ", what);
   if (!failed || !error) {
     printf("%s\n", failed ? "no error" : "no failure");
-    tvmffi_release(error);
     return;
   }
   cell = TVMFFIErrorGetCellPtr(error);
   printf("%s: %s\n", cell->kind.data, cell->message.data);
-  tvmffi_release(error);
 }
 #define FAILS(x) show_error(#x, (x) != 0)
 

@@ -7,6 +7,7 @@
 #include "tvmffi.h"
 
 static void show_error(const char *text, int failed) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const TVMFFIErrorCell *cell;
   printf("%s: ", text);
@@ -16,6 +17,5 @@ static void show_error(const char *text, int failed) {
   }
   cell = TVMFFIErrorGetCellPtr(error);
   printf("%s: %s\n", cell->kind.data, cell->message.data);
-  tvmffi_release(error);
 }
 #define FAILS(x) show_error(#x, (x) != 0)

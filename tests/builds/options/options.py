@@ -1014,15 +1014,12 @@ int main(void) {
   char text[100] = "a text of a hundred bytes, which no Any holds itself";
   TVMFFIByteArray bytes = {text, sizeof text};
   static TVMFFIAny all[ARENA / sizeof text];
-  TVMFFIObject *error;
   size_t used, most = 0;
   int round, n, got = 0;
   for (round = 0; round < 2; ++round) {
     for (n = 0; n < ARENA / (int)sizeof text; ++n)
       if (TVMFFIStringFromByteArray(&bytes, &all[n])) break;
-    error = tvmffi_error_take();
-    if (!error || !tvmffi_error_is(error, "MemoryError")) return 1;
-    tvmffi_release(error);
+    if (!tvmffi_error_catch("MemoryError")) return 1;
     if (round && n != got) return 2;
     got = n;
     if (n < ARENA / 200) return 3;
@@ -1152,7 +1149,6 @@ TVMFFIObject *make(TVMFFI_HERE, int64_t n);
 int main(void) {
   TVMFFI_SCOPE;
   size_t begin, i;
-  TVMFFIObject *error;
   if (!make(tvmffi_here, 1)) return 1;
   begin = tvmffi_arena_used(NULL);
   for (i = 0; i < 100; ++i) {
@@ -1166,8 +1162,7 @@ int main(void) {
     if (tvmffi_arena_used(NULL) != begin) return 4;
   }
   if (make(tvmffi_here, 70000)) return 5;
-  error = tvmffi_error_take();
-  if (!error || !tvmffi_error_is(error, "MemoryError")) return 6;
+  if (!tvmffi_error_catch("MemoryError")) return 6;
   return 0;
 }
 """
@@ -1210,7 +1205,7 @@ static int old_twice(tvmffi_legacy_value *args, int *codes, int n,
 static int calls;
 int user(void);
 int user(void) {
-  TVMFFIObject *f, *error;
+  TVMFFIObject *f;
   tvmffi_legacy_value in, out;
   int64_t n = 0;
   int codes[1] = {TVMFFI_LEGACY_INT}, code = 0;
@@ -1221,9 +1216,7 @@ int user(void) {
   if (n != 42 || calls != 1) return 3;
   if (!tvmffi_call(tvmffi_obj(f), tvmffi_out_int64(&n), tvmffi_str("x")))
     return 4;
-  error = tvmffi_error_take();
-  if (!error || !tvmffi_error_is(error, "RuntimeError")) return 5;
-  tvmffi_release(error);
+  if (!tvmffi_error_catch("RuntimeError")) return 5;
   in.v_int64 = 4;
   if (tvmffi_legacy_call(&in, codes, 1, &out, &code, f)) return 6;
   if (code != TVMFFI_LEGACY_INT || out.v_int64 != 8 || calls != 2) return 7;

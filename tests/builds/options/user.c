@@ -136,7 +136,7 @@ static int nested(TVMFFI_HERE) {
 }
 
 TVMFFI_GLOBAL(named, "f");
-static int errors(void) {
+static int errors(TVMFFI_HERE) {
   if (tvmffi_error_catch("KeyError")) return 0;
   if (tvmffi_call(tvmffi_obj(named), tvmffi_out_none(NULL)))
     tvmffi_error_clear();
@@ -175,6 +175,6 @@ TVMFFI_EXPORT(use, int64, (object, object)) {
   n += tvmffi_size(tvmffi_map("a", 1, "b", point));
 #endif
   TVMFFI_TRY(nested(tvmffi_here));
-  TVMFFI_TRY(errors());
+  TVMFFI_TRY(errors(tvmffi_here));
   TVMFFI_RETURN(n);
 }

@@ -1326,7 +1326,7 @@ static void check_map(const TVMFFIAny *map) {
 
 /* Puts the error of a call, or what it says of a visit, into a slot. */
 static void keep_error(int code, unsigned to) {
-  TVMFFIObject *error = tvmffi_error_take(), *context;
+  TVMFFIObject *error = tvmffi_i_error_take(), *context;
   TVMFFIErrorSetRaised(error);
   fuzz_check_error(code);
   context = (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->extra_context;
@@ -1538,7 +1538,6 @@ static void use_error(void) {
                                                            (int)(how / 6 % 2));
       break;
     case 3:
-      if (is_error) tvmffi_retain(any.v_obj);
       (void)TVMFFI_RAISE_FROM(is_error ? any.v_obj : NULL, "TypeError", "%s",
                               "raised from another");
       break;
@@ -1552,7 +1551,7 @@ static void use_error(void) {
       break;
   }
   tvmffi_any_release(&any);
-  put(how, tvmffi_obj(tvmffi_error_take()));
+  put(how, tvmffi_obj(tvmffi_i_error_take()));
 }
 
 /* Values that belong to a scope. */

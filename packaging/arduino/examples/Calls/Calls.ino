@@ -8,9 +8,9 @@ TVMFFI_FUNC(average, int64, (int64, a), (int64, b)) {
 }
 
 void printError() {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   Serial.println(TVMFFIErrorGetCellPtr(error)->message.data);
-  tvmffi_release(error);
 }
 
 void setup() {

@@ -18,9 +18,9 @@ TVMFFI_FUNC(halve, int64, (int64, x)) {
 
 /* Takes the pending error. Returns 0 if the call failed with this kind. */
 static int expect_error(int code, const char *kind) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   int is = code && error && tvmffi_error_is(error, kind);
-  tvmffi_release(error);
   return is ? 0 : TVMFFI_RAISE("AssertionError", "no %s", kind);
 }
 
@@ -106,9 +106,9 @@ static void write_number(const char *what, size_t n) {
 int main(void) {
   size_t most;
   if (run()) {
+    TVMFFI_SCOPE;
     TVMFFIObject *error = tvmffi_error_take();
     board_write(TVMFFIErrorGetCellPtr(error)->message.data);
-    tvmffi_release(error);
   } else {
     board_write("ok");
   }

@@ -120,10 +120,10 @@ static int is_right(TVMFFIObject *f, int64_t a) {
 
 /* Takes the pending error, and returns 1 if it has this kind and message. */
 static int took_error(const char *kind, const char *message) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   int same = error && tvmffi_error_is(error, kind) &&
              tvmffi_i_same(TVMFFIErrorGetCellPtr(error)->message, message);
-  tvmffi_release(error);
   return same;
 }
 
@@ -234,6 +234,7 @@ void board_tick(void) {
 
 static int raises(uint32_t random) {
   char message[TVMFFI_MESSAGE_SIZE];
+  TVMFFI_SCOPE;
   TVMFFIObject *error;
   (void)TVMFFI_RAISE("MainError", "round %u", random);
   is_pending = 1;
@@ -348,6 +349,7 @@ static int run(uint32_t *rounds, uint32_t *leaked) {
 int main(void) {
   uint32_t rounds = 0, leaked = 0;
   if (run(&rounds, &leaked)) {
+    TVMFFI_SCOPE;
     TVMFFIObject *error = tvmffi_error_take();
     if (error) {
       board_write(TVMFFIErrorGetCellPtr(error)->message.data);

@@ -77,6 +77,7 @@ static int contend_raise(int number) {
   int64_t result = 0;
   TVMFFIObject *error;
   int same;
+  TVMFFI_SCOPE;
 
   if (!tvmffi_call("kernel.divide", &result, number, 0))
     return TVMFFI_RAISE("ValueError", "%d / 0 gives %d", number, (int)result);
@@ -84,7 +85,6 @@ static int contend_raise(int number) {
   snprintf(want, sizeof(want), "%d is divided by zero", number);
   error = tvmffi_error_take();
   same = error && !strcmp(TVMFFIErrorGetCellPtr(error)->message.data, want);
-  tvmffi_release(error);
   if (!same) return TVMFFI_RAISE("ValueError", "not the error of %d", number);
   atomic_inc(&errors);
   return 0;
@@ -115,11 +115,12 @@ static int contend_round(int id, int round) {
 }
 
 static void contend_tell(const char *who, int id) {
-  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIObject *error;
+  TVMFFI_SCOPE;
 
+  error = tvmffi_error_take();
   pr_err("contend: %s %d: %s\n", who, id,
          error ? TVMFFIErrorGetCellPtr(error)->message.data : "no error");
-  tvmffi_release(error);
 }
 
 /* The last error of a task stays in its slot: ffi_task_end releases it. */

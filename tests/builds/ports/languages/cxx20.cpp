@@ -34,13 +34,13 @@ int count(void *self, const TVMFFIAny *, int32_t, TVMFFIAny *result) {
 }
 
 void write_error() {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   board_write(cell->kind.data);
   board_write(": ");
   board_write(cell->message.data);
   board_write("\n");
-  tvmffi_release(error);
 }
 
 void write_if(bool condition, const char *text) {

@@ -43,13 +43,13 @@ static inline int work_raise(int who) {
 
 /* Takes the pending error, which must be that of work_raise(who). */
 static inline int work_is_own_error(int who) {
+  TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
   char expected[] = "task 0";
   int is_own;
   if (!error) return 0;
   expected[5] = (char)('0' + who);
   is_own = !strcmp(TVMFFIErrorGetCellPtr(error)->message.data, expected);
-  tvmffi_release(error);
   return is_own;
 }
 
