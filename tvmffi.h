@@ -5474,19 +5474,21 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own scopes and functions */
+/* tvmffi_end is tvmffi_i_scope_leave or, for a body, tvmffi_i_scope_end. */
+template <void (*tvmffi_end)(tvmffi_scope *)>
 struct tvmffi_i_scope_block : tvmffi_scope {
   tvmffi_i_scope_block(tvmffi_scope *around, const char *end_place) {
     (void)tvmffi_i_scope_open(this, around, end_place);
   }
   tvmffi_i_scope_block(const tvmffi_i_scope_block &) = delete;
   tvmffi_i_scope_block &operator=(const tvmffi_i_scope_block &) = delete;
-  ~tvmffi_i_scope_block() { tvmffi_i_scope_end(this); }
+  ~tvmffi_i_scope_block() { tvmffi_end(this); }
 };
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_SCOPE(n)                                                  \
-  tvmffi_i_scope_block TVMFFI_I_CAT(tvmffi_scope_, n)(tvmffi_i_outer,      \
-                                                      TVMFFI_I_SCOPE_END), \
+#define TVMFFI_I_SCOPE(n)                                                    \
+  tvmffi_i_scope_block<tvmffi_i_scope_leave> TVMFFI_I_CAT(tvmffi_scope_, n)( \
+      tvmffi_i_outer, TVMFFI_I_SCOPE_END),                                   \
       *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised first, from the enclosing
@@ -6702,7 +6704,8 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
    exception, too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_OPEN_tvmffi_user \
-  tvmffi_i_scope_block tvmffi_scope_of_body(NULL, TVMFFI_I_SCOPE_END); \
+  tvmffi_i_scope_block<tvmffi_i_scope_end> tvmffi_scope_of_body( \
+      NULL, TVMFFI_I_SCOPE_END); \
   tvmffi_scope *const tvmffi_body_scope = &tvmffi_scope_of_body;
 #define TVMFFI_I_CLOSE_tvmffi_user
 #else

@@ -134,7 +134,8 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
    exception, too. */
 #if defined(__cplusplus)
 #define TVMFFI_I_OPEN_tvmffi_user \
-  tvmffi_i_scope_block tvmffi_scope_of_body(NULL, TVMFFI_I_SCOPE_END); \
+  tvmffi_i_scope_block<tvmffi_i_scope_end> tvmffi_scope_of_body( \
+      NULL, TVMFFI_I_SCOPE_END); \
   tvmffi_scope *const tvmffi_body_scope = &tvmffi_scope_of_body;
 #define TVMFFI_I_CLOSE_tvmffi_user
 #else

@@ -67,17 +67,27 @@ static int test_speak_at_close(TVMFFI_HERE, const char *letter) {
                                       test_closing_deleter, &o));
   return tvmffi_scope_attach((TVMFFIObject *)o) ? 0 : -1;
 }
+static int test_speak_all(tvmffi_scope *scope) {
+  test_closing = scope;
+  test_closing_code = 0;
+  TVMFFI_TRY(test_speak(scope, "ab"));
+  TVMFFI_TRY(test_speak_at_close(scope, "c"));
+  return test_speak(scope, "d");
+}
 static void test_attached_at_close(TVMFFI_HERE) {
   tvmffi_scope scope;
-  int code;
-  test_closing = tvmffi_scope_open(&scope);
-  test_closing_code = 0;
-  code = test_speak(test_closing, "ab");
-  if (!code) code = test_speak_at_close(test_closing, "c");
-  if (!code) code = test_speak(test_closing, "d");
+  int code = test_speak_all(tvmffi_scope_open(&scope));
   tvmffi_scope_close(test_closing);
   OK(code ? code : test_closing_code);
-  if (!code && !test_closing_code) CHECK_LOG("dcyxba");
+  CHECK_LOG("dcyxba");
+#if TVMFFI_I_CLEANUP
+  {
+    TVMFFI_SCOPE;
+    code = test_speak_all(tvmffi_here);
+  }
+  OK(code ? code : test_closing_code);
+  CHECK_LOG("dcyxba");
+#endif
 }
 
 /* A function with the parameter TVMFFI_HERE gives objects to its caller's
