@@ -4997,8 +4997,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    function with TVMFFI_HERE. A maker of this header that fails returns NULL and
    marks its scope. In a marked scope, makers and calls do nothing: they fail
    and leave the first error pending. So a tree is made in one expression, and
-   its root is checked. The body of a typed function fails if its scope is
-   marked at its end. A mark lasts until the scope is closed or the error is
+   its root is checked. The body of a typed function or of TVMFFI_MAIN fails if
+   its scope is marked at its end. A mark lasts until the scope is closed or the error is
    handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch). A scope
    in a marked scope begins marked, but does not mark the scope around it.
 
@@ -5705,14 +5705,17 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
 #endif
 
 /* Begins the main function of a program. The body that follows is a scope, and
-   returns 0 or an error's code. On an error, main prints the error to stderr
-   (include <stdio.h>) and returns 1:
+   returns 0 or an error's code. On an error, also if the body returned 0 but its
+   scope is marked, main prints the error to stderr (include <stdio.h>) and
+   returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
 #define TVMFFI_MAIN()                                                  \
   static int tvmffi_main(TVMFFI_HERE);                                 \
   int main(void) {                                                     \
     tvmffi_scope tvmffi_of_main;                                       \
     int tvmffi_code = tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
+    if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))        \
+      tvmffi_code = tvmffi_i_pending();                                \
     tvmffi_scope_close(&tvmffi_of_main);                               \
     if (!tvmffi_code) return 0;                                        \
     tvmffi_error_print(stderr);                                        \

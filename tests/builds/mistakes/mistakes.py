@@ -198,6 +198,18 @@ static int run(TVMFFI_HERE) {
   TVMFFIAny odd = tvmffi_int(1);
   return tvmffi_list(1, tvmffi_map_from(&odd, 1)) ? 0 : -1;
 }"""),
+    ("nobody looks at a maker that failed in main", Raises("a value for each"),
+     """
+static int run(TVMFFI_HERE) {
+  TVMFFIAny odd = tvmffi_int(1);
+  TVMFFIObject *map = tvmffi_map_from(&odd, 1);
+  return map != NULL;
+}"""),
+    ("an error of a maker in main is handled", Works(), """
+static int run(TVMFFI_HERE) {
+  TVMFFIAny odd = tvmffi_int(1);
+  return tvmffi_map_from(&odd, 1) || !tvmffi_error_catch("ValueError");
+}"""),
     ("what a failed maker gave is appended", Raises("a value for each"), """
 static int run(TVMFFI_HERE) {
   TVMFFIAny odd = tvmffi_int(1);
