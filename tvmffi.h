@@ -289,8 +289,8 @@
      >>containers/map_fill           many entries at once
      >>graph/table                   what a traversal stores for each object
      >>graph/cursor                  the children of an object
+     >>graph/walk                    the engine of all traversals
      >>graph/callback                their callbacks
-     >>graph/traversal               of hash, order and repr
      >>modules/stream                the current stream of each device
      >>modules/environment           tensor allocators, signals, locks
      >>modules/once                  handles that are initialized once
@@ -311,9 +311,8 @@
      >>reflection/field_convert      values converted to a field's type
      >>reflection/copy               shallow and deep copies
      >>extra/number_text             floats, big integers, dtypes as text
-     >>extra/extra_knot              prototypes of functions that stand below
      >>extra/bigint_text             big integers to and from decimal
-     >>extra/type_hook               hooks of types and their callbacks
+     >>extra/recursive               what recursive repr, hash and order share
      >>extra/repr                    values as text
      >>extra/recursive_hash          hash of a value with its parts
      >>extra/recursive_compare       order of values with their parts
@@ -21223,17 +21222,16 @@ TVMFFI_I_INLINE int tvmffi_i_is_shared(const TVMFFIObject *o, uint32_t own) {
 /* An iterator over the fields of a type, those of its ancestors first. */
 typedef struct {
   const TVMFFITypeInfo *type;
-  const TVMFFIFieldInfo *fields;
-  int32_t depth, i, n;
+  const TVMFFIFieldInfo *next, *end; /* of the ancestor that was reached */
+  int32_t depth;                     /* of the next ancestor */
 } tvmffi_i_field_cursor;
 
 TVMFFI_I_INLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
   w.type = type;
-  w.fields = NULL;
+  w.next = w.end = NULL;
   w.depth = type->type_depth > 0;
-  w.i = w.n = 0;
   return w;
 }
 
@@ -21241,22 +21239,20 @@ tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
    fields. Returns NULL at the end. */
 TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
     tvmffi_i_field_cursor *w) {
-  while (w->i >= w->n) {
-    const TVMFFITypeInfo *t = w->type;
-    if (w->depth > t->type_depth) return NULL;
-    if (w->depth < t->type_depth) t = t->type_ancestors[w->depth];
-    ++w->depth;
-    w->i = 0;
-    w->n = TVMFFI_I_LOAD(&t->num_fields);
-    w->fields = TVMFFI_I_LOAD(&t->fields);
+  while (w->next == w->end) {
+    int32_t n;
+    if (w->depth > w->type->type_depth) return NULL;
+    w->next = w->end =
+        tvmffi_i_fields_of(tvmffi_i_ancestor(w->type, w->depth++), &n);
+    if (n) w->end += n;
   }
-  return &w->fields[w->i++];
+  return w->next++;
 }
 
 TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
     tvmffi_i_field_cursor *w) {
-  return TVMFFI_I_LIKELY(w->i < w->n) ? &w->fields[w->i++]
-                                      : tvmffi_i_next_fields(w);
+  return TVMFFI_I_LIKELY(w->next != w->end) ? w->next++
+                                            : tvmffi_i_next_fields(w);
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
@@ -21272,6 +21268,13 @@ TVMFFI_I_INLINE int tvmffi_i_is_map_type(int32_t index) {
 }
 TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
   return tvmffi_i_is_sequence_type(index) || tvmffi_i_is_map_type(index);
+}
+
+/* Returns the number of items or entries of a container. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+  return tvmffi_i_is_map_type(container->type_index)
+             ? (uint64_t)tvmffi_i_map_size(container)
+             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
 typedef struct {
@@ -21298,6 +21301,17 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
   }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
+}
+
+/* Sets *items to the items of an array or list from index `at` on (borrowed).
+   Returns their number. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
+                                             uint64_t at,
+                                             const TVMFFIAny **items) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
+  const uint64_t size = (uint64_t)cell->size;
+  *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
+  return at < size ? size - at : 0;
 }
 
 /* Returns the next child of a container (borrowed), or NULL at the end. */
@@ -21348,40 +21362,202 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
 }
 #endif
 
-/* ======== Hooks: their callbacks ========================= >>graph/callback */
-/* A hook is a function that a type registers for a traversal. The traversal
-   passes a callback function to the hook. The hook calls the callback for other
-   values. */
+/* ======== Walk: the engine of all traversals ================= >>graph/walk */
+/* A walk goes through a value and everything it contains, depth first. Frames
+   on a heap stack, one for each object on the path from the root, replace
+   recursion. graph/cursor.h yields the children of a frame's object, so that
+   the innermost loop is the walk's own. A table of pairs tells which objects
+   were met.
 
-#if !TVMFFI_NO_EXTRA
-/* Raises a TypeError unless the hook of a type is a function object. */
-static int tvmffi_i_check_hook(const TVMFFIAny *hook, const char *signature) {
-  if (hook->type_index == kTVMFFIFunction && hook->v_obj) return 0;
-  return tvmffi_i_cannot_treat(hook->type_index, signature);
+   Only hooks of types nest on the thread's stack: core/nesting.h limits them.
+   A hook may call back, which walks on above the frames of the hook.
+
+   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as the
+   first member of its frames. */
+
+#if !TVMFFI_NO_CONTAINERS
+/* A record of an object that was met. */
+typedef struct {
+  TVMFFIObject *object; /* owned */
+  uint64_t value;
+} tvmffi_i_memo;
+
+/* A record of two objects that belong together. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+} tvmffi_i_met_pair;
+
+TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_ptr_table *t,
+                                                  const TVMFFIObject *object) {
+  return TVMFFI_I_FIND(tvmffi_i_memo, t, object);
 }
 
-/* The `self` of the callback function. The function object owns this struct,
-   because a hook may keep the function after the traversal has ended. The
-   traversal is in a stack frame, which an exception or longjmp out of a hook
-   may end. So it is used only while the struct has a guard. */
+/* Returns 0, or -1 if there is no memory. */
+static int tvmffi_i_set_memo(tvmffi_i_ptr_table *t, TVMFFIObject *object,
+                             uint64_t value) {
+  tvmffi_i_memo *memo = TVMFFI_I_ADD(tvmffi_i_memo, t, object);
+  if (memo) memo->value = value;
+  return memo ? 0 : -1;
+}
+
+static void tvmffi_i_clear_memos(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_memo), 1);
+}
+
+static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+}
+
+/* What a frame owns. */
+enum {
+  TVMFFI_I_OWNS_OBJECT = 1,
+  TVMFFI_I_OWNS_OTHER = 2,
+  TVMFFI_I_OWNS_HELD = 4
+};
+
 typedef struct {
-  void *traversal;
+  tvmffi_i_children c; /* the object, and which child is next */
+  TVMFFIObject *other; /* for example the object that it is compared with */
+  TVMFFIAny held;      /* the current field, child or key */
+  unsigned char owns;
+  unsigned char is_shared; /* the walk may meet the object again */
+} tvmffi_i_walk_frame;
+
+typedef struct tvmffi_i_walk {
+  tvmffi_i_stack frames;
+  size_t frame_size;
+  const char *name; /* for the error of too many frames; NULL: no limit */
+  void (*pop)(struct tvmffi_i_walk *w); /* pops the top frame */
+} tvmffi_i_walk;
+
+/* Opens a walk, whose other members are zero. `room` is memory of `size` bytes
+   for the first frames. */
+TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
+                                        size_t frame_size,
+                                        void (*pop)(tvmffi_i_walk *),
+                                        void *room, size_t size) {
+  tvmffi_i_stack_open(&w->frames, room, size);
+  w->name = name;
+  w->frame_size = frame_size;
+  w->pop = pop;
+}
+
+/* Returns the top frame of a walk whose frames are all of this type. */
+#define TVMFFI_I_FRAME(type, walk) \
+  TVMFFI_I_TOP(type, &((const tvmffi_i_walk *)(const void *)(walk))->frames)
+
+/* Returns the first member of the top frame. */
+TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
+  const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
+  return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
+}
+
+TVMFFI_I_INLINE size_t tvmffi_i_depth(const void *walk) {
+  return ((const tvmffi_i_walk *)walk)->frames.depth;
+}
+
+/* Pushes a frame for an object and `other`, both borrowed unless `owns` tells
+   that the frame takes them. `type` is NULL for a container. Returns NULL on
+   error, and then takes nothing. */
+TVMFFI_I_INLINE void *tvmffi_i_push_frame(tvmffi_i_walk *w,
+                                          TVMFFIObject *object,
+                                          TVMFFIObject *other,
+                                          const TVMFFITypeInfo *type,
+                                          int owns) {
+  tvmffi_i_walk_frame *f =
+      (tvmffi_i_walk_frame *)tvmffi_i_push(&w->frames, w->frame_size, w->name);
+  if (!f) return f;
+  f->c.object = object;
+  if (type)
+    f->c.fields = tvmffi_i_begin_fields(type);
+  else
+    tvmffi_i_children_open(&f->c, object, NULL);
+  f->other = other;
+  f->held = tvmffi_none();
+  f->owns = (unsigned char)owns;
+  f->is_shared = 0;
+  return f;
+}
+
+/* Pops the top frame and releases what it owns. */
+TVMFFI_I_INLINE void tvmffi_i_pop_frame(tvmffi_i_walk *w) {
+  tvmffi_i_walk_frame *f = tvmffi_i_top(w);
+  if (f->owns) {
+    if (f->owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_release(&f->held);
+    if (f->owns & TVMFFI_I_OWNS_OBJECT) tvmffi_i_release(f->c.object);
+    if (f->owns & TVMFFI_I_OWNS_OTHER) tvmffi_i_release(f->other);
+  }
+  tvmffi_i_pop(&w->frames, w->frame_size);
+}
+
+/* Pops the frames of a walk above `depth`. */
+static void tvmffi_i_cut_frames(void *walk, size_t depth) {
+  tvmffi_i_walk *w = (tvmffi_i_walk *)walk;
+  while (w->frames.depth > depth) w->pop(w);
+}
+
+static void tvmffi_i_walk_close(tvmffi_i_walk *w) {
+  tvmffi_i_cut_frames(w, 0);
+  tvmffi_i_stack_close(&w->frames);
+}
+#endif
+
+/* ======== Hooks: their callbacks ========================= >>graph/callback */
+/* A hook is a function that a type registers for a walk. Its last argument is a
+   callback function, by which the hook calls the walk for other values. */
+
+#if !TVMFFI_NO_EXTRA
+TVMFFI_I_CONST_WORD tvmffi_i_word_view = {
+    "AnyView", NULL, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_ANY, 0, 0};
+
+/* Defines the type of a callback parameter: a function, or None, because
+   upstream accepts None there. None becomes NULL. */
+TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
+                     "ffi.Function") {
+  TVMFFIObject *function =
+      any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  *(TVMFFIObject **)out = function;
+  return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+}
+
+/* A kind of hook. */
+typedef struct {
+  TVMFFISafeCallType call;       /* of the callback function */
+  int which;                     /* of the walk's callback functions */
+  const char *hook_type;         /* the hook's signature, for errors */
+  const char *ended;             /* the error of a call after the hook's end */
+  int32_t num_args, num_values;  /* of the callback; values are first */
+  const tvmffi_i_word *types[5]; /* of the result and the arguments */
+} tvmffi_i_hook_kind;
+
+/* The `self` of the callback function. The function object owns this struct,
+   because a hook may keep the function after the walk has ended. The walk is in
+   a stack frame, which an exception or longjmp out of a hook may end. So it is
+   used only while the struct has a guard. */
+typedef struct {
+  void *walk;
 } tvmffi_i_callback_self;
 
-/* The callback function that a traversal passes to hooks. The first call of a
-   hook creates the function. */
+/* A callback function. The first call of a hook creates the function. */
 typedef struct {
   TVMFFIObject *function;       /* owned, or NULL */
   tvmffi_i_callback_self *self; /* borrowed from `function` */
 } tvmffi_i_callback;
 
-static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
+/* A walk with hooks. */
+typedef struct {
+  tvmffi_i_walk walk;
+  tvmffi_i_callback callbacks[2];
+  int nested; /* number of running hooks */
+} tvmffi_i_hooked;
+
+static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   TVMFFISafeCallType call) {
   TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
-  c->self->traversal = traversal;
+  c->self->walk = walk;
   if (TVMFFIFunctionCreate(c->self, call, tvmffi_i_free, &function)) {
     tvmffi_i_free(c->self);
     return -1;
@@ -21390,8 +21566,10 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
   return 0;
 }
 
-static void tvmffi_i_callback_close(tvmffi_i_callback *c) {
-  tvmffi_i_release(c->function);
+static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {
+  tvmffi_i_walk_close(&h->walk);
+  tvmffi_i_release(h->callbacks[0].function);
+  tvmffi_i_release(h->callbacks[1].function);
 }
 
 TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
@@ -21400,192 +21578,105 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
                  tvmffi_i_call_nested(hook, args, num_args, result),
                  tvmffi_i_guard_leave_one)
 
-/* Calls a hook, whose last argument is c->function. Meanwhile c->self has a
-   guard. */
-static int tvmffi_i_call_guarded(const tvmffi_i_callback *c, TVMFFIObject *hook,
-                              const TVMFFIAny *args, int32_t num_args,
-                              TVMFFIAny *result) {
-  const uintptr_t frame = tvmffi_i_stack_address();
-  int code;
-  TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
-  code = tvmffi_i_run_guarded(hook, args, num_args, result);
-  tvmffi_i_guard_leave(frame);
-  return code;
-}
-
-/* Returns `code` of a hook, or -1 with an error instead of 0. Called if the
-   traversal is not where it was before the hook: an exception or longjmp left
-   another call of the hook's callback. */
-TVMFFI_I_COLD int tvmffi_i_left_hook(int code) {
+/* Pops the frames above `depth`, which an exception or longjmp out of another
+   call of a hook's callback left. Returns `code`, or -1 with an error instead
+   of 0. */
+TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
+  tvmffi_i_cut_frames(walk, depth);
   return code ? code
               : tvmffi_i_fail("RuntimeError",
                               "An exception left the callback of a hook");
 }
-#endif
 
-/* ======== Traversal: of hash, order and repr ============ >>graph/traversal */
-/* A depth-first traversal of one value, or of two values that are compared. A
-   stack of frames is the path from the root. A table records each object that
-   is on the path or done, so cycles end and a shared object is traversed once.
-   An object with a single reference needs no record.
-
-   Texts, hashes and the order of calls equal those of upstream's
-   extra/dataclass.cc, because programs may save them. */
-
-#if !TVMFFI_NO_EXTRA
-typedef enum {
-  TVMFFI_I_UNSEEN, /* must be 0, because a new record is zero */
-  TVMFFI_I_OPEN,   /* on the stack, or its hook runs */
-  TVMFFI_I_DONE
-} tvmffi_i_seen_state;
-
-/* The record of an object, or of a pair of compared objects. */
-typedef struct {
-  TVMFFIObject *object, *other;
-  uint64_t value; /* the hash, or the offset of the text */
-  size_t size;    /* size of the text */
-  uint32_t to;    /* index of the buffer that has the text */
-  unsigned char state;
-} tvmffi_i_seen;
-
-typedef struct {
-  tvmffi_i_children c; /* c.object is owned */
-  TVMFFIObject *other; /* owned: the object compared with c.object, or NULL */
-  TVMFFIAny held;      /* owned: the value of the current field */
-  union {
-    struct {
-      size_t begin; /* offset of the text in its buffer */
-    } repr;
-    struct {
-      uint64_t sum, key; /* the hash so far; the hash of the last key */
-      size_t begin;      /* index in `hashes` of a map's first entry */
-    } hash;
-    struct {
-      TVMFFIAny held; /* owned: the value of the field in `other` */
-      uint64_t at;    /* if in_step is 1: position in the map `other` */
-    } compare;
-  } of;
-  uint32_t to; /* index of the buffer that the text goes to */
-  unsigned char is_seen, has_child, in_step;
-} tvmffi_i_graph_frame;
-
-/* The kinds of traversals. A type may have a hook for each kind. */
-typedef enum {
-  TVMFFI_I_CALLBACK_REPR,
-  TVMFFI_I_CALLBACK_HASH,
-  TVMFFI_I_CALLBACK_EQ,
-  TVMFFI_I_CALLBACK_COMPARE
-} tvmffi_i_callback_kind;
-
-typedef struct {
-  tvmffi_i_stack frames;
-  tvmffi_i_ptr_table seen; /* of tvmffi_i_seen */
-  int64_t skip;            /* fields with one of these flags are skipped */
-  const char *name;
-  tvmffi_i_callback callback[4]; /* indexed by tvmffi_i_callback_kind */
-  int nested;                    /* number of running hooks */
-  /* used only by some kinds of traversal */
-  int is_equality, with_address, has_root_frame;
-  uint32_t to;
-  tvmffi_i_text_buffer *text; /* text[0] is the result */
-  size_t num_texts;
-  uint64_t *hashes; /* hashes of the entries of all maps on the stack */
-  size_t num_hashes, hash_capacity;
-} tvmffi_i_graph;
-
-static void tvmffi_i_graph_open(tvmffi_i_graph *g, const char *name,
-                                int64_t skip, void *room, size_t size) {
-  memset((void *)g, 0, sizeof(*g));
-  tvmffi_i_stack_open(&g->frames, room, size);
-  g->name = name;
-  g->skip = skip;
-  tvmffi_i_start_types();
-}
-
-TVMFFI_I_INLINE tvmffi_i_seen *tvmffi_i_seen_of(const tvmffi_i_graph *g,
-                                                const TVMFFIObject *object,
-                                                const TVMFFIObject *other) {
-  return TVMFFI_I_FIND_PAIR(tvmffi_i_seen, &g->seen, object, other);
-}
-
-/* Returns the record of an object or pair, or NULL if there is none or its
-   state is UNSEEN. */
-static tvmffi_i_seen *tvmffi_i_find_seen(const tvmffi_i_graph *g,
-                                         const TVMFFIObject *object,
-                                         const TVMFFIObject *other) {
-  tvmffi_i_seen *s = tvmffi_i_seen_of(g, object, other);
-  return s && s->state != TVMFFI_I_UNSEEN ? s : NULL;
-}
-
-static int tvmffi_i_open_seen(tvmffi_i_graph *g, TVMFFIObject *object,
-                              TVMFFIObject *other) {
-  tvmffi_i_seen *s = TVMFFI_I_ADD_PAIR(tvmffi_i_seen, &g->seen, object, other);
-  if (!s) return -1;
-  s->state = TVMFFI_I_OPEN;
-  return 0;
-}
-
-/* Pushes a frame for an object, or for two compared objects. The caller knows
-   `own` references to each object: see tvmffi_i_is_shared. */
-static int tvmffi_i_push_graph(tvmffi_i_graph *g, TVMFFIObject *object,
-                               TVMFFIObject *other, uint32_t own) {
-  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
-  tvmffi_i_graph_frame *f;
-  int is_seen = tvmffi_i_is_shared(object, own) &&
-                (!other || tvmffi_i_is_shared(other, own));
-  if (!type) return -1;
-  f = TVMFFI_I_PUSH(tvmffi_i_graph_frame, &g->frames, g->name);
-  if (!f) return -1;
-  if (is_seen && tvmffi_i_open_seen(g, object, other)) {
-    TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
-    return -1;
+/* Calls a hook. Appends the callback function to the arguments. Meanwhile the
+   function's `self` has a guard. TypeError if the hook is not a function. */
+static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
+                              const tvmffi_i_hook_kind *kind,
+                              const TVMFFIAny *hook, TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  const uintptr_t frame = tvmffi_i_stack_address();
+  const size_t depth = tvmffi_i_depth(h);
+  const int nested = h->nested;
+  tvmffi_i_callback *c = &h->callbacks[kind->which];
+  int code;
+  *result = tvmffi_none();
+  if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
+    return tvmffi_i_cannot_treat(hook->type_index, kind->hook_type);
+  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind->call));
+  TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
+  args[num_args++] = tvmffi_obj(c->function);
+  h->nested = nested + 1;
+  code = tvmffi_i_run_guarded(hook->v_obj, args, num_args, result);
+  tvmffi_i_guard_leave(frame);
+  if (TVMFFI_I_UNLIKELY(h->nested != nested + 1 ||
+                        tvmffi_i_depth(h) != depth)) {
+    code = tvmffi_i_left_hook(h, depth, code);
+    tvmffi_i_any_release(result);
   }
-  tvmffi_i_children_open(&f->c, object, type);
-  f->other = other;
-  f->held = f->of.compare.held = tvmffi_none();
-  f->has_child = f->in_step = 0;
-  f->is_seen = (unsigned char)is_seen;
-  f->to = g->to;
-  tvmffi_i_retain(object);
-  if (other) tvmffi_i_retain(other);
-  return 0;
+  h->nested = nested;
+  return code;
 }
 
-/* Pops the top frame. Returns the record of the frame's object, or NULL if it
-   has none. Sets the record's state to UNSEEN; the caller may change it to
-   DONE. */
-static tvmffi_i_seen *tvmffi_i_pop_graph(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  TVMFFIObject *object = f->c.object, *other = f->other;
-  tvmffi_i_seen *s;
-  int is_seen = f->is_seen;
-  tvmffi_i_any_release(&f->held);
-  if (other) tvmffi_i_any_release(&f->of.compare.held);
-  tvmffi_i_release(object);
-  tvmffi_i_release(other);
-  TVMFFI_I_POP(tvmffi_i_graph_frame, &g->frames);
-  if (!is_seen) return NULL;
-  s = tvmffi_i_seen_of(g, object, other);
-  s->state = TVMFFI_I_UNSEEN;
-  return s;
+/* Raises TypeError because a hook's result has a wrong type. Releases the
+   result. */
+TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result,
+                                    const tvmffi_i_word *expected) {
+  int code = tvmffi_i_bad_cast(result, expected->name);
+  tvmffi_i_any_release(result);
+  return code;
 }
 
-/* Returns `own` for tvmffi_i_is_shared: the container or field has one
-   reference to the child; f->held, if it is the child, has another. */
-TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_graph_frame *f,
-                                            const TVMFFIAny *child) {
-  return child == &f->held ? 2 : 1;
+/* Sets *out to a hook's result, which must be an int or a bool. */
+static int tvmffi_i_hook_number(TVMFFIAny *result,
+                                const tvmffi_i_hook_kind *kind, int64_t *out) {
+  *out = result->v_int64;
+  return TVMFFI_I_IS_INT(result) ? 0
+                                 : tvmffi_i_bad_hook(result, kind->types[0]);
 }
 
-static void tvmffi_i_graph_close(tvmffi_i_graph *g) {
-  size_t i;
-  while (g->frames.depth) (void)tvmffi_i_pop_graph(g);
-  tvmffi_i_stack_close(&g->frames);
-  tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
-  tvmffi_i_free(g->hashes);
-  for (i = 0; i < 4; ++i) tvmffi_i_callback_close(&g->callback[i]);
-  for (i = 0; i < g->num_texts; ++i) tvmffi_i_text_release(&g->text[i]);
-  tvmffi_i_free(g->text);
+/* Begins a call of a callback function. Stores owned copies of the first
+   arguments in `values`. Returns the walk that runs the hook. Raises an error
+   and returns NULL if the number or a type of the arguments is wrong, or if the
+   hook has ended or runs in another thread. */
+static void *tvmffi_i_begin_callback(void *self, const tvmffi_i_hook_kind *kind,
+                                     const TVMFFIAny *args, int32_t num_args,
+                                     TVMFFIAny *result, TVMFFIAny *values) {
+  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
+  tvmffi_func f;
+  int32_t i;
+  memset((void *)&f, 0, sizeof(f));
+  f.name = "";
+  f.num_args = kind->num_args;
+  f.types = kind->types;
+  values[0] = values[1] = tvmffi_none();
+  if (num_args != f.num_args ||
+      result->type_index >= kTVMFFIStaticObjectBegin) {
+    (void)tvmffi_i_bad_call(&f, num_args, result);
+    return NULL;
+  }
+  for (i = num_args; i-- > 0;) {
+    if (f.types[i + 1] == &tvmffi_i_word_view || TVMFFI_I_IS_INT(&args[i]))
+      continue;
+    (void)tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+    return NULL;
+  }
+  if (!tvmffi_i_is_guarded(c)) {
+    (void)tvmffi_i_fail("RuntimeError", "%s", kind->ended);
+    return NULL;
+  }
+  for (i = 0; i < kind->num_values; ++i)
+    if (TVMFFIAnyViewToOwnedAny(&args[i], &values[i])) {
+      tvmffi_i_any_release(&values[0]);
+      return NULL;
+    }
+  return c->walk;
+}
+
+/* Ends a call of a callback function. Pops the frames above `depth`. */
+static void tvmffi_i_end_callback(void *walk, size_t depth, TVMFFIAny *values) {
+  tvmffi_i_cut_frames(walk, depth);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
 }
 #endif
 
@@ -24582,22 +24673,6 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
 }
 #endif
 
-/* ======== Prototypes ====================================== >>extra/extra_knot
-   prototypes of functions that stand below */
-
-#if !TVMFFI_NO_EXTRA
-/* The callbacks that hooks call. They are declared here because each callback
-   begins a traversal, which can run other hooks. */
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result);
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
-#endif
-
 /* ======== Big integer text ============================== >>extra/bigint_text
    big integers to and from decimal */
 
@@ -24689,135 +24764,181 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
 }
 #endif
 
-/* ======== Hooks: hooks of types and their callbacks ===== >>extra/type_hook */
+/* ======== Recursive ======================================= >>extra/recursive
+   what recursive repr, hash and order share */
+/* A table records each object that is on the path or done, so cycles end and a
+   shared object is walked once. An object with a single reference needs no
+   record.
+
+   Texts, hashes and the order of calls equal those of upstream's
+   extra/dataclass.cc, because programs may save them. */
 
 #if !TVMFFI_NO_EXTRA
-/* Defines the type of a callback parameter: a function, or None, because
-   upstream accepts None there. None becomes NULL. */
-TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
-                     "ffi.Function") {
-  TVMFFIObject *function =
-      any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
-  *(TVMFFIObject **)out = function;
-  return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
+typedef enum {
+  TVMFFI_I_UNSEEN, /* must be 0, because a new record is zero */
+  TVMFFI_I_OPEN,   /* on the stack, or its hook runs */
+  TVMFFI_I_DONE
+} tvmffi_i_seen_state;
+
+/* The record of an object, or of a pair of compared objects. */
+typedef struct {
+  TVMFFIObject *object, *other;
+  uint64_t value; /* the hash, or the offset of the text */
+  size_t size;    /* size of the text */
+  uint32_t to;    /* index of the buffer that has the text */
+  unsigned char state;
+} tvmffi_i_seen;
+
+typedef struct {
+  tvmffi_i_hooked base;
+  tvmffi_i_ptr_table seen; /* of tvmffi_i_seen */
+  int64_t skip;            /* fields with one of these flags are skipped */
+} tvmffi_i_recursive;
+
+#define TVMFFI_I_ENDED_RECURSIVE \
+  "The callback of a hook can be called only while the hook runs"
+
+/* Begins a walk in *g, whose other members are zero. */
+static void tvmffi_i_recursive_open(tvmffi_i_recursive *g, const char *name,
+                                    int64_t skip, size_t frame_size,
+                                    void (*pop)(tvmffi_i_walk *), void *room,
+                                    size_t size) {
+  tvmffi_i_walk_open(&g->base.walk, name, frame_size, pop, room, size);
+  g->skip = skip;
+  tvmffi_i_start_types();
 }
 
-TVMFFI_I_CONST_WORD tvmffi_i_word_view = {
-    "AnyView", NULL, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_ANY, 0, 0};
-/* The signature of each tvmffi_i_callback_kind: the result type, then the
-   parameter types. */
-static const tvmffi_i_word *const tvmffi_i_callback_types[4][3] = {
-    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL},
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL},
-    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view},
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view}};
+static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
+  tvmffi_i_hooked_close(&g->base);
+  tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
+}
 
-/* The signature of the hook for each tvmffi_i_callback_kind, for error
-   messages. */
-static const char *const tvmffi_i_hook_types[4] = {
-    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
-    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
-    "bool",
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
-    "int"};
+TVMFFI_I_INLINE tvmffi_i_seen *tvmffi_i_seen_of(const tvmffi_i_recursive *g,
+                                                const TVMFFIObject *object,
+                                                const TVMFFIObject *other) {
+  return TVMFFI_I_FIND_PAIR(tvmffi_i_seen, &g->seen, object, other);
+}
 
-/* Begins a callback, by which a hook calls the traversal that runs the hook.
-   Stores owned copies of the arguments in `values`. Returns the traversal, or
-   NULL on error. */
-static tvmffi_i_graph *tvmffi_i_begin_callback(void *self, int kind,
-                                               const TVMFFIAny *args,
-                                               int32_t num_args,
-                                               TVMFFIAny *result,
-                                               TVMFFIAny *values) {
-  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  const int is_running = tvmffi_i_is_guarded(c);
-  tvmffi_func f;
-  f.name = "";
-  f.call = NULL;
-  f.num_args = kind < TVMFFI_I_CALLBACK_EQ ? 1 : 2;
-  f.types = tvmffi_i_callback_types[kind];
-  values[0] = values[1] = tvmffi_none();
-  if (num_args != f.num_args) {
-    (void)tvmffi_i_bad_call(&f, num_args, result);
+/* Returns the record of an object or pair, or NULL if there is none or its
+   state is UNSEEN. */
+static tvmffi_i_seen *tvmffi_i_find_seen(const tvmffi_i_recursive *g,
+                                         const TVMFFIObject *object,
+                                         const TVMFFIObject *other) {
+  tvmffi_i_seen *s = tvmffi_i_seen_of(g, object, other);
+  return s && s->state != TVMFFI_I_UNSEEN ? s : NULL;
+}
+
+static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
+                              TVMFFIObject *other) {
+  tvmffi_i_seen *s = TVMFFI_I_ADD_PAIR(tvmffi_i_seen, &g->seen, object, other);
+  if (!s) return -1;
+  s->state = TVMFFI_I_OPEN;
+  return 0;
+}
+
+/* Pushes a frame for an object, or for two compared objects. The caller knows
+   `own` references to each object: see tvmffi_i_is_shared. Returns NULL on
+   error. */
+static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
+                                     TVMFFIObject *object, TVMFFIObject *other,
+                                     uint32_t own) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
+  tvmffi_i_walk_frame *f;
+  if (!type) return NULL;
+  f = (tvmffi_i_walk_frame *)tvmffi_i_push_frame(
+      &g->base.walk, object, other,
+      tvmffi_i_is_container(object->type_index) ? NULL : type,
+      TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
+  if (!f) return f;
+  f->is_shared = tvmffi_i_is_shared(object, own) &&
+                 (!other || tvmffi_i_is_shared(other, own));
+  if (f->is_shared && tvmffi_i_open_seen(g, object, other)) {
+    tvmffi_i_pop(&g->base.walk.frames, g->base.walk.frame_size);
     return NULL;
   }
-  if (!is_running) {
-    (void)tvmffi_i_fail("RuntimeError",
-                        "The callback of a hook can be called "
-                        "only while the hook runs");
-    return NULL;
-  }
-  if (TVMFFIAnyViewToOwnedAny(&args[0], &values[0])) return NULL;
-  if (num_args < 2 || !TVMFFIAnyViewToOwnedAny(&args[1], &values[1]))
-    return (tvmffi_i_graph *)c->traversal;
-  tvmffi_i_any_release(&values[0]);
-  return NULL;
+  tvmffi_i_retain(object);
+  if (other) tvmffi_i_retain(other);
+  return f;
 }
 
-/* Ends a callback. Pops the frames above depth `base`, and releases `values`.
-   */
-static void tvmffi_i_end_callback(tvmffi_i_graph *g, size_t base,
-                                  TVMFFIAny *values) {
-  while (g->frames.depth > base) (void)tvmffi_i_pop_graph(g);
-  tvmffi_i_any_release(&values[0]);
-  tvmffi_i_any_release(&values[1]);
+/* Pops the top frame. Returns the record of the frame's object, or NULL if it
+   has none. Sets the record's state to UNSEEN; the caller may change it to
+   DONE. */
+static tvmffi_i_seen *tvmffi_i_pop_seen(tvmffi_i_recursive *g) {
+  const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
+  TVMFFIObject *object = f->c.object, *other = f->other;
+  const int is_shared = f->is_shared;
+  tvmffi_i_seen *s;
+  tvmffi_i_pop_frame(&g->base.walk);
+  if (!is_shared) return NULL;
+  s = tvmffi_i_seen_of(g, object, other);
+  s->state = TVMFFI_I_UNSEEN;
+  return s;
 }
 
-/* Runs a hook on an object, or on two objects if `other` is not NULL. While the
-   hook runs, the objects are marked as open, which ends cycles. */
-static int tvmffi_i_run_hook(tvmffi_i_graph *g, const TVMFFIAny *hook, int kind,
-                             TVMFFIObject *object, TVMFFIObject *other,
-                             TVMFFIAny *result) {
-  static const TVMFFISafeCallType calls[] = {
-      tvmffi_i_call_repr, tvmffi_i_call_hash, tvmffi_i_call_eq,
-      tvmffi_i_call_compare};
-  const size_t depth = g->frames.depth;
-  const int nested = g->nested;
+static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
+  (void)tvmffi_i_pop_seen((tvmffi_i_recursive *)(void *)w);
+}
+
+/* Returns `own` for tvmffi_i_is_shared: the container or field has one
+   reference to the child; f->held, if it is the child, has another. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
+                                            const TVMFFIAny *child) {
+  return child == &f->held ? 2 : 1;
+}
+
+/* Calls a hook for an object, or for two objects if `other` is not NULL. While
+   the hook runs, the objects are marked as open, which ends cycles. */
+static int tvmffi_i_run_hook(tvmffi_i_recursive *g,
+                             const tvmffi_i_hook_kind *kind,
+                             const TVMFFIAny *hook, TVMFFIObject *object,
+                             TVMFFIObject *other, TVMFFIAny *result) {
   TVMFFIAny args[3];
-  int32_t n = 0;
   int code;
-  TVMFFI_TRY(tvmffi_i_check_hook(hook, tvmffi_i_hook_types[kind]));
-  TVMFFI_TRY(tvmffi_i_callback_open(&g->callback[kind], g, calls[kind]));
+  args[0] = tvmffi_obj(object);
+  if (other) args[1] = tvmffi_obj(other);
   TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
-  args[n++] = tvmffi_obj(object);
-  if (other) args[n++] = tvmffi_obj(other);
-  args[n++] = tvmffi_obj(g->callback[kind].function);
-  ++g->nested;
-  *result = tvmffi_none();
-  code =
-      tvmffi_i_call_guarded(&g->callback[kind], hook->v_obj, args, n, result);
-  if (TVMFFI_I_UNLIKELY(g->nested != nested + 1 || g->frames.depth != depth)) {
-    while (g->frames.depth > depth) (void)tvmffi_i_pop_graph(g);
-    tvmffi_i_any_release(result);
-    code = tvmffi_i_left_hook(code);
-  }
-  g->nested = nested;
+  code = tvmffi_i_call_hook(&g->base, kind, hook, args, other ? 2 : 1, result);
   tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
   return code;
 }
-
-/* Raises TypeError because a hook's result has a wrong type. Releases the
-   result. */
-TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result, int kind) {
-  int code = tvmffi_i_bad_cast(result, tvmffi_i_callback_types[kind][0]->name);
-  tvmffi_i_any_release(result);
-  return code;
-}
-
-static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
-static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
-static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
-static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
 #endif
 
 /* ======== Repr: values as text ============================== >>extra/repr */
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  size_t begin; /* offset of the text in its buffer */
+  uint32_t to;  /* index of the buffer that the text goes to */
+  int has_child;
+} tvmffi_i_repr_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  int with_address, has_root_frame;
+  uint32_t to;
+  tvmffi_i_text_buffer *text; /* text[0] is the result */
+  size_t num_texts;
+} tvmffi_i_printer;
+
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+
+static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
+static const tvmffi_i_hook_kind tvmffi_i_repr_kind = {
+    tvmffi_i_call_repr,
+    0,
+    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
+    TVMFFI_I_ENDED_RECURSIVE,
+    1,
+    1,
+    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL, NULL, NULL}};
+
 /* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
    0 has the result. Text of a callback or hidden field goes to another buffer,
    because parts of this text may be copied later. */
-static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
+static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   size_t had = g->num_texts;
   tvmffi_i_text_buffer *larger;
   g->to = to;
@@ -24830,13 +24951,13 @@ static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
   return 0;
 }
 
-static void tvmffi_i_repr_address(tvmffi_i_graph *g, const TVMFFIObject *o) {
+static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
   if (g->with_address)
     tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
 }
 
 /* Appends the text of an object that was written before. */
-static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
+static void tvmffi_i_repr_again(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
   if (!at) return;
@@ -24846,7 +24967,7 @@ static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
 
 /* Marks an object as done. Its text extends from `begin` to the end of the
    current buffer. */
-static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
+static void tvmffi_i_repr_done(tvmffi_i_printer *g, tvmffi_i_seen *s,
                                size_t begin) {
   s->state = TVMFFI_I_DONE;
   s->to = g->to;
@@ -24854,30 +24975,30 @@ static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
   s->size = g->text[g->to].size - begin;
 }
 
-static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
+static int tvmffi_i_repr_hook(tvmffi_i_printer *g, const TVMFFIAny *hook,
                               TVMFFIObject *o) {
   tvmffi_i_text_buffer *b;
   TVMFFIAny result;
   TVMFFIByteArray text;
   size_t begin;
   TVMFFI_TRY(
-      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_REPR, o, NULL, &result));
+      tvmffi_i_run_hook(&g->base, &tvmffi_i_repr_kind, hook, o, NULL, &result));
   if (tvmffi_i_get_str(&result, &text))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+    return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
   tvmffi_i_any_release(&result);
   if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
-  tvmffi_i_repr_done(g, tvmffi_i_seen_of(g, o, NULL), begin);
+  tvmffi_i_repr_done(g, tvmffi_i_seen_of(&g->base, o, NULL), begin);
   return 0;
 }
 
 /* Writes an object that needs no stack frame. Returns 1 if written, 0 if the
    object needs a stack frame, or an error code. */
-static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
+static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  const tvmffi_i_seen *s = tvmffi_i_find_seen(g, o, NULL);
+  const tvmffi_i_seen *s = tvmffi_i_find_seen(&g->base, o, NULL);
   const TVMFFIAny any = tvmffi_obj(o), *hook;
   const DLTensor *t;
   const TVMFFIShapeCell *shape;
@@ -24933,7 +25054,7 @@ static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
 
 /* Writes a value that needs no stack frame. Returns 1 if written, 0 if the
    value needs a stack frame, or an error code. */
-static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
+static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   switch (value->type_index) {
     case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
@@ -24962,12 +25083,16 @@ static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
 }
 
 /* Pushes a frame for an object, and writes the text before its children. */
-static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
+static int tvmffi_i_repr_push(tvmffi_i_printer *g, TVMFFIObject *o,
                               uint32_t own) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = b->size;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->of.repr.begin = begin;
+  tvmffi_i_repr_frame *f =
+      (tvmffi_i_repr_frame *)tvmffi_i_push_recursive(&g->base, o, NULL, own);
+  if (!f) return -1;
+  f->begin = begin;
+  f->to = g->to;
+  f->has_child = 0;
   switch (o->type_index) {
     case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
     case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
@@ -24981,14 +25106,15 @@ static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
 }
 
 /* Writes the text after the children of the top frame, and pops the frame. */
-static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
+  const tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
+  const tvmffi_i_children *c = &f->base.c;
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  size_t begin = f->of.repr.begin;
+  size_t begin = f->begin;
   tvmffi_i_seen *s;
-  switch (f->c.object->type_index) {
+  switch (c->object->type_index) {
     case kTVMFFIArray:
-      if (f->c.at == 1) tvmffi_i_text_char(b, ',');
+      if (c->at == 1) tvmffi_i_text_char(b, ',');
       tvmffi_i_text_char(b, ')');
       break;
     case kTVMFFIList: tvmffi_i_text_char(b, ']'); break;
@@ -24997,21 +25123,21 @@ static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
     default:
       if (f->has_child) tvmffi_i_text_char(b, ')');
   }
-  if (tvmffi_i_is_container(f->c.object->type_index))
-    tvmffi_i_repr_address(g, f->c.object);
-  s = tvmffi_i_pop_graph(g);
+  if (tvmffi_i_is_container(c->object->type_index))
+    tvmffi_i_repr_address(g, c->object);
+  s = tvmffi_i_pop_seen(&g->base);
   if (s) tvmffi_i_repr_done(g, s, begin);
   return b->failed ? tvmffi_i_no_memory() : 0;
 }
 
 /* Tells whether an earlier field has the same name as the current field. Only
    the first of these fields is shown. */
-static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
+static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
   while ((before = tvmffi_i_next_field(&w)) && before != c->field)
-    if (!(before->flags & g->skip) &&
+    if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
       return 1;
   return 0;
@@ -25019,38 +25145,40 @@ static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
 
 /* Writes the text before a child, such as a comma or a field's name. Directs
    the text of a hidden field to another buffer. */
-static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
+static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  int32_t index = f->c.object->type_index;
+  const tvmffi_i_children *c = &f->base.c;
+  int32_t index = c->object->type_index;
   if (tvmffi_i_is_container(index)) {
-    if (tvmffi_i_is_map_type(index) && !f->c.on_value)
+    if (tvmffi_i_is_map_type(index) && !c->on_value)
       tvmffi_i_text_put(b, ": ", 2);
     else if (f->has_child)
       tvmffi_i_text_put(b, ", ", 2);
     f->has_child = 1;
     return 0;
   }
-  if (tvmffi_i_is_hidden(g, &f->c)) return tvmffi_i_repr_to(g, f->to + 1);
+  if (tvmffi_i_is_hidden(g, c)) return tvmffi_i_repr_to(g, f->to + 1);
   tvmffi_i_text_put(b, f->has_child ? ", " : "(", f->has_child ? 2 : 1);
   f->has_child = 1;
-  tvmffi_i_text_put(b, f->c.field->name.data, f->c.field->name.size);
+  tvmffi_i_text_put(b, c->field->name.data, c->field->name.size);
   tvmffi_i_text_char(b, '=');
   return 0;
 }
 
 /* Writes a value and everything it contains. */
-static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
+static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
                              uint32_t own) {
-  size_t base = g->frames.depth;
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
-  if (!g->nested) g->has_root_frame = 1;
+  if (!g->base.base.nested) g->has_root_frame = 1;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
-  while (g->frames.depth > base) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  while (tvmffi_i_depth(g) > depth) {
+    tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
     const TVMFFIAny *child;
     g->to = f->to;
-    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
+    TVMFFI_TRY(
+        tvmffi_i_next_child(&f->base.c, g->base.skip, &f->base.held, &child));
     if (!child) {
       TVMFFI_TRY(tvmffi_i_repr_pop(g));
       continue;
@@ -25059,8 +25187,8 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
     code = tvmffi_i_repr_leaf(g, child);
     if (code < 0) return code;
     if (!code)
-      TVMFFI_TRY(
-          tvmffi_i_repr_push(g, child->v_obj, tvmffi_i_own_count(f, child)));
+      TVMFFI_TRY(tvmffi_i_repr_push(g, child->v_obj,
+                                    tvmffi_i_own_count(&f->base, child)));
   }
   return 0;
 }
@@ -25068,22 +25196,22 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
 static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_REPR,
-                                              args, num_args, result, values);
+  tvmffi_i_printer *g = (tvmffi_i_printer *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_repr_kind, args, num_args, result, values);
   tvmffi_i_text_buffer *b;
   TVMFFIByteArray text;
-  size_t base, begin = 0;
+  size_t depth, begin = 0;
   uint32_t to;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   to = g->to;
   code = tvmffi_i_repr_to(g, to + 1);
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   g->to = to;
   if (code) return code;
   b = &g->text[to + 1];
@@ -25109,6 +25237,33 @@ static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
    hash of a value with its parts */
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  uint64_t sum, key; /* the hash so far; the hash of the last key */
+  size_t begin;      /* index in `hashes` of a map's first entry */
+} tvmffi_i_recursive_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  uint64_t *hashes;        /* hashes of the entries of all maps on the stack */
+  size_t num_hashes, hash_capacity;
+} tvmffi_i_recursive_hasher;
+
+static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+
+static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
+static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
+static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
+static const tvmffi_i_hook_kind tvmffi_i_hash_kind = {
+    tvmffi_i_call_hash,
+    0,
+    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+    TVMFFI_I_ENDED_RECURSIVE,
+    1,
+    1,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL, NULL, NULL}};
+
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
 }
@@ -25158,8 +25313,8 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 
 /* Hashes a value that needs no stack frame. Returns 1 with *hash set, 0 if the
    value needs a stack frame for its children, or an error code. */
-static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
-                              uint64_t *hash) {
+static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
+                              const TVMFFIAny *value, uint64_t *hash) {
   int32_t index = value->type_index;
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
@@ -25185,7 +25340,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
     *hash = tvmffi_i_hash_shape(o);
     return 1;
   }
-  s = tvmffi_i_find_seen(g, o, NULL);
+  s = tvmffi_i_find_seen(&g->base, o, NULL);
   if (s) {
     *hash = s->state == TVMFFI_I_DONE ? s->value
                                       : TVMFFIGetTypeInfo(index)->type_key_hash;
@@ -25193,11 +25348,10 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_hash_hooks, index);
   if (hook) {
-    TVMFFI_TRY(
-        tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
-    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &got))
-      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
-    place = tvmffi_i_seen_of(g, o, NULL);
+    TVMFFI_TRY(tvmffi_i_run_hook(&g->base, &tvmffi_i_hash_kind, hook, o, NULL,
+                                 &result));
+    TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
+    place = tvmffi_i_seen_of(&g->base, o, NULL);
     place->state = TVMFFI_I_DONE;
     place->value = *hash = (uint64_t)got;
     return 1;
@@ -25214,49 +25368,48 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   return 0;
 }
 
-static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
+static int tvmffi_i_hash_push(tvmffi_i_recursive_hasher *g, TVMFFIObject *o,
                               uint32_t own) {
-  tvmffi_i_graph_frame *f;
-  uint64_t size;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  f->of.hash.begin = g->num_hashes;
-  f->of.hash.sum = f->c.fields.type->type_key_hash;
+  tvmffi_i_recursive_frame *f =
+      (tvmffi_i_recursive_frame *)tvmffi_i_push_recursive(&g->base, o, NULL,
+                                                          own);
+  if (!f) return -1;
+  f->begin = g->num_hashes;
+  f->sum = TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
-  size = tvmffi_i_is_map_type(o->type_index)
-             ? (uint64_t)tvmffi_i_map_size(o)
-             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size;
-  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, size);
+  f->sum = tvmffi_i_hash_combine(f->sum, tvmffi_i_size_of(o));
   return 0;
 }
 
 /* Combines the hash of a child into the hash of the top frame. For a map, adds
    the hash of each entry to g->hashes. tvmffi_i_hash_pop sorts these hashes,
    because the order of entries does not count. */
-static int tvmffi_i_hash_feed(tvmffi_i_graph *g, uint64_t hash) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  switch (f->c.object->type_index) {
+static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
+  tvmffi_i_recursive_frame *f = TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g);
+  switch (f->base.c.object->type_index) {
     case kTVMFFIArray:
-    case kTVMFFIList: hash = tvmffi_i_hash_combine(hash, f->c.at - 1); break;
+    case kTVMFFIList:
+      hash = tvmffi_i_hash_combine(hash, f->base.c.at - 1);
+      break;
     case kTVMFFIMap:
     case kTVMFFIDict:
-      if (f->c.on_value) {
-        f->of.hash.key = hash;
+      if (f->base.c.on_value) {
+        f->key = hash;
         return 0;
       }
       TVMFFI_I_PUSH_ROOM(uint64_t, g->hashes, g->num_hashes, g->hash_capacity);
-      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->of.hash.key, hash);
+      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key, hash);
       return 0;
     default: break;
   }
-  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, hash);
+  f->sum = tvmffi_i_hash_combine(f->sum, hash);
   return 0;
 }
 
-static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  uint64_t hash = f->of.hash.sum;
-  size_t i, begin = f->of.hash.begin;
+static uint64_t tvmffi_i_hash_pop(tvmffi_i_recursive_hasher *g) {
+  tvmffi_i_recursive_frame *f = TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g);
+  uint64_t hash = f->sum;
+  size_t i, begin = f->begin;
   tvmffi_i_seen *s;
   if (g->num_hashes > begin) {
     tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin, sizeof(hash),
@@ -25265,7 +25418,7 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
       hash = tvmffi_i_hash_combine(hash, g->hashes[i]);
     g->num_hashes = begin;
   }
-  s = tvmffi_i_pop_graph(g);
+  s = tvmffi_i_pop_seen(&g->base);
   if (s) {
     s->state = TVMFFI_I_DONE;
     s->value = hash;
@@ -25274,19 +25427,20 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
 }
 
 /* Hashes a value and everything it contains. */
-static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
-                             uint32_t own, uint64_t *hash) {
-  size_t base = g->frames.depth;
+static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
+                             const TVMFFIAny *value, uint32_t own,
+                             uint64_t *hash) {
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_hash_leaf(g, value, hash);
   if (code) return code < 0 ? code : 0;
   TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
   for (;;) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+    tvmffi_i_walk_frame *f = &TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g)->base;
     const TVMFFIAny *child;
-    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
+    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->base.skip, &f->held, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
-      if (g->frames.depth == base) return 0;
+      if (tvmffi_i_depth(g) == depth) return 0;
     } else {
       code = tvmffi_i_hash_leaf(g, child, hash);
       if (code < 0) return code;
@@ -25303,16 +25457,17 @@ static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
 static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_HASH,
-                                              args, num_args, result, values);
-  size_t base, num_hashes;
+  tvmffi_i_recursive_hasher *g =
+      (tvmffi_i_recursive_hasher *)tvmffi_i_begin_callback(
+          self, &tvmffi_i_hash_kind, args, num_args, result, values);
+  size_t depth, num_hashes;
   uint64_t hash;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   num_hashes = g->num_hashes;
   code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;
@@ -25324,6 +25479,44 @@ static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
    order of values with their parts */
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  TVMFFIAny held; /* owned: the value of the field in base.other */
+  uint64_t at;    /* if in_step is 1: position in the map base.other */
+  int in_step;
+} tvmffi_i_compare_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  int is_equality;
+} tvmffi_i_comparison;
+
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result);
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+static const tvmffi_i_hook_kind tvmffi_i_eq_kind = {
+    tvmffi_i_call_eq,
+    0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
+    "bool",
+    TVMFFI_I_ENDED_RECURSIVE,
+    2,
+    2,
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
+     NULL}};
+static const tvmffi_i_hook_kind tvmffi_i_compare_kind = {
+    tvmffi_i_call_compare,
+    1,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+    "int",
+    TVMFFI_I_ENDED_RECURSIVE,
+    2,
+    2,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
+     NULL}};
+
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Compares strings by their bytes as plain `char`, like memncmp of upstream's
@@ -25374,8 +25567,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
 }
 
 /* Compares two values of the same type that are not objects. */
-static int tvmffi_i_compare_plain(const tvmffi_i_graph *g, const TVMFFIAny *a,
-                                  const TVMFFIAny *b, int *sign) {
+static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
+                                  const TVMFFIAny *a, const TVMFFIAny *b,
+                                  int *sign) {
   switch (a->type_index) {
     case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
     case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
@@ -25414,34 +25608,28 @@ TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
 
 /* Compares two objects by the hook of their type. Returns 1 with *sign set, 0
    if the type has no hook, or an error code. */
-static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
+static int tvmffi_i_compare_hook(tvmffi_i_comparison *g, TVMFFIObject *a,
                                  TVMFFIObject *b, int *sign) {
+  const tvmffi_i_hook_kind *kind = &tvmffi_i_eq_kind;
   const TVMFFIAny *hook = NULL;
   TVMFFIAny result;
   int64_t order;
-  tvmffi_type_bool equal;
   if (g->is_equality)
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
-  if (hook) {
-    TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_from_any(&tvmffi_i_word_bool, &result, &equal))
-      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
-    *sign = !equal;
-    return 1;
+  if (!hook) {
+    kind = &tvmffi_i_compare_kind;
+    hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
   }
-  hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
   if (!hook) return 0;
-  TVMFFI_TRY(
-      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &order))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
-  *sign = (int32_t)order;
+  TVMFFI_TRY(tvmffi_i_run_hook(&g->base, kind, hook, a, b, &result));
+  TVMFFI_TRY(tvmffi_i_hook_number(&result, kind, &order));
+  *sign = kind == &tvmffi_i_eq_kind ? !order : (int32_t)order;
   return 1;
 }
 
 /* Compares two values that need no stack frame. Returns 1 with *sign set, 0 if
    the values need a stack frame for their children, or an error code. */
-static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
+static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                  const TVMFFIAny *b, int *sign) {
   int32_t i = a->type_index, j = b->type_index;
   const tvmffi_i_seen *s;
@@ -25484,7 +25672,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
     return 1;
   }
   *sign = 0;
-  s = tvmffi_i_find_seen(g, a->v_obj, b->v_obj);
+  s = tvmffi_i_find_seen(&g->base, a->v_obj, b->v_obj);
   if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
   if (s)
     return tvmffi_i_fail("ValueError",
@@ -25516,7 +25704,7 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 /* Looks up a key of the first map in the second map, f->other. f->held retains
    the key, because the key's equality function may remove the key from its map.
    */
-static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
+static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
   tvmffi_i_any_release(&f->held);
@@ -25526,7 +25714,7 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
    not, or -1 on error. Both maps have the same size. */
-static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
+static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   uint64_t at = f->c.at;
@@ -25541,36 +25729,39 @@ static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
 
 /* Pushes a stack frame for two objects and returns 0. If the objects are maps
    with different keys, returns 1 or an error code instead. */
-static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
+static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
                                  TVMFFIObject *b, uint32_t own) {
   int32_t index = a->type_index;
   int same = 0;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
+  tvmffi_i_compare_frame *f =
+      (tvmffi_i_compare_frame *)tvmffi_i_push_recursive(&g->base, a, b, own);
+  if (!f) return -1;
+  f->held = tvmffi_none();
   if (!tvmffi_i_is_map_type(index)) return 0;
   if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-    f->of.compare.at = tvmffi_i_map_begin(b);
-    f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
-    same = f->in_step ? 1 : tvmffi_i_has_keys(f);
+    f->at = tvmffi_i_map_begin(b);
+    f->in_step = tvmffi_i_are_in_step(a, b);
+    same = f->in_step ? 1 : tvmffi_i_has_keys(&f->base);
   }
   if (same > 0) return 0;
-  (void)tvmffi_i_pop_graph(g);
+  (void)tvmffi_i_pop_seen(&g->base);
   if (same < 0) return -1;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
 }
 
 /* Sets *value to the value (borrowed) of a key in the second map, f->other.
    Raises RuntimeError if the key was removed during the comparison. */
-static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
+static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
+                                 const TVMFFIAny *key,
                                  const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
   *value = NULL;
   if (f->in_step) {
-    pair = tvmffi_i_map_pair(f->other, f->of.compare.at);
-    f->of.compare.at = tvmffi_i_map_after(f->other, f->of.compare.at);
+    pair = tvmffi_i_map_pair(f->base.other, f->at);
+    f->at = tvmffi_i_map_after(f->base.other, f->at);
     if (pair) *value = &pair->value;
   } else {
-    *value = tvmffi_i_lookup_retained(f, key);
+    *value = tvmffi_i_lookup_retained(&f->base, key);
   }
   if (*value == &tvmffi_i_map_failed) return -1;
   if (*value) return 0;
@@ -25579,41 +25770,45 @@ static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
 
 /* Sets *a and *b to the next two values to compare (borrowed), or *a to NULL at
    the end. */
-static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
                               const TVMFFIAny **a, const TVMFFIAny **b) {
-  const TVMFFISeqCell *other;
-  uint64_t at = f->c.at;
-  TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, a));
+  tvmffi_i_children *c = &f->base.c;
+  TVMFFIObject *other = f->base.other;
+  uint64_t at = c->at;
+  TVMFFI_TRY(tvmffi_i_next_child(c, g->base.skip, &f->base.held, a));
   if (!*a) return 0;
-  if (tvmffi_i_is_sequence_type(f->other->type_index)) {
-    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
-    if (at < (uint64_t)other->size)
-      *b = (const TVMFFIAny *)other->data + at;
+  if (tvmffi_i_is_sequence_type(other->type_index)) {
+    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, other);
+    if (at < (uint64_t)cell->size)
+      *b = (const TVMFFIAny *)cell->data + at;
     else
       *a = NULL;
     return 0;
   }
-  if (tvmffi_i_is_map_type(f->other->type_index)) {
+  if (tvmffi_i_is_map_type(other->type_index)) {
     TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
-    *a = tvmffi_i_next_in_container(&f->c);
+    *a = tvmffi_i_next_in_container(c);
     return 0;
   }
-  *b = &f->of.compare.held;
-  tvmffi_i_any_release(&f->of.compare.held);
-  return f->c.field->getter(tvmffi_i_at(f->other, f->c.field),
-                            &f->of.compare.held);
+  *b = &f->held;
+  tvmffi_i_any_release(&f->held);
+  return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
 }
 
-/* Pops the frames above depth `base` after a difference was found. Unless only
+static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
+  tvmffi_i_any_release(&TVMFFI_I_FRAME(tvmffi_i_compare_frame, w)->held);
+  tvmffi_i_pop_recursive(w);
+}
+
+/* Pops the frames above `depth` after a difference was found. Unless only
    equality counts, raises TypeError if a popped frame is a map, because maps
    have no order. */
-static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
+static int tvmffi_i_compare_differ(tvmffi_i_comparison *g, size_t depth) {
   int has_maps = 0;
-  while (g->frames.depth > base) {
-    const TVMFFIObject *o =
-        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->c.object;
-    has_maps |= tvmffi_i_is_map_type(o->type_index);
-    (void)tvmffi_i_pop_graph(g);
+  while (tvmffi_i_depth(g) > depth) {
+    const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
+    has_maps |= tvmffi_i_is_map_type(f->c.object->type_index);
+    tvmffi_i_pop_compared(&g->base.base.walk);
   }
   return has_maps && !g->is_equality ? tvmffi_i_cannot_order_maps() : 0;
 }
@@ -25622,29 +25817,30 @@ static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
    order of their lengths. Marks equal objects as done, unless a hook runs.
    While a hook runs, equality is provisional: it assumes that the objects of
    the hook are equal. */
-static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
-  const tvmffi_i_graph_frame *f =
-      TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+static int tvmffi_i_compare_pop(tvmffi_i_comparison *g) {
+  tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
+  const TVMFFIObject *a = f->base.c.object, *b = f->base.other;
   tvmffi_i_seen *s;
   int sign = 0;
-  if (tvmffi_i_is_sequence_type(f->c.object->type_index))
-    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->c.object)->size,
-                         TVMFFI_I_CELL(TVMFFISeqCell, f->other)->size);
-  s = tvmffi_i_pop_graph(g);
-  if (s && !sign && !g->nested) s->state = TVMFFI_I_DONE;
+  if (tvmffi_i_is_sequence_type(a->type_index))
+    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, a)->size,
+                         TVMFFI_I_CELL(TVMFFISeqCell, b)->size);
+  tvmffi_i_any_release(&f->held);
+  s = tvmffi_i_pop_seen(&g->base);
+  if (s && !sign && !g->base.base.nested) s->state = TVMFFI_I_DONE;
   return sign;
 }
 
 /* Compares two values and everything they contain. */
-static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
+static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
-  size_t base = g->frames.depth;
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
   if (*sign) return *sign < 0 ? -1 : 0;
-  while (g->frames.depth > base) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  while (tvmffi_i_depth(g) > depth) {
+    tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
     TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
     if (!a) {
       *sign = tvmffi_i_compare_pop(g);
@@ -25653,34 +25849,34 @@ static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
       if (code < 0) return code;
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
-                                      tvmffi_i_own_count(f, a));
+                                      tvmffi_i_own_count(&f->base, a));
         if (*sign < 0) return -1;
       }
     }
-    if (*sign) return tvmffi_i_compare_differ(g, base);
+    if (*sign) return tvmffi_i_compare_differ(g, depth);
   }
   return 0;
 }
 
-static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result,
-                                 int *sign) {
+static int tvmffi_i_compare_back(void *self, const tvmffi_i_hook_kind *kind,
+                                 const TVMFFIAny *args, int32_t num_args,
+                                 TVMFFIAny *result, int *sign) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g =
-      tvmffi_i_begin_callback(self, kind, args, num_args, result, values);
-  size_t base;
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)tvmffi_i_begin_callback(
+      self, kind, args, num_args, result, values);
+  size_t depth;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   return code;
 }
 
 static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_EQ, args, num_args,
+  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_eq_kind, args, num_args,
                                    result, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
@@ -25689,8 +25885,8 @@ static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
 static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_COMPARE, args,
-                                   num_args, result, &sign));
+  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_compare_kind, args, num_args,
+                                   result, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -25699,12 +25895,13 @@ static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
    positive number. With `is_equality`, any number but 0 means different. */
 static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
                             int is_equality, int *sign) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_compare_frame room[8];
+  tvmffi_i_comparison g = TVMFFI_I_ZERO;
   TVMFFIAny x, y;
   int code;
-  tvmffi_i_graph_open(&g, "RecursiveCompare", kTVMFFIFieldFlagBitMaskCompareOff,
-                      room, sizeof(room));
+  tvmffi_i_recursive_open(&g.base, "RecursiveCompare",
+                          kTVMFFIFieldFlagBitMaskCompareOff, sizeof(*room),
+                          tvmffi_i_pop_compared, room, sizeof(room));
   g.is_equality = is_equality;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
@@ -25712,7 +25909,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
     tvmffi_i_any_release(&y);
   }
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
   tvmffi_i_any_release(&x);
   return code;
 }
@@ -25738,133 +25935,176 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
-/* A record for an object. `value` is the object's hash, or the address of the
-   object's counterpart in the other value. */
+/* A stack frame. `other` is the object of the right value, or NULL in a hash.
+   `is_shared` tells that the frame has an entry in `begun`. */
 typedef struct {
-  TVMFFIObject *object; /* owned */
-  uint64_t value;
-} tvmffi_i_memo;
+  tvmffi_i_walk_frame base;
+  int32_t outer;  /* TVMFFIDefRegionKind around the objects */
+  int32_t region; /* TVMFFIDefRegionKind inside the objects */
+  int kind;       /* TVMFFISEqHashKind of an object with fields */
+} tvmffi_i_structural_frame;
 
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-} tvmffi_i_equal_pair;
-
-static int tvmffi_i_set_memo(tvmffi_i_ptr_table *t, TVMFFIObject *object,
-                             uint64_t value) {
-  tvmffi_i_memo *memo = TVMFFI_I_ADD(tvmffi_i_memo, t, object);
-  if (!memo) return -1;
-  memo->value = value;
-  return 0;
-}
-
-/* The counts in tvmffi_i_results when the computation of a result began. */
+/* The counts of tvmffi_i_structural when the computation of a result began. */
 typedef struct {
   size_t entries, num_loose;
 } tvmffi_i_progress;
 
-/* Results that are stored for shared objects: equal pairs, or hashes of
-   containers. Without them, an object is visited once for each path to it.
+/* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
+   tells whether variables are defined here.
 
-   A firm result never changes. A loose result depends on a map key whose
-   counterpart in the other value, or whose hash, is not known yet. A loose
-   result is valid until the next counterpart or hash is known. */
+   Results are stored for shared objects: equal pairs, or hashes of containers.
+   Without them, an object is visited once for each path to it. A firm result
+   never changes. A loose result depends on a map key whose counterpart in the
+   other value, or whose hash, is not known yet. A loose result is valid until
+   the next counterpart or hash is known. */
 typedef struct {
-  tvmffi_i_ptr_table firm, loose; /* tvmffi_i_memo or tvmffi_i_equal_pair */
-  /* `loose` is valid while this many counterparts or hashes are known. */
-  size_t entries;
+  tvmffi_i_hooked base;
+  int32_t region, skips_tensors;
+  /* known[0] has the counterpart (borrowed) in the right value of an object of
+     the left value, known[1] the reverse. In a hash, known[0] has the hashes of
+     objects with fields. */
+  tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
+  tvmffi_i_ptr_table firm, loose;      /* tvmffi_i_met_pair, or tvmffi_i_memo */
+  void (*clear)(tvmffi_i_ptr_table *); /* clears `firm` or `loose` */
+  size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known. */
   size_t num_loose;
   tvmffi_i_progress *begun; /* stack of the results being computed */
   size_t num_begun, max_begun;
-} tvmffi_i_results;
+} tvmffi_i_structural;
 
-TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_results *r,
-                                            size_t entries) {
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, r->begun, r->num_begun, r->max_begun);
-  r->begun[r->num_begun].entries = entries;
-  r->begun[r->num_begun++].num_loose = r->num_loose;
+/* Begins a comparison or hash in *s, which is zero. */
+static void tvmffi_i_structural_open(tvmffi_i_structural *s, const char *name,
+                                     size_t frame_size,
+                                     void (*pop)(tvmffi_i_walk *),
+                                     void (*clear)(tvmffi_i_ptr_table *),
+                                     void *room, size_t size,
+                                     int maps_variables, int skips_tensors) {
+  tvmffi_i_walk_open(&s->base.walk, name, frame_size, pop, room, size);
+  s->region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s->skips_tensors = skips_tensors;
+  s->clear = clear;
+}
+
+static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
+  tvmffi_i_hooked_close(&s->base);
+  tvmffi_i_clear_memos(&s->known[0]);
+  tvmffi_i_clear_memos(&s->known[1]);
+  s->clear(&s->firm);
+  s->clear(&s->loose);
+  tvmffi_i_free(s->begun);
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
+  s->begun[s->num_begun].entries = s->known[0].count;
+  s->begun[s->num_begun++].num_loose = s->num_loose;
   return 0;
 }
 
-static void tvmffi_i_clear_results(tvmffi_i_ptr_table *t, int is_pairs) {
-  tvmffi_i_ptr_clear(
-      t, is_pairs ? sizeof(tvmffi_i_equal_pair) : sizeof(tvmffi_i_memo),
-      is_pairs ? 2 : 1);
+/* Looks up the result for two objects that are equal, or for one object, with
+   its hash. Returns 1 if there is a result, else 0. */
+static int tvmffi_i_find_in(const tvmffi_i_ptr_table *t,
+                            const TVMFFIObject *object,
+                            const TVMFFIObject *other, uint64_t *hash) {
+  const tvmffi_i_memo *memo;
+  if (other)
+    return TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, t, object, other) != NULL;
+  memo = tvmffi_i_find_memo(t, object);
+  if (memo) *hash = memo->value;
+  return memo != NULL;
 }
 
-/* Returns the table for the result on top of r->begun, or NULL if the result is
-   loose and no longer valid. The caller pops r->begun. */
-TVMFFI_I_NOINLINE tvmffi_i_ptr_table *tvmffi_i_result_table(tvmffi_i_results *r,
-                                                            size_t entries,
-                                                            int is_pairs) {
-  const tvmffi_i_progress *begun = &r->begun[r->num_begun - 1];
-  if (r->num_loose == begun->num_loose) return &r->firm;
-  if (begun->entries != entries) return NULL;
-  if (r->entries != entries) tvmffi_i_clear_results(&r->loose, is_pairs);
-  r->entries = entries;
-  return &r->loose;
+TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
+                                           const TVMFFIObject *object,
+                                           const TVMFFIObject *other,
+                                           uint64_t *hash) {
+  int found = tvmffi_i_find_in(&s->firm, object, other, hash);
+  if (found || s->entries != s->known[0].count) return found;
+  found = tvmffi_i_find_in(&s->loose, object, other, hash);
+  s->num_loose += (size_t)found;
+  return found;
 }
 
-static void tvmffi_i_drop_results(tvmffi_i_results *r, int is_pairs) {
-  tvmffi_i_clear_results(&r->firm, is_pairs);
-  tvmffi_i_clear_results(&r->loose, is_pairs);
-  tvmffi_i_free(r->begun);
-}
-
-/* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
-   tells whether variables are defined here. `callback` is the function that
-   hooks receive. */
-typedef struct {
-  int32_t region, skips_tensors;
-  tvmffi_i_callback callback;
-} tvmffi_i_structural;
-
-/* Returns the state of the comparison or hash that a callback belongs to.
-   Raises an error and returns NULL if the hook has ended or runs in another
-   thread, or if the number or a type of the arguments is wrong. */
-static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
-                                     const TVMFFIAny *args, int32_t num_args,
-                                     const TVMFFIAny *result) {
-  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  int32_t i;
-  if (num_args != f->num_args ||
-      result->type_index >= kTVMFFIStaticObjectBegin) {
-    (void)tvmffi_i_bad_call(f, num_args, result);
-    return NULL;
+/* Stores the result on top of s->begun, which the caller pops, unless the
+   result is loose and no longer valid. */
+TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
+                                          TVMFFIObject *object,
+                                          TVMFFIObject *other, uint64_t hash) {
+  const tvmffi_i_progress *begun = &s->begun[s->num_begun - 1];
+  tvmffi_i_ptr_table *t = &s->firm;
+  if (s->num_loose != begun->num_loose) {
+    if (begun->entries != s->known[0].count) return 0;
+    t = &s->loose;
+    if (s->entries != s->known[0].count) s->clear(t);
+    s->entries = s->known[0].count;
   }
-  for (i = num_args; i-- > 0;) {
-    if (f->types[i + 1] != &tvmffi_i_word_int64 || TVMFFI_I_IS_INT(&args[i]))
-      continue;
-    (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
-    return NULL;
-  }
-  if (tvmffi_i_is_guarded(c)) return c->traversal;
-  (void)tvmffi_i_fail("RuntimeError",
-                      "The callback of a structural hook was called after "
-                      "its end");
-  return NULL;
+  if (!other) return tvmffi_i_set_memo(t, object, hash);
+  return TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other) ? 0 : -1;
 }
 
-/* Calls a hook with the object `o`, the argument `second` and the callback.
-   Sets *out to the result. A TypeError names `expected`, the result's type. */
+/* Pushes a frame for an object, or for two objects that are compared. Objects
+   with more than `own` references may be met again. Returns TVMFFI_I_PUSHED, or
+   TVMFFI_I_SAME with *hash set if there is a result, or -1 on error. */
+TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
+                                             TVMFFIObject *object,
+                                             TVMFFIObject *other,
+                                             const TVMFFITypeInfo *type,
+                                             uint32_t own, uint64_t *hash) {
+  const int is_shared = tvmffi_i_is_shared(object, own) &&
+                        (!other || tvmffi_i_is_shared(other, own));
+  tvmffi_i_structural_frame *f;
+  if (is_shared) {
+    if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;
+    TVMFFI_TRY(tvmffi_i_begin_result(s));
+  }
+  f = (tvmffi_i_structural_frame *)tvmffi_i_push_frame(&s->base.walk, object,
+                                                       other, type, 0);
+  if (!f) {
+    s->num_begun -= (size_t)is_shared;
+    return -1;
+  }
+  f->base.is_shared = (unsigned char)is_shared;
+  f->outer = f->region = s->region;
+  return TVMFFI_I_PUSHED;
+}
+
+/* Makes the top frame own its objects, which a hook could release otherwise. If
+   `is_own`, takes the caller's references. Returns TVMFFI_I_PUSHED. */
+TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
+  tvmffi_i_walk_frame *f = tvmffi_i_top(s);
+  f->owns |= TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER;
+  if (!is_own) tvmffi_i_retain(f->c.object);
+  if (!is_own && f->other) tvmffi_i_retain(f->other);
+  return TVMFFI_I_PUSHED;
+}
+
+static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
+  tvmffi_i_structural *s = (tvmffi_i_structural *)(void *)walk;
+  s->num_begun -= tvmffi_i_top(walk)->is_shared;
+  tvmffi_i_pop_frame(walk);
+}
+
+#define TVMFFI_I_ENDED_STRUCTURAL \
+  "The callback of a structural hook was called after its end"
+
+/* Calls a hook with its arguments in a region. Sets *out to the result. As in
+   upstream, does not restore s->region after an error. */
 static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
-                                         TVMFFIObject *hook, TVMFFIObject *o,
-                                         TVMFFIAny second,
-                                         TVMFFISafeCallType call,
-                                         const char *expected, int64_t *out) {
-  TVMFFIAny args[3], result = tvmffi_none();
+                                         const tvmffi_i_hook_kind *kind,
+                                         const TVMFFIAny *hook, TVMFFIAny *args,
+                                         int32_t region, int64_t *out) {
+  const size_t num_begun = s->num_begun;
+  const int32_t outer = s->region;
+  TVMFFIAny result;
   int code;
-  TVMFFI_TRY(tvmffi_i_callback_open(&s->callback, s, call));
-  args[0] = tvmffi_obj(o);
-  args[1] = second;
-  args[2] = tvmffi_obj(s->callback.function);
-  code = tvmffi_i_call_guarded(&s->callback, hook, args, 3, &result);
-  if (code) return code;
-  *out = result.v_int64;
-  if (TVMFFI_I_IS_INT(&result)) return 0;
-  code = tvmffi_i_bad_cast(&result, expected);
-  tvmffi_i_any_release(&result);
+  s->region = region;
+  code = tvmffi_i_call_hook(&s->base, kind, hook, args, 2, &result);
+  s->num_begun = num_begun; /* an exception may have left other hooks */
+  if (!code) code = tvmffi_i_hook_number(&result, kind, out);
+  if (!code) s->region = outer;
   return code;
 }
 
@@ -25922,6 +26162,16 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
+/* Returns the TVMFFIDefRegionKind inside an object. Simple excludes the fields
+   of a free variable. */
+TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
+                                              int kind) {
+  return kind == kTVMFFISEqHashKindFreeVar &&
+                 s->region == kTVMFFIDefRegionKindSimple
+             ? (int32_t)kTVMFFIDefRegionKindNone
+             : s->region;
+}
+
 /* Returns a type that supports structural comparison. Returns NULL with
    TypeError raised for any other type. */
 static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
@@ -25941,18 +26191,6 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
                       metadata ? "_type_s_eq_hash_kind" : "Type metadata",
                       type->type_key.data);
   return NULL;
-}
-
-/* Sets *hook to the hook of a type (borrowed), or to NULL if the type has no
-   hook. Raises TypeError if the hook is not a function. */
-static int tvmffi_i_find_hook(tvmffi_i_known_column *column, int32_t index,
-                              const char *signature, TVMFFIObject **hook) {
-  const TVMFFIAny *value = tvmffi_i_type_attr(column, index);
-  *hook = NULL;
-  if (!value) return 0;
-  TVMFFI_TRY(tvmffi_i_check_hook(value, signature));
-  *hook = value->v_obj;
-  return 0;
 }
 
 /* Sets *size to the size of a tensor's data in bytes. Raises an error unless
@@ -25984,43 +26222,22 @@ typedef struct {
   TVMFFIAny key[2];
 } tvmffi_i_mismatch;
 
+/* A stack frame. In maps, base.base.held is the left key, owned in a dict. In
+   objects, base.base.c.field is the current field. */
 typedef struct {
-  TVMFFIObject *object[2];
-  union {
-    int64_t index; /* index of the current item */
-    struct {
-      uint64_t at, other; /* positions in the left and the right map */
-      TVMFFIAny key[2];   /* left and right key; a dict's key[0] is owned */
-    } map;
-    struct {
-      tvmffi_i_field_cursor cursor;
-      const TVMFFIFieldInfo *field;
-    } fields;
-  } at;
-  int32_t outer;           /* TVMFFIDefRegionKind around the objects */
-  int32_t region;          /* TVMFFIDefRegionKind inside the objects */
-  unsigned char is_own;    /* the frame owns a reference to both */
-  unsigned char kind;      /* TVMFFISEqHashKind of an object with fields */
-  unsigned char is_shared; /* both objects may be met again */
+  tvmffi_i_structural_frame base;
+  uint64_t at;   /* position in the right map */
+  TVMFFIAny key; /* right key */
 } tvmffi_i_equal_frame;
-
-/* A pair of ffi.StructuralKey objects that was compared. */
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-  int is_equal;
-} tvmffi_i_key_pair;
 
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
-  tvmffi_i_stack frames;
-  /* Borrowed: the tvmffi_i_key_pair records of this comparison and of all
-     comparisons around it. The result for two keys holds in each of them,
-     because each comparison of two keys begins without known counterparts. */
+  /* Borrowed: the pairs of ffi.StructuralKey objects that were compared by this
+     comparison and all comparisons around it: keys[0] has those that differ,
+     keys[1] those that are equal. The result for two keys holds in each of
+     them, because each comparison of two keys begins without known
+     counterparts. */
   tvmffi_i_ptr_table *keys;
-  /* Tables of tvmffi_i_memo. mapped[0] maps an object of the left value to its
-     counterpart (borrowed) in the right value, mapped[1] the reverse. */
-  tvmffi_i_ptr_table mapped[2];
-  tvmffi_i_results same; /* pairs that are equal */
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
   size_t num_steps, max_steps;
@@ -26030,8 +26247,23 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
 static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b);
+static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
+                                          int32_t num_args, TVMFFIAny *result);
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
+
+/* The callback's last arguments are a TVMFFIDefRegionKind and the name of the
+   field. */
+static const tvmffi_i_hook_kind tvmffi_i_s_equal_hook = {
+    tvmffi_i_call_structural_equal,
+    0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
+    "AnyView) -> bool) -> bool",
+    TVMFFI_I_ENDED_STRUCTURAL,
+    4,
+    2,
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
+     &tvmffi_i_word_int64, &tvmffi_i_word_view}};
 
 /* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
    failure. */
@@ -26077,37 +26309,29 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   } else if (kind != kTVMFFISEqHashKindDAGNode) {
     return result;
   }
-  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[0], a, (uintptr_t)b));
-  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[1], b, (uintptr_t)a));
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[0], a, (uintptr_t)b));
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[1], b, (uintptr_t)a));
   return result;
 }
 
 /* The callback of a __s_equal__ hook: compares the values args[0] and args[1].
-   args[2] is a TVMFFIDefRegionKind, args[3] the name of the field. */
+ */
 static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
                                           int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_word *const types[] = {
-      &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
-      &tvmffi_i_word_int64, &tvmffi_i_word_view};
-  static const tvmffi_func description = {
-      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL, NULL)};
-  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
-      self, &description, args, num_args, result);
-  TVMFFIAny a = tvmffi_none(), b = tvmffi_none();
+  TVMFFIAny values[2];
+  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_s_equal_hook, args, num_args, result, values);
   TVMFFIByteArray name;
+  size_t depth;
   int32_t outer;
   int code;
   if (!s) return -1;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &a));
-  code = TVMFFIAnyViewToOwnedAny(&args[1], &b);
-  if (!code) {
-    outer = s->base.region;
-    s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-    code = tvmffi_i_equal_values(s, &a, &b, 2);
-    if (code >= 0) s->base.region = outer;
-  }
-  tvmffi_i_any_release(&a);
-  tvmffi_i_any_release(&b);
+  depth = tvmffi_i_depth(s);
+  outer = s->base.region;
+  s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
+  code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
+  if (code >= 0) s->base.region = outer;
+  tvmffi_i_end_callback(s, depth, values);
   if (code < 0) return code;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
@@ -26118,135 +26342,59 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_was_equal(tvmffi_i_equality *s,
-                                         const TVMFFIObject *a,
-                                         const TVMFFIObject *b) {
-  if (TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.firm, a, b)) return 1;
-  if (s->same.entries != s->mapped[0].count ||
-      !TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.loose, a, b))
-    return 0;
-  ++s->same.num_loose;
-  return 1;
-}
-
-/* Stores that two objects are equal. Their comparison is on top of
-   s->same.begun. Returns TVMFFI_I_SAME, or -1 on error. */
-TVMFFI_I_NOINLINE int tvmffi_i_set_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                                         TVMFFIObject *b) {
-  tvmffi_i_ptr_table *t =
-      tvmffi_i_result_table(&s->same, s->mapped[0].count, 1);
-  return !t || TVMFFI_I_ADD_PAIR(tvmffi_i_equal_pair, t, a, b) ? TVMFFI_I_SAME
-                                                               : -1;
-}
-
-/* Pushes a frame for two objects. Returns TVMFFI_I_PUSHED, TVMFFI_I_SAME if the
-   objects are known to be equal, or -1 on error. */
-static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                               TVMFFIObject *b, uint32_t own,
-                               tvmffi_i_equal_frame **out) {
+/* Compares two objects by a hook. */
+static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
+                                  TVMFFIObject *a, TVMFFIObject *b, int kind,
+                                  uint32_t own) {
   int is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
-  tvmffi_i_equal_frame *f;
-  if (is_shared) {
-    if (tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
-    TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  }
-  f = TVMFFI_I_PUSH(tvmffi_i_equal_frame, &s->frames, "StructuralEqual");
-  if (!f) {
-    s->same.num_begun -= (size_t)is_shared;
-    return -1;
-  }
-  f->is_shared = (unsigned char)is_shared;
-  *out = f;
-  f->object[0] = a;
-  f->object[1] = b;
-  f->outer = f->region = s->base.region;
-  f->is_own = 0;
-  f->at.index = 0;
-  return TVMFFI_I_PUSHED;
-}
-
-static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_i_any_release(&f->at.map.key[0]);
-  s->same.num_begun -= f->is_shared;
-  if (f->is_own) {
-    tvmffi_i_release(f->object[0]);
-    tvmffi_i_release(f->object[1]);
-  }
-  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
-}
-
-/* Compares two objects by a hook, in a region. */
-TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
-                                             TVMFFIObject *hook,
-                                             TVMFFIObject *a, TVMFFIObject *b,
-                                             int32_t region) {
-  const size_t depth = s->frames.depth, num_begun = s->same.num_begun;
-  const int32_t outer = s->base.region;
-  int64_t result;
+  TVMFFIAny args[3];
+  int64_t result = 0;
   int code;
-  s->base.region = region;
-  code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
-                                       tvmffi_i_call_structural_equal, "bool",
-                                       &result);
-  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth ||
-                        s->same.num_begun != num_begun)) {
-    while (s->frames.depth > depth) tvmffi_i_pop_equal(s);
-    s->same.num_begun = num_begun;
-    code = tvmffi_i_left_hook(code);
-  }
-  if (code) return code;
-  s->base.region = outer;
-  return result != 0;
+  if (is_shared && tvmffi_i_find_result(&s->base, a, b, NULL))
+    return TVMFFI_I_SAME;
+  TVMFFI_TRY(tvmffi_i_begin_result(&s->base));
+  tvmffi_i_retain(a);
+  tvmffi_i_retain(b);
+  args[0] = tvmffi_obj(a);
+  args[1] = tvmffi_obj(b);
+  code = tvmffi_i_call_structural_hook(
+      &s->base, &tvmffi_i_s_equal_hook, hook, args,
+      tvmffi_i_inner_region(&s->base, kind), &result);
+  if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
+  if (is_shared && code == TVMFFI_I_SAME &&
+      tvmffi_i_set_result(&s->base, a, b, 0))
+    code = -1;
+  --s->base.num_begun;
+  tvmffi_i_release(a);
+  tvmffi_i_release(b);
+  return code;
 }
 
 /* Compares two objects of the same type by their fields or their hook. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
                                   TVMFFIObject *b, uint32_t own) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(a->type_index);
-  tvmffi_i_equal_frame *f;
-  TVMFFIObject *hook;
-  int32_t region = s->base.region;
-  int kind, code, is_shared;
+  const TVMFFIAny *hook;
+  int kind, code;
   if (!type) return -1;
   kind = type->metadata->structural_eq_hash_kind;
   if (kind == kTVMFFISEqHashKindUniqueInstance) return a == b;
   if (kind == kTVMFFISEqHashKindConstTreeNode && a == b) return 1;
   if (kind == kTVMFFISEqHashKindDAGNode || kind == kTVMFFISEqHashKindFreeVar) {
-    const tvmffi_i_memo *known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[0], a);
+    const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->base.known[0], a);
     if (known) return known->value == (uintptr_t)b;
-    if (TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[1], b))
-      return TVMFFI_I_DIFFERENT;
-    own = UINT32_MAX; /* s->mapped stores the result */
+    if (tvmffi_i_find_memo(&s->base.known[1], b)) return TVMFFI_I_DIFFERENT;
+    own = UINT32_MAX; /* s->base.known stores the result */
   }
-  TVMFFI_TRY(tvmffi_i_find_hook(
-      &tvmffi_i_s_equal_column, type->type_index,
-      "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
-      "AnyView) -> bool) -> bool",
-      &hook));
-  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
-  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
-    region = kTVMFFIDefRegionKindNone;
-  if (!hook) {
-    code = tvmffi_i_push_equal(s, a, b, own, &f);
-    if (code != TVMFFI_I_PUSHED) return code;
-    f->at.fields.cursor = tvmffi_i_begin_fields(type);
-    f->kind = (unsigned char)kind;
-    f->region = region;
-    return code;
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_column, type->type_index);
+  if (hook) return tvmffi_i_equal_by_hook(s, hook, a, b, kind, own);
+  code = tvmffi_i_push_structural(&s->base, a, b, type, own, NULL);
+  if (code == TVMFFI_I_PUSHED) {
+    tvmffi_i_structural_frame *f =
+        &TVMFFI_I_FRAME(tvmffi_i_equal_frame, s)->base;
+    f->kind = kind;
+    f->region = tvmffi_i_inner_region(&s->base, kind);
   }
-  is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
-  if (is_shared && tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
-  TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  tvmffi_i_retain(a);
-  tvmffi_i_retain(b);
-  code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
-  code = tvmffi_i_end_equal(s, a, b, kind, code);
-  if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
-  --s->same.num_begun;
-  tvmffi_i_release(a);
-  tvmffi_i_release(b);
   return code;
 }
 
@@ -26278,6 +26426,7 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                const TVMFFIAny *b, uint32_t own) {
   int32_t index = a->type_index;
   tvmffi_i_equal_frame *f;
+  int code;
   if (index != b->type_index) return tvmffi_i_differ_equal(a, b);
   if (index < kTVMFFIStaticObjectBegin) {
     if (a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64)
@@ -26295,73 +26444,62 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                 TVMFFIBigIntGetContentByteArray(b));
     case kTVMFFIArray:
     case kTVMFFIList:
-      if (!s->wants_path && TVMFFI_I_CELL(TVMFFISeqCell, a->v_obj)->size !=
-                                TVMFFI_I_CELL(TVMFFISeqCell, b->v_obj)->size)
-        return TVMFFI_I_DIFFERENT;
-      return tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
     case kTVMFFIMap:
-    case kTVMFFIDict: {
-      int code;
+    case kTVMFFIDict:
       if (!s->wants_path &&
-          tvmffi_i_map_size(a->v_obj) != tvmffi_i_map_size(b->v_obj))
+          tvmffi_i_size_of(a->v_obj) != tvmffi_i_size_of(b->v_obj))
         return TVMFFI_I_DIFFERENT;
-      code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
-      if (code != TVMFFI_I_PUSHED) return code;
-      f->at.map.at = tvmffi_i_map_begin(a->v_obj);
-      f->at.map.other = tvmffi_i_map_begin(b->v_obj);
-      memset((void *)f->at.map.key, 0, sizeof(f->at.map.key));
+      code = tvmffi_i_push_structural(&s->base, a->v_obj, b->v_obj, NULL, own,
+                                      NULL);
+      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
+      if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      f->at = tvmffi_i_map_begin(b->v_obj);
+      if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;
       return code;
-    }
     case kTVMFFIShape: return !tvmffi_i_shape_sign(a->v_obj, b->v_obj);
     case kTVMFFITensor: return tvmffi_i_equal_tensors(s, a->v_obj, b->v_obj);
     default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj, own);
   }
 }
 
-/* Retains the objects of the top frame until the frame is popped. */
-TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  tvmffi_i_retain(f->object[0]);
-  tvmffi_i_retain(f->object[1]);
-  f->is_own = 1;
-}
-
 /* Compares the remaining items of the top frame. `code` is the result for the
    last child. Returns TVMFFI_I_PUSHED if an item needs a stack frame, otherwise
-   the result for the top frame. Reads items directly: with graph/cursor.h, the
-   benchmark "structural equal, 30,000 numbers" takes 2.3 times as long. */
+   the result for the top frame. */
 static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                 int code) {
-  const TVMFFISeqCell *a = TVMFFI_I_CELL(TVMFFISeqCell, f->object[0]);
-  const TVMFFISeqCell *b = TVMFFI_I_CELL(TVMFFISeqCell, f->object[1]);
-  int is_list = f->object[0]->type_index == kTVMFFIList;
-  int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
-  int64_t i = f->at.index;
-  if (code == TVMFFI_I_SAME) ++i;
-  while (code != TVMFFI_I_DIFFERENT && i < a->size && i < b->size) {
-    const TVMFFIAny *x = (const TVMFFIAny *)a->data + i;
-    const TVMFFIAny *y = (const TVMFFIAny *)b->data + i;
-    if (x->type_index < kTVMFFIStaticObjectBegin && tvmffi_i_same_any(x, y))
-      code = TVMFFI_I_SAME;
-    else
-      code = tvmffi_i_equal_step(s, x, y, 1);
-    if (code == TVMFFI_I_SAME) {
+  tvmffi_i_children *c = &f->base.base.c;
+  int is_list = c->object->type_index == kTVMFFIList;
+  uint64_t n, num_a, num_b, i;
+  const TVMFFIAny *a, *b;
+  if (code == TVMFFI_I_SAME) ++c->at;
+  for (;;) {
+    num_a = tvmffi_i_items_from(c->object, c->at, &a);
+    num_b = tvmffi_i_items_from(f->base.base.other, c->at, &b);
+    if (code == TVMFFI_I_DIFFERENT) break;
+    n = num_a < num_b ? num_a : num_b;
+    for (i = 0; i < n && a[i].type_index < kTVMFFIStaticObjectBegin &&
+                tvmffi_i_same_any(&a[i], &b[i]);)
       ++i;
-    } else if (code == TVMFFI_I_PUSHED) {
-      f->at.index = i;
-      if (is_list) tvmffi_i_keep_equal(s);
-      return code;
-    } else if (code < 0) {
-      return code;
+    c->at += i;
+    if (i == n) {
+      if (num_a == num_b) return TVMFFI_I_SAME;
+      num_a -= n;
+      num_b -= n;
+      break;
     }
+    code = tvmffi_i_equal_step(s, &a[i], &b[i], 1);
+    if (code == TVMFFI_I_PUSHED && is_list)
+      return tvmffi_i_keep_pushed(&s->base, 0);
+    if (code == TVMFFI_I_PUSHED || code < 0) return code;
+    c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
   }
-  if (code != TVMFFI_I_DIFFERENT && a->size == b->size) return TVMFFI_I_SAME;
   if (s->wants_path) {
-    int both = code == TVMFFI_I_DIFFERENT;
-    int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
-    TVMFFI_TRY(
-        tvmffi_i_add_step(s, both || i < a->size ? item : none, tvmffi_int(i),
-                          both || i < b->size ? item : none, tvmffi_int(i)));
+    const int both = code == TVMFFI_I_DIFFERENT;
+    const int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
+    const int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
+    const TVMFFIAny at = tvmffi_int((int64_t)c->at);
+    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, at,
+                                 both || num_b ? item : none, at));
   }
   return TVMFFI_I_DIFFERENT;
 }
@@ -26372,9 +26510,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
                                               const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
-  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[from], key->v_obj);
+  known = tvmffi_i_find_memo(&s->base.known[from], key->v_obj);
   if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
-  ++s->same.num_loose; /* the counterpart may become known later */
+  ++s->base.num_loose; /* the counterpart may become known later */
   return *key;
 }
 
@@ -26434,16 +26572,17 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up a key of map[side] in the other map, and sets *value to the value
-   found (borrowed). If the key is missing, sets *value to NULL and records a
-   step to the key. The key's own equality function may change both maps. */
-static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
-                                int side, const TVMFFIAny *key,
+/* Looks up a key of the left or right map in `map`, the other one, and sets
+   *value to the value found (borrowed). If the key is missing, sets *value to
+   NULL and records a step to the key. The key's own equality function may
+   change both maps. */
+static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
+                                const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
   *other = tvmffi_i_map_key_to(s, side, key);
   *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
-               ? tvmffi_i_lookup_key(s->keys, map[!side], other)
-               : tvmffi_i_map_lookup(map[!side], other);
+               ? tvmffi_i_lookup_key(s->keys, map, other)
+               : tvmffi_i_map_lookup(map, other);
   if (*value == &tvmffi_i_map_failed) return -1;
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
@@ -26453,21 +26592,20 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
 /* Ends the comparison of two maps after all entries of the left map were found
    in the right map. If their sizes differ, records a key that is only in the
    right map. */
-static int tvmffi_i_end_entries(tvmffi_i_equality *s,
-                                TVMFFIObject *const *map) {
+static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
+                                const TVMFFIObject *right) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   TVMFFIAny key, other;
   uint64_t at;
   int code;
-  if (tvmffi_i_map_size(map[0]) == tvmffi_i_map_size(map[1]))
-    return TVMFFI_I_SAME;
+  if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
-  for (at = tvmffi_i_map_begin(map[1]);
-       (pair = tvmffi_i_map_pair(map[1], at)) != NULL;
-       at = tvmffi_i_map_after(map[1], at)) {
+  for (at = tvmffi_i_map_begin(right);
+       (pair = tvmffi_i_map_pair(right, at)) != NULL;
+       at = tvmffi_i_map_after(right, at)) {
     key = tvmffi_i_copy_owned(&pair->key);
-    code = tvmffi_i_counterpart(s, map, 1, &key, &other, &value);
+    code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);
     if (code || !value) return code;
   }
@@ -26487,9 +26625,9 @@ TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
 /* Skips entries that have the same position in both maps and are certainly
    equal. */
 static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
-  const TVMFFIObject *a = f->object[0], *b = f->object[1];
+  const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
-  uint64_t at = f->at.map.at, other = f->at.map.other;
+  uint64_t at = f->base.base.c.at, other = f->at;
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&
          tvmffi_i_is_alike(&x->key, &y->key) &&
@@ -26497,8 +26635,8 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
     at = tvmffi_i_map_after(a, at);
     other = tvmffi_i_map_after(b, other);
   }
-  f->at.map.at = at;
-  f->at.map.other = other;
+  f->base.base.c.at = at;
+  f->at = other;
 }
 
 /* Looks up the key of `pair`, an entry of the left map, in the right map. Sets
@@ -26507,83 +26645,79 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
 static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const tvmffi_i_pair *pair,
                                const TVMFFIAny **value) {
-  const tvmffi_i_pair *other = tvmffi_i_map_pair(f->object[1], f->at.map.other);
-  TVMFFIAny key = f->object[0]->type_index == kTVMFFIDict
+  tvmffi_i_walk_frame *base = &f->base.base;
+  const tvmffi_i_pair *other = tvmffi_i_map_pair(base->other, f->at);
+  TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
                       ? tvmffi_i_copy_owned(&pair->key)
                       : pair->key;
-  f->at.map.key[0] = key;
+  base->held = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
-    f->at.map.key[1] = key; /* a hook may release the right key */
+    f->key = key; /* a hook may release the right key */
     *value = &other->value;
     return 0;
   }
-  return tvmffi_i_counterpart(s, f->object, 0, &key, &f->at.map.key[1], value);
+  return tvmffi_i_counterpart(s, 0, &key, base->other, &f->key, value);
 }
 
 /* Compares entries of maps. Parameters and result are those of
    tvmffi_i_equal_items. */
 static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                   int code) {
-  TVMFFIObject *const *map = f->object;
+  tvmffi_i_walk_frame *base = &f->base.base;
+  TVMFFIObject *left = base->c.object, *right = base->other;
+  const int is_dict = base->owns & TVMFFI_I_OWNS_HELD;
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
-      if (map[0]->type_index == kTVMFFIDict)
-        tvmffi_i_any_release(&f->at.map.key[0]);
-      f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
-      f->at.map.other = tvmffi_i_map_after(map[1], f->at.map.other);
+      if (is_dict) tvmffi_i_any_release(&base->held);
+      base->c.at = tvmffi_i_map_after(left, base->c.at);
+      f->at = tvmffi_i_map_after(right, f->at);
     }
     tvmffi_i_pass_alike(f);
-    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
-    if (!pair) return tvmffi_i_end_entries(s, map);
+    pair = tvmffi_i_map_pair(left, base->c.at);
+    if (!pair) return tvmffi_i_end_entries(s, left, right);
     TVMFFI_TRY(tvmffi_i_next_entry(s, f, pair, &value));
     if (!value) return TVMFFI_I_DIFFERENT;
-    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
-    if (!pair) return tvmffi_i_end_entries(s, map);
+    pair = tvmffi_i_map_pair(left, base->c.at);
+    if (!pair) return tvmffi_i_end_entries(s, left, right);
     code = tvmffi_i_equal_step(s, &pair->value, value, 1);
     if (code < 0) return code;
     if (code != TVMFFI_I_PUSHED) continue;
-    if (map[0]->type_index == kTVMFFIDict) tvmffi_i_keep_equal(s);
-    return code;
+    return is_dict ? tvmffi_i_keep_pushed(&s->base, 0) : code;
   }
-  return tvmffi_i_add_map_step(s, 0, &f->at.map.key[0], TVMFFI_I_STEP_MAP_ITEM,
-                               &f->at.map.key[1]);
+  return tvmffi_i_add_map_step(s, 0, &base->held, TVMFFI_I_STEP_MAP_ITEM,
+                               &f->key);
 }
 
 /* Compares fields of objects. Parameters and result are those of
    tvmffi_i_equal_items. */
 static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                  int code) {
-  const TVMFFIFieldInfo *field = f->at.fields.field;
+  tvmffi_i_children *c = &f->base.base.c;
   TVMFFIAny a, b;
   int is_own;
   while (code != TVMFFI_I_DIFFERENT) {
-    field = tvmffi_i_next_counted(&f->at.fields.cursor);
+    const TVMFFIFieldInfo *field = tvmffi_i_next_counted(&c->fields);
     if (!field) return TVMFFI_I_SAME;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a, &is_own));
-    f->at.fields.field = field;
-    s->base.region = tvmffi_i_field_region(field, f->region);
-    code = tvmffi_i_read_field(field, f->object[1], &b, &is_own);
+    TVMFFI_TRY(tvmffi_i_read_field(field, c->object, &a, &is_own));
+    c->field = field;
+    s->base.region = tvmffi_i_field_region(field, f->base.region);
+    code = tvmffi_i_read_field(field, f->base.base.other, &b, &is_own);
     if (!code && a.type_index < kTVMFFIStaticObjectBegin &&
         tvmffi_i_same_any(&a, &b)) {
       code = TVMFFI_I_SAME;
       continue;
     }
     if (!code) code = tvmffi_i_equal_step(s, &a, &b, is_own ? 2 : 1);
-    if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_i_keep_equal(s);
-      TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames)->is_own =
-          1; /* the frame takes both values */
-      return code;
-    }
+    if (code == TVMFFI_I_PUSHED) return tvmffi_i_keep_pushed(&s->base, is_own);
     if (is_own) {
       tvmffi_i_any_release(&a);
       tvmffi_i_any_release(&b);
     }
     if (code < 0) return code;
   }
-  return tvmffi_i_add_attr_step(s, &field->name);
+  return tvmffi_i_add_attr_step(s, &c->field->name);
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
@@ -26591,11 +26725,12 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
    */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
-  size_t base = s->frames.depth;
+  size_t depth = tvmffi_i_depth(s);
   int code = tvmffi_i_equal_step(s, a, b, own);
-  while (s->frames.depth > base) {
-    tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-    switch (f->object[0]->type_index) {
+  while (tvmffi_i_depth(s) > depth) {
+    tvmffi_i_equal_frame *f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
+    TVMFFIObject *left = f->base.base.c.object, *right = f->base.base.other;
+    switch (left->type_index) {
       case kTVMFFIArray:
       case kTVMFFIList: code = tvmffi_i_equal_items(s, f, code); break;
       case kTVMFFIMap:
@@ -26603,15 +26738,18 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
       default:
         code = tvmffi_i_equal_fields(s, f, code);
         if (code < 0 || code == TVMFFI_I_PUSHED) break;
-        s->base.region = f->outer;
-        code = tvmffi_i_end_equal(s, f->object[0], f->object[1], f->kind, code);
+        s->base.region = f->base.outer;
+        code = tvmffi_i_end_equal(s, left, right, f->base.kind, code);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    if (code >= 0) s->base.region = f->outer;
-    if (code == TVMFFI_I_SAME && f->is_shared)
-      code = tvmffi_i_set_equal(s, f->object[0], f->object[1]);
-    do tvmffi_i_pop_equal(s);
-    while (code < 0 && s->frames.depth > base);
+    if (code >= 0) s->base.region = f->base.outer;
+    if (code == TVMFFI_I_SAME && f->base.base.is_shared &&
+        tvmffi_i_set_result(&s->base, left, right, 0))
+      code = -1;
+    if (code < 0)
+      tvmffi_i_cut_frames(s, depth);
+    else
+      tvmffi_i_pop_structural(&s->base.base.walk);
   }
   return code;
 }
@@ -26648,17 +26786,16 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
 static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                  const TVMFFIAny *b, int maps_variables,
                                  int skips_tensors, TVMFFIObject **paths) {
-  tvmffi_i_equal_frame room[16];
+  tvmffi_i_equal_frame room[8];
   tvmffi_i_equality s = TVMFFI_I_ZERO;
   TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
   size_t i;
   int code;
-  s.base.region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
   s.keys = keys;
-  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
+  tvmffi_i_structural_open(&s.base, "StructuralEqual", sizeof(*room),
+                           tvmffi_i_pop_structural, tvmffi_i_clear_pairs, room,
+                           sizeof(room), maps_variables, skips_tensors);
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
   if (!code) code = tvmffi_i_equal_values(&s, &left, &right, UINT32_MAX);
@@ -26666,16 +26803,12 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     *paths = tvmffi_i_mismatch_paths(&s);
     if (!*paths) code = -1;
   }
-  tvmffi_i_callback_close(&s.base.callback);
   for (i = 0; i < s.num_steps; ++i) {
     tvmffi_i_any_release(&s.steps[i].key[0]);
     tvmffi_i_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.mapped[0], sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_ptr_clear(&s.mapped[1], sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_drop_results(&s.same, 1);
+  tvmffi_i_structural_close(&s.base);
   tvmffi_i_any_release(&left);
   tvmffi_i_any_release(&right);
   return code;
@@ -26687,10 +26820,11 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
 static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
                                      int maps_variables, int skips_tensors,
                                      TVMFFIObject **paths) {
-  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
-  int code = tvmffi_i_equal_inside(&keys, a, b, maps_variables, skips_tensors,
-                                   paths);
-  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
+  int code =
+      tvmffi_i_equal_inside(keys, a, b, maps_variables, skips_tensors, paths);
+  tvmffi_i_clear_pairs(&keys[0]);
+  tvmffi_i_clear_pairs(&keys[1]);
   return code;
 }
 
@@ -26701,7 +26835,6 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b) {
   const tvmffi_i_structural_key *x, *y;
   TVMFFIObject *left = a->v_obj, *right = b->v_obj;
-  tvmffi_i_key_pair *known;
   const char *missing = NULL;
   int code;
   if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
@@ -26714,18 +26847,17 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
   if (x->hash != y->hash) return 0;
-  known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
-  if (known) return known->is_equal;
+  for (code = 0; code < 2; ++code)
+    if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
+      return code;
   TVMFFI_TRY(tvmffi_i_nest());
   tvmffi_i_retain(left); /* a hook may release both */
   tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
-  if (code >= 0) {
-    known = TVMFFI_I_ADD_PAIR(tvmffi_i_key_pair, keys, left, right);
-    if (known) known->is_equal = code;
-    if (!known) code = -1;
-  }
+  if (code >= 0 &&
+      !TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
+    code = -1;
   tvmffi_i_release(left);
   tvmffi_i_release(right);
   return code;
@@ -26743,42 +26875,48 @@ typedef struct {
   TVMFFIAny value; /* owned if the map is a dict */
 } tvmffi_i_hash_item;
 
+/* A stack frame. In maps, base.base.c.at is the index of the next item. */
 typedef struct {
-  TVMFFIObject *object;
-  uint64_t hash; /* of the children so far */
-  union {
-    int64_t index;
-    struct {
-      size_t first, next, end; /* indices in `items` of the hasher */
-    } map;
-    tvmffi_i_field_cursor cursor;
-  } at;
-  int32_t outer, region;
-  unsigned char is_own, kind, is_shared; /* is_shared: may be met again */
+  tvmffi_i_structural_frame base;
+  uint64_t hash;     /* of the children so far */
+  size_t first, end; /* a map's items, as indices in `items` of the hasher */
 } tvmffi_i_hash_frame;
 
+/* The results (base.firm, base.loose) are the hashes of containers. They are
+   not in base.known, so that tvmffi_i_hash_key finds no hash for a map key that
+   is a container. */
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   uint32_t num_variables, num_nodes;
-  tvmffi_i_stack frames;
   tvmffi_i_hash_item *items;
   size_t num_items, max_items;
-  tvmffi_i_ptr_table known; /* tvmffi_i_memo of objects with fields */
-  /* Hashes of containers. They are not in `known`, so that tvmffi_i_hash_key
-     finds no hash for a map key that is a container. */
-  tvmffi_i_results containers;
 } tvmffi_i_hasher;
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash);
+static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
+                                         int32_t num_args, TVMFFIAny *result);
 
 static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
+
+/* The callback's last arguments are a hash to combine with and a
+   TVMFFIDefRegionKind. */
+static const tvmffi_i_hook_kind tvmffi_i_s_hash_hook = {
+    tvmffi_i_call_structural_hash,
+    0,
+    "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
+    TVMFFI_I_ENDED_STRUCTURAL,
+    3,
+    1,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
+     &tvmffi_i_word_int64, NULL}};
 
 static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
   return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
 }
 
-/* Completes the hash of an object with fields, and records it in s->known. */
+/* Completes the hash of an object with fields, and records it in
+   s->base.known. */
 static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                              uint64_t *hash) {
   if (kind == kTVMFFISEqHashKindFreeVar)
@@ -26787,132 +26925,83 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                 : (uint64_t)(uintptr_t)o;
   else if (kind == kTVMFFISEqHashKindDAGNode)
     *hash = tvmffi_i_hash_combine(*hash, s->num_nodes++);
-  return tvmffi_i_set_memo(&s->known, o, *hash);
+  return tvmffi_i_set_memo(&s->base.known[0], o, *hash);
 }
 
 static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_word *const types[] = {
-      &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
-      &tvmffi_i_word_int64};
-  static const tvmffi_func description = {
-      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL, NULL)};
-  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
-      self, &description, args, num_args, result);
-  TVMFFIAny value = tvmffi_none();
+  TVMFFIAny values[2];
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_s_hash_hook, args, num_args, result, values);
   uint64_t hash = 0;
+  size_t depth;
   int32_t outer;
   int code;
   if (!s) return -1;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &value));
+  depth = tvmffi_i_depth(s);
   outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-  code = tvmffi_i_hash_value(s, &value, 2, &hash);
-  tvmffi_i_any_release(&value);
+  code = tvmffi_i_hash_value(s, &values[0], 2, &hash);
+  tvmffi_i_end_callback(s, depth, values);
   if (code) return code;
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
   return 0;
 }
 
+/* Pushes a frame for an object, whose hash begins with the type's. Returns
+   TVMFFI_I_PUSHED, 0 with *hash set if the hash is known, or -1 on error. */
 static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
-                                 int is_shared, uint64_t hash,
-                                 tvmffi_i_hash_frame **out) {
-  tvmffi_i_hash_frame *f;
-  if (is_shared)
-    TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
-  f = TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
-  if (!f) {
-    s->containers.num_begun -= (size_t)is_shared;
-    return -1;
-  }
-  *out = f;
-  f->object = o;
-  f->hash = hash;
-  f->outer = f->region = s->base.region;
-  f->is_own = 0;
-  f->is_shared = (unsigned char)is_shared;
-  f->at.index = 0;
-  return TVMFFI_I_PUSHED;
+                                 const TVMFFITypeInfo *type, uint32_t own,
+                                 uint64_t *hash, tvmffi_i_hash_frame **out) {
+  int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
+  if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
+  *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+  (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
+  (*out)->first = (*out)->end = s->num_items;
+  return code;
 }
 
-/* Looks up the hash of a shared container. Returns 1 with *hash set, or 0 if
-   the hash must be computed. */
-TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
-                                          const TVMFFIObject *o,
-                                          uint64_t *hash) {
-  const tvmffi_i_memo *known =
-      TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.firm, o);
-  if (!known && s->containers.entries == s->known.count) {
-    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.loose, o);
-    s->containers.num_loose += known != NULL;
-  }
-  if (known) *hash = known->value;
-  return known != NULL;
-}
-
-static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
-  while (s->num_items > first)
-    if (--s->num_items, is_own)
+static void tvmffi_i_leave_hashed(tvmffi_i_walk *w) {
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)(void *)w;
+  const tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, w);
+  const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
+  while (s->num_items > f->first)
+    if (--s->num_items, is_dict)
       tvmffi_i_any_release(&s->items[s->num_items].value);
-}
-
-static void tvmffi_i_leave_hashed(tvmffi_i_hasher *s) {
-  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-  int32_t index = f->object->type_index;
-  if (tvmffi_i_is_map_type(index))
-    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
-  s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_i_release(f->object);
-  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
+  tvmffi_i_pop_structural(w);
 }
 
 static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
                                    uint64_t *hash) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
   const tvmffi_i_memo *known;
+  const TVMFFIAny *hook;
+  TVMFFIAny args[3];
   tvmffi_i_hash_frame *f;
-  TVMFFIObject *hook;
-  const size_t depth = s->frames.depth;
-  int32_t outer = s->base.region, region = outer;
-  int64_t result;
   int kind, code;
   if (!type) return -1;
-  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, o);
+  known = tvmffi_i_find_memo(&s->base.known[0], o);
   if (known) {
     *hash = known->value;
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
-  TVMFFI_TRY(tvmffi_i_find_hook(
-      &tvmffi_i_s_hash_column, type->type_index,
-      "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
-      &hook));
-  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
-  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
-    region = kTVMFFIDefRegionKindNone;
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_column, type->type_index);
   if (!hook) {
-    code = tvmffi_i_enter_hashed(s, o, 0, type->type_key_hash, &f);
+    code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
-    f->at.cursor = tvmffi_i_begin_fields(type);
-    f->kind = (unsigned char)kind;
-    f->region = region;
+    f->base.kind = kind;
+    f->base.region = tvmffi_i_inner_region(&s->base, kind);
     return code;
   }
   tvmffi_i_retain(o);
-  s->base.region = region;
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_int((int64_t)type->type_key_hash);
   code = tvmffi_i_call_structural_hook(
-      &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
-      tvmffi_i_call_structural_hash, "int", &result);
-  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
-    while (s->frames.depth > depth) tvmffi_i_leave_hashed(s);
-    code = tvmffi_i_left_hook(code);
-  }
-  if (!code) {
-    *hash = (uint64_t)result;
-    s->base.region = outer;
-    code = tvmffi_i_end_hash(s, o, kind, hash);
-  }
+      &s->base, &tvmffi_i_s_hash_hook, hook, args,
+      tvmffi_i_inner_region(&s->base, kind), (int64_t *)(void *)hash);
+  if (!code) code = tvmffi_i_end_hash(s, o, kind, hash);
   tvmffi_i_release(o);
   return code;
 }
@@ -26951,7 +27040,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
     TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
     value = tvmffi_i_stable_hash(words.data, words.size);
   } else if (index >= kTVMFFIStaticObjectBegin) {
-    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, key->v_obj);
+    known = tvmffi_i_find_memo(&s->base.known[0], key->v_obj);
     if (known) *hash = known->value;
     return known != NULL;
   }
@@ -26975,52 +27064,37 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   }
 }
 
-/* Pushes a stack frame for a map. Sorts the entries by the hash of the key.
-   Leaves out an entry if its key is an object that has not been hashed yet. */
-static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
-                             int is_shared) {
-  size_t first = s->num_items, left_out = 0;
-  int is_dict = map->type_index == kTVMFFIDict, code = 0;
-  tvmffi_i_hash_frame *f;
+/* Appends the entries of a map to s->items, and sorts them by the hash of the
+   key. Leaves out an entry if its key is an object that has not been hashed
+   yet. */
+static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;
   uint64_t at, hash;
+  size_t n;
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
-      ++left_out; /* the key may get a hash later */
+      ++s->base.num_loose; /* the key may get a hash later */
       continue;
     }
-    if (s->num_items == s->max_items) {
-      tvmffi_i_hash_item *items = (tvmffi_i_hash_item *)tvmffi_i_larger(
-          s->items, &s->max_items, sizeof(*items));
-      code = items ? 0 : -1;
-      if (code) break;
-      s->items = items;
-    }
+    TVMFFI_I_PUSH_ROOM(tvmffi_i_hash_item, s->items, s->num_items,
+                       s->max_items);
     s->items[s->num_items].hash = hash;
-    s->items[s->num_items++].value =
-        is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
+    s->items[s->num_items++].value = map->type_index == kTVMFFIDict
+                                         ? tvmffi_i_copy_owned(&pair->value)
+                                         : pair->value;
   }
-  if (!code)
-    code = tvmffi_i_enter_hashed(
-        s, map, is_shared,
-        tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
-                              (uint64_t)tvmffi_i_map_size(map)),
-        &f);
-  if (code != TVMFFI_I_PUSHED) {
-    tvmffi_i_drop_items(s, first, is_dict);
-    return code;
-  }
-  s->containers.num_loose += left_out;
-  if (s->num_items - first > 24)
-    tvmffi_i_sort(s->items + first, s->num_items - first, sizeof(*s->items),
-                  tvmffi_i_word_less, NULL);
-  else if (s->num_items > first)
-    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
-  f->at.map.first = f->at.map.next = first;
-  f->at.map.end = s->num_items;
-  return code;
+  f->base.base.c.at = f->first;
+  f->end = s->num_items;
+  n = f->end - f->first;
+  if (n > 24)
+    tvmffi_i_sort(s->items + f->first, n, sizeof(*s->items), tvmffi_i_word_less,
+                  NULL);
+  else if (n)
+    tvmffi_i_sort_few_items(s->items + f->first, n);
+  return TVMFFI_I_PUSHED;
 }
 
 /* Hashes a value. Returns 0 with *hash set, TVMFFI_I_PUSHED if a stack frame
@@ -27031,7 +27105,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
   int32_t index = any->type_index;
   tvmffi_i_hash_frame *f;
   TVMFFIObject *o = any->v_obj;
-  int is_shared;
+  int code;
   if (index < kTVMFFIStaticObjectBegin) {
     uint64_t bits = any->v_uint64;
     if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
@@ -27049,16 +27123,12 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
     case kTVMFFIList:
     case kTVMFFIMap:
     case kTVMFFIDict:
-      is_shared = tvmffi_i_is_shared(o, own);
-      if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
-      if (tvmffi_i_is_map_type(index))
-        return tvmffi_i_open_map(s, o, is_shared);
-      return tvmffi_i_enter_hashed(
-          s, o, is_shared,
-          tvmffi_i_hash_combine(
-              tvmffi_i_object_key_hash(o),
-              (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
-          &f);
+      code = tvmffi_i_enter_hashed(s, o, NULL, own, hash, &f);
+      if (code != TVMFFI_I_PUSHED) return code;
+      f->hash = tvmffi_i_hash_combine(f->hash, tvmffi_i_size_of(o));
+      if (tvmffi_i_is_map_type(index)) code = tvmffi_i_read_map(s, f);
+      if (code < 0) tvmffi_i_leave_hashed(&s->base.base.walk);
+      return code;
     case kTVMFFIShape: *hash = tvmffi_i_hash_shape(o); return 0;
     case kTVMFFITensor: return tvmffi_i_hash_tensor(s, o, hash);
     default: return tvmffi_i_hash_fields_of(s, o, hash);
@@ -27066,34 +27136,27 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
 }
 
 /* Hashes the remaining items of the top frame. Returns TVMFFI_I_PUSHED if an
-   item needs a stack frame, 0 at the end, or an error code. Does not use
-   graph/cursor.h, which takes 2.4 times as long. */
+   item needs a stack frame, 0 at the end, or an error code. */
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
-  uint64_t hash = 0, sum = f->hash;
-  int64_t i = f->at.index;
+  tvmffi_i_children *c = &f->base.base.c;
+  const TVMFFIAny *item;
+  uint64_t hash = 0, n, i;
   int code;
-  for (;;) {
-    const TVMFFIAny *item = NULL;
-    for (; i < cell->size; ++i) {
-      item = (const TVMFFIAny *)cell->data + i;
-      if (item->type_index > kTVMFFIBool) break;
+  while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {
+    uint64_t sum = f->hash;
+    for (i = 0; i < n && item[i].type_index <= kTVMFFIBool; ++i)
       sum = tvmffi_i_hash_combine(
-          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
-                                     item->v_uint64));
-    }
+          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item[i].type_index,
+                                     item[i].v_uint64));
     f->hash = sum;
-    f->at.index = i + 1;
-    if (i >= cell->size) break;
-    code = tvmffi_i_hash_step(s, item, 1, &hash);
-    if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
-      f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-      tvmffi_i_retain(f->object);
-      f->is_own = 1;
-    }
+    c->at += i;
+    if (i == n) break;
+    ++c->at;
+    code = tvmffi_i_hash_step(s, &item[i], 1, &hash);
+    if (code == TVMFFI_I_PUSHED && c->object->type_index == kTVMFFIList)
+      return tvmffi_i_keep_pushed(&s->base, 0);
     if (code) return code;
-    sum = tvmffi_i_hash_combine(sum, hash);
-    ++i;
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
   return 0;
 }
@@ -27101,13 +27164,13 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
-  while (f->at.map.next < f->at.map.end) {
-    size_t i = f->at.map.next, next = i + 1;
+  while (f->base.base.c.at < f->end) {
+    size_t i = (size_t)f->base.base.c.at, next = i + 1;
     TVMFFIAny value;
     int code;
     key = s->items[i].hash;
-    while (next < f->at.map.end && s->items[next].hash == key) ++next;
-    f->at.map.next = next;
+    while (next < f->end && s->items[next].hash == key) ++next;
+    f->base.base.c.at = next;
     f->hash = tvmffi_i_hash_combine(f->hash, key);
     /* Entries whose keys have equal hashes have no order: their values are left
        out. */
@@ -27123,38 +27186,35 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes fields of an object. Returns the same results as tvmffi_i_hash_items.
    */
 static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIFieldInfo *field;
   for (;;) {
     uint64_t hash = 0;
     TVMFFIAny value;
     int code, is_own;
-    field = tvmffi_i_next_counted(&f->at.cursor);
+    field = tvmffi_i_next_counted(&c->fields);
     if (!field) break;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
-    s->base.region = tvmffi_i_field_region(field, f->region);
+    TVMFFI_TRY(tvmffi_i_read_field(field, c->object, &value, &is_own));
+    s->base.region = tvmffi_i_field_region(field, f->base.region);
     code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
-    if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_i_retain(value.v_obj);
-      TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
-          1; /* the frame takes the value */
-      return code;
-    }
+    if (code == TVMFFI_I_PUSHED) return tvmffi_i_keep_pushed(&s->base, is_own);
     if (is_own) tvmffi_i_any_release(&value);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
-  s->base.region = f->outer;
-  return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
+  s->base.region = f->base.outer;
+  return tvmffi_i_end_hash(s, c->object, f->base.kind, &f->hash);
 }
 
 /* Sets *hash to the hash of a value (borrowed) and everything it contains. */
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash) {
-  size_t base = s->frames.depth;
+  size_t depth = tvmffi_i_depth(s);
   int code = tvmffi_i_hash_step(s, value, own, hash);
-  while (s->frames.depth > base) {
-    tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-    switch (f->object->type_index) {
+  while (tvmffi_i_depth(s) > depth) {
+    tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+    TVMFFIObject *o = f->base.base.c.object;
+    switch (o->type_index) {
       case kTVMFFIArray:
       case kTVMFFIList: code = tvmffi_i_hash_items(s, f); break;
       case kTVMFFIMap:
@@ -27163,16 +27223,16 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
-    if (!code) s->base.region = f->outer;
-    if (!code && f->is_shared) {
-      tvmffi_i_ptr_table *t =
-          tvmffi_i_result_table(&s->containers, s->known.count, 0);
-      if (t) code = tvmffi_i_set_memo(t, f->object, *hash);
+    if (!code) s->base.region = f->base.outer;
+    if (!code && f->base.base.is_shared)
+      code = tvmffi_i_set_result(&s->base, o, NULL, *hash);
+    if (code < 0) {
+      tvmffi_i_cut_frames(s, depth);
+      break;
     }
-    do tvmffi_i_leave_hashed(s);
-    while (code < 0 && s->frames.depth > base);
-    if (code < 0 || s->frames.depth == base) break;
-    f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+    tvmffi_i_leave_hashed(&s->base.base.walk);
+    if (tvmffi_i_depth(s) == depth) break;
+    f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
     f->hash = tvmffi_i_hash_combine(f->hash, *hash);
   }
   return code;
@@ -27181,22 +27241,18 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
 /* Sets *hash to the structural hash of a view. Returns 0 or an error code. */
 static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
                                     int skips_tensors, uint64_t *hash) {
-  tvmffi_i_hash_frame room[16];
+  tvmffi_i_hash_frame room[8];
   tvmffi_i_hasher s = TVMFFI_I_ZERO;
   TVMFFIAny owned = tvmffi_none();
   int code;
-  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
-  s.base.region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s.base.skips_tensors = skips_tensors;
+  tvmffi_i_structural_open(&s.base, "StructuralHash", sizeof(*room),
+                           tvmffi_i_leave_hashed, tvmffi_i_clear_memos, room,
+                           sizeof(room), maps_variables, skips_tensors);
   tvmffi_i_start_types(); /* ensures that types are registered */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
-  tvmffi_i_callback_close(&s.base.callback);
+  tvmffi_i_structural_close(&s.base);
   tvmffi_i_free(s.items);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.known, sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_drop_results(&s.containers, 0);
   tvmffi_i_any_release(&owned);
   return code;
 }
@@ -27743,7 +27799,7 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
 }
 
 /* Pushes a frame for a container or object. Returns NULL on error. */
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(tvmffi_i_descent *d,
                                                           const TVMFFIAny *from,
                                                           int how,
                                                           int in_place) {
@@ -27770,8 +27826,8 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
 
 /* Pops the frames above `depth`, which an exception or longjmp out of another
    callback left, and sets *r to an error. */
-TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
-                                       TVMFFIAny *r) {
+TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
+                                      TVMFFIAny *r) {
   while (d->frames->depth > depth) {
     tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
     d->v->region = f->outer;
@@ -27780,7 +27836,8 @@ TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   }
   tvmffi_i_any_release(r);
-  (void)tvmffi_i_left_hook(0);
+  (void)tvmffi_i_fail("RuntimeError",
+                      "An exception left the callback of a hook");
   *r = tvmffi_i_raised();
 }
 
@@ -27889,7 +27946,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
 
 /* Pops the top frame and sets *r to its result. Keeps an error or interrupt
    that is already in *r. */
-static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
+static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->from);
   d->v->region = f->outer;
@@ -27905,8 +27962,8 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
 /* -------- Hooks -------- */
 
 /* Calls the hook of a type and sets *r to the result. */
-static void tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
-                               const TVMFFIAny *value, TVMFFIAny *r) {
+static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                                     const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
@@ -27982,9 +28039,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (d->e && hook) tvmffi_i_note_nest(d, index);
   } else if (hook) {
     const size_t depth = d->frames->depth;
-    tvmffi_i_call_hook(d, hook, value, r);
+    tvmffi_i_call_visit_hook(d, hook, value, r);
     if (TVMFFI_I_UNLIKELY(d->frames->depth != depth))
-      tvmffi_i_cut_frames(d, depth, r);
+      tvmffi_i_cut_visit(d, depth, r);
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
@@ -27998,7 +28055,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
       goto done;
     }
   }
-  if (tvmffi_i_push_frame(d, value, how, in_place)) {
+  if (tvmffi_i_push_visit(d, value, how, in_place)) {
     if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   } else {
@@ -28029,7 +28086,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   depth = e->frames.depth;
   tvmffi_i_call_for(e, row, value, with_region, unique, r);
   if (TVMFFI_I_UNLIKELY(e->frames.depth != depth))
-    tvmffi_i_cut_frames(d, depth, r);
+    tvmffi_i_cut_visit(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
@@ -28083,7 +28140,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
-  if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, TVMFFI_I_ENTERED, unique) !=
+  if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, TVMFFI_I_ENTERED, unique) !=
                       NULL))
     return 0;
   *r = tvmffi_i_raised();
@@ -28100,7 +28157,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
                          : tvmffi_i_next_item(d->e, f, &unique);
   if (got > 0) return tvmffi_i_enter(d, &f->child, unique, r);
   *r = got ? tvmffi_i_raised() : tvmffi_none();
-  tvmffi_i_pop_frame(d, r);
+  tvmffi_i_pop_visit(d, r);
   return 1;
 }
 
@@ -28120,7 +28177,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
   if (TVMFFI_I_UNLIKELY(stops)) {
-    tvmffi_i_pop_frame(d, r);
+    tvmffi_i_pop_visit(d, r);
     return 1;
   }
   tvmffi_i_drop_child(f);
@@ -32122,15 +32179,17 @@ TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
 TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_repr_frame room[8];
+  tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
+  size_t i;
   int code;
 #if !TVMFFI_NO_STDIO
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
 #endif
-  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
-                      room, sizeof(room));
+  tvmffi_i_recursive_open(&g.base, "ObjectGraphDFS",
+                          kTVMFFIFieldFlagBitMaskReprOff, sizeof(*room),
+                          tvmffi_i_pop_recursive, room, sizeof(room));
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
@@ -32139,7 +32198,9 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
   if (!code)
     code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
+  for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
+  tvmffi_i_free(g.text);
   tvmffi_i_any_release(&owned);
   return code;
 }
@@ -32153,18 +32214,19 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
 TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_recursive_frame room[8];
+  tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
-  tvmffi_i_graph_open(
-      &g, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
-      sizeof(room));
+  tvmffi_i_recursive_open(
+      &g.base, "ObjectGraphDFS",
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff,
+      sizeof(*room), tvmffi_i_pop_recursive, room, sizeof(room));
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
+  tvmffi_i_free(g.hashes);
   tvmffi_i_any_release(&owned);
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);
@@ -32244,7 +32306,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
     return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
   TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
   if (tvmffi_i_get_str(&result, &text))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+    return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
   tvmffi_i_text_put(b, text.data, text.size);
   tvmffi_i_any_release(&result);
   return 0;
@@ -32339,9 +32401,10 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
    comparison. */
 static int tvmffi_i_equal_once(const TVMFFIAny *a, const TVMFFIAny *b) {
-  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
-  int code = tvmffi_i_equal_keys(&keys, a, b);
-  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(keys, a, b);
+  tvmffi_i_clear_pairs(&keys[0]);
+  tvmffi_i_clear_pairs(&keys[1]);
   return code;
 }
 

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "extra/number_text.h"
-#include "extra/extra_knot.h"
 #include "extra/bigint_text.h"
-#include "extra/type_hook.h"
+#include "extra/recursive.h"
 #include "extra/repr.h"
 #include "extra/recursive_hash.h"
 #include "extra/recursive_compare.h"

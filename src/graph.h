@@ -3,5 +3,5 @@
 
 #include "graph/table.h"
 #include "graph/cursor.h"
+#include "graph/walk.h"
 #include "graph/callback.h"
-#include "graph/traversal.h"

@@ -9,10 +9,48 @@
 #include "../core.h"
 #include "../containers.h"
 #include "../graph.h"
-#include "type_hook.h"
+#include "recursive.h"
 #include "recursive_hash.h"
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  TVMFFIAny held; /* owned: the value of the field in base.other */
+  uint64_t at;    /* if in_step is 1: position in the map base.other */
+  int in_step;
+} tvmffi_i_compare_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  int is_equality;
+} tvmffi_i_comparison;
+
+static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result);
+static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result);
+
+static const tvmffi_i_hook_kind tvmffi_i_eq_kind = {
+    tvmffi_i_call_eq,
+    0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
+    "bool",
+    TVMFFI_I_ENDED_RECURSIVE,
+    2,
+    2,
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
+     NULL}};
+static const tvmffi_i_hook_kind tvmffi_i_compare_kind = {
+    tvmffi_i_call_compare,
+    1,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+    "int",
+    TVMFFI_I_ENDED_RECURSIVE,
+    2,
+    2,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
+     NULL}};
+
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Compares strings by their bytes as plain `char`, like memncmp of upstream's
@@ -63,8 +101,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
 }
 
 /* Compares two values of the same type that are not objects. */
-static int tvmffi_i_compare_plain(const tvmffi_i_graph *g, const TVMFFIAny *a,
-                                  const TVMFFIAny *b, int *sign) {
+static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
+                                  const TVMFFIAny *a, const TVMFFIAny *b,
+                                  int *sign) {
   switch (a->type_index) {
     case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
     case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
@@ -103,34 +142,28 @@ TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
 
 /* Compares two objects by the hook of their type. Returns 1 with *sign set, 0
    if the type has no hook, or an error code. */
-static int tvmffi_i_compare_hook(tvmffi_i_graph *g, TVMFFIObject *a,
+static int tvmffi_i_compare_hook(tvmffi_i_comparison *g, TVMFFIObject *a,
                                  TVMFFIObject *b, int *sign) {
+  const tvmffi_i_hook_kind *kind = &tvmffi_i_eq_kind;
   const TVMFFIAny *hook = NULL;
   TVMFFIAny result;
   int64_t order;
-  tvmffi_type_bool equal;
   if (g->is_equality)
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
-  if (hook) {
-    TVMFFI_TRY(tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_EQ, a, b, &result));
-    if (tvmffi_i_from_any(&tvmffi_i_word_bool, &result, &equal))
-      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_EQ);
-    *sign = !equal;
-    return 1;
+  if (!hook) {
+    kind = &tvmffi_i_compare_kind;
+    hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
   }
-  hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, a->type_index);
   if (!hook) return 0;
-  TVMFFI_TRY(
-      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_COMPARE, a, b, &result));
-  if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &order))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_COMPARE);
-  *sign = (int32_t)order;
+  TVMFFI_TRY(tvmffi_i_run_hook(&g->base, kind, hook, a, b, &result));
+  TVMFFI_TRY(tvmffi_i_hook_number(&result, kind, &order));
+  *sign = kind == &tvmffi_i_eq_kind ? !order : (int32_t)order;
   return 1;
 }
 
 /* Compares two values that need no stack frame. Returns 1 with *sign set, 0 if
    the values need a stack frame for their children, or an error code. */
-static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
+static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                  const TVMFFIAny *b, int *sign) {
   int32_t i = a->type_index, j = b->type_index;
   const tvmffi_i_seen *s;
@@ -173,7 +206,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_graph *g, const TVMFFIAny *a,
     return 1;
   }
   *sign = 0;
-  s = tvmffi_i_find_seen(g, a->v_obj, b->v_obj);
+  s = tvmffi_i_find_seen(&g->base, a->v_obj, b->v_obj);
   if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
   if (s)
     return tvmffi_i_fail("ValueError",
@@ -205,7 +238,7 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 /* Looks up a key of the first map in the second map, f->other. f->held retains
    the key, because the key's equality function may remove the key from its map.
    */
-static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
+static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
   tvmffi_i_any_release(&f->held);
@@ -215,7 +248,7 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_graph_frame *f,
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
    not, or -1 on error. Both maps have the same size. */
-static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
+static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   uint64_t at = f->c.at;
@@ -230,36 +263,39 @@ static int tvmffi_i_has_keys(tvmffi_i_graph_frame *f) {
 
 /* Pushes a stack frame for two objects and returns 0. If the objects are maps
    with different keys, returns 1 or an error code instead. */
-static int tvmffi_i_compare_push(tvmffi_i_graph *g, TVMFFIObject *a,
+static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
                                  TVMFFIObject *b, uint32_t own) {
   int32_t index = a->type_index;
   int same = 0;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, a, b, own));
+  tvmffi_i_compare_frame *f =
+      (tvmffi_i_compare_frame *)tvmffi_i_push_recursive(&g->base, a, b, own);
+  if (!f) return -1;
+  f->held = tvmffi_none();
   if (!tvmffi_i_is_map_type(index)) return 0;
   if (tvmffi_i_map_size(a) == tvmffi_i_map_size(b)) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-    f->of.compare.at = tvmffi_i_map_begin(b);
-    f->in_step = (unsigned char)tvmffi_i_are_in_step(a, b);
-    same = f->in_step ? 1 : tvmffi_i_has_keys(f);
+    f->at = tvmffi_i_map_begin(b);
+    f->in_step = tvmffi_i_are_in_step(a, b);
+    same = f->in_step ? 1 : tvmffi_i_has_keys(&f->base);
   }
   if (same > 0) return 0;
-  (void)tvmffi_i_pop_graph(g);
+  (void)tvmffi_i_pop_seen(&g->base);
   if (same < 0) return -1;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
 }
 
 /* Sets *value to the value (borrowed) of a key in the second map, f->other.
    Raises RuntimeError if the key was removed during the comparison. */
-static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
+static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
+                                 const TVMFFIAny *key,
                                  const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
   *value = NULL;
   if (f->in_step) {
-    pair = tvmffi_i_map_pair(f->other, f->of.compare.at);
-    f->of.compare.at = tvmffi_i_map_after(f->other, f->of.compare.at);
+    pair = tvmffi_i_map_pair(f->base.other, f->at);
+    f->at = tvmffi_i_map_after(f->base.other, f->at);
     if (pair) *value = &pair->value;
   } else {
-    *value = tvmffi_i_lookup_retained(f, key);
+    *value = tvmffi_i_lookup_retained(&f->base, key);
   }
   if (*value == &tvmffi_i_map_failed) return -1;
   if (*value) return 0;
@@ -268,41 +304,45 @@ static int tvmffi_i_value_at_key(tvmffi_i_graph_frame *f, const TVMFFIAny *key,
 
 /* Sets *a and *b to the next two values to compare (borrowed), or *a to NULL at
    the end. */
-static int tvmffi_i_next_pair(tvmffi_i_graph *g, tvmffi_i_graph_frame *f,
+static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
                               const TVMFFIAny **a, const TVMFFIAny **b) {
-  const TVMFFISeqCell *other;
-  uint64_t at = f->c.at;
-  TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, a));
+  tvmffi_i_children *c = &f->base.c;
+  TVMFFIObject *other = f->base.other;
+  uint64_t at = c->at;
+  TVMFFI_TRY(tvmffi_i_next_child(c, g->base.skip, &f->base.held, a));
   if (!*a) return 0;
-  if (tvmffi_i_is_sequence_type(f->other->type_index)) {
-    other = TVMFFI_I_CELL(TVMFFISeqCell, f->other);
-    if (at < (uint64_t)other->size)
-      *b = (const TVMFFIAny *)other->data + at;
+  if (tvmffi_i_is_sequence_type(other->type_index)) {
+    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, other);
+    if (at < (uint64_t)cell->size)
+      *b = (const TVMFFIAny *)cell->data + at;
     else
       *a = NULL;
     return 0;
   }
-  if (tvmffi_i_is_map_type(f->other->type_index)) {
+  if (tvmffi_i_is_map_type(other->type_index)) {
     TVMFFI_TRY(tvmffi_i_value_at_key(f, *a, b));
-    *a = tvmffi_i_next_in_container(&f->c);
+    *a = tvmffi_i_next_in_container(c);
     return 0;
   }
-  *b = &f->of.compare.held;
-  tvmffi_i_any_release(&f->of.compare.held);
-  return f->c.field->getter(tvmffi_i_at(f->other, f->c.field),
-                            &f->of.compare.held);
+  *b = &f->held;
+  tvmffi_i_any_release(&f->held);
+  return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
 }
 
-/* Pops the frames above depth `base` after a difference was found. Unless only
+static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
+  tvmffi_i_any_release(&TVMFFI_I_FRAME(tvmffi_i_compare_frame, w)->held);
+  tvmffi_i_pop_recursive(w);
+}
+
+/* Pops the frames above `depth` after a difference was found. Unless only
    equality counts, raises TypeError if a popped frame is a map, because maps
    have no order. */
-static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
+static int tvmffi_i_compare_differ(tvmffi_i_comparison *g, size_t depth) {
   int has_maps = 0;
-  while (g->frames.depth > base) {
-    const TVMFFIObject *o =
-        TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->c.object;
-    has_maps |= tvmffi_i_is_map_type(o->type_index);
-    (void)tvmffi_i_pop_graph(g);
+  while (tvmffi_i_depth(g) > depth) {
+    const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
+    has_maps |= tvmffi_i_is_map_type(f->c.object->type_index);
+    tvmffi_i_pop_compared(&g->base.base.walk);
   }
   return has_maps && !g->is_equality ? tvmffi_i_cannot_order_maps() : 0;
 }
@@ -311,29 +351,30 @@ static int tvmffi_i_compare_differ(tvmffi_i_graph *g, size_t base) {
    order of their lengths. Marks equal objects as done, unless a hook runs.
    While a hook runs, equality is provisional: it assumes that the objects of
    the hook are equal. */
-static int tvmffi_i_compare_pop(tvmffi_i_graph *g) {
-  const tvmffi_i_graph_frame *f =
-      TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+static int tvmffi_i_compare_pop(tvmffi_i_comparison *g) {
+  tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
+  const TVMFFIObject *a = f->base.c.object, *b = f->base.other;
   tvmffi_i_seen *s;
   int sign = 0;
-  if (tvmffi_i_is_sequence_type(f->c.object->type_index))
-    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, f->c.object)->size,
-                         TVMFFI_I_CELL(TVMFFISeqCell, f->other)->size);
-  s = tvmffi_i_pop_graph(g);
-  if (s && !sign && !g->nested) s->state = TVMFFI_I_DONE;
+  if (tvmffi_i_is_sequence_type(a->type_index))
+    sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, a)->size,
+                         TVMFFI_I_CELL(TVMFFISeqCell, b)->size);
+  tvmffi_i_any_release(&f->held);
+  s = tvmffi_i_pop_seen(&g->base);
+  if (s && !sign && !g->base.base.nested) s->state = TVMFFI_I_DONE;
   return sign;
 }
 
 /* Compares two values and everything they contain. */
-static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
+static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
-  size_t base = g->frames.depth;
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
   if (*sign) return *sign < 0 ? -1 : 0;
-  while (g->frames.depth > base) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  while (tvmffi_i_depth(g) > depth) {
+    tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
     TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
     if (!a) {
       *sign = tvmffi_i_compare_pop(g);
@@ -342,34 +383,34 @@ static int tvmffi_i_compare_all(tvmffi_i_graph *g, const TVMFFIAny *a,
       if (code < 0) return code;
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
-                                      tvmffi_i_own_count(f, a));
+                                      tvmffi_i_own_count(&f->base, a));
         if (*sign < 0) return -1;
       }
     }
-    if (*sign) return tvmffi_i_compare_differ(g, base);
+    if (*sign) return tvmffi_i_compare_differ(g, depth);
   }
   return 0;
 }
 
-static int tvmffi_i_compare_back(void *self, int kind, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result,
-                                 int *sign) {
+static int tvmffi_i_compare_back(void *self, const tvmffi_i_hook_kind *kind,
+                                 const TVMFFIAny *args, int32_t num_args,
+                                 TVMFFIAny *result, int *sign) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g =
-      tvmffi_i_begin_callback(self, kind, args, num_args, result, values);
-  size_t base;
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)tvmffi_i_begin_callback(
+      self, kind, args, num_args, result, values);
+  size_t depth;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   return code;
 }
 
 static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_EQ, args, num_args,
+  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_eq_kind, args, num_args,
                                    result, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
@@ -378,8 +419,8 @@ static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
 static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, TVMFFI_I_CALLBACK_COMPARE, args,
-                                   num_args, result, &sign));
+  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_compare_kind, args, num_args,
+                                   result, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -388,12 +429,13 @@ static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
    positive number. With `is_equality`, any number but 0 means different. */
 static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
                             int is_equality, int *sign) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_compare_frame room[8];
+  tvmffi_i_comparison g = TVMFFI_I_ZERO;
   TVMFFIAny x, y;
   int code;
-  tvmffi_i_graph_open(&g, "RecursiveCompare", kTVMFFIFieldFlagBitMaskCompareOff,
-                      room, sizeof(room));
+  tvmffi_i_recursive_open(&g.base, "RecursiveCompare",
+                          kTVMFFIFieldFlagBitMaskCompareOff, sizeof(*room),
+                          tvmffi_i_pop_compared, room, sizeof(room));
   g.is_equality = is_equality;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
@@ -401,7 +443,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
     tvmffi_i_any_release(&y);
   }
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
   tvmffi_i_any_release(&x);
   return code;
 }

@@ -9,9 +9,36 @@
 #include "../core.h"
 #include "../containers.h"
 #include "../graph.h"
-#include "type_hook.h"
+#include "recursive.h"
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  uint64_t sum, key; /* the hash so far; the hash of the last key */
+  size_t begin;      /* index in `hashes` of a map's first entry */
+} tvmffi_i_recursive_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  uint64_t *hashes;        /* hashes of the entries of all maps on the stack */
+  size_t num_hashes, hash_capacity;
+} tvmffi_i_recursive_hasher;
+
+static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+
+static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
+static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
+static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
+static const tvmffi_i_hook_kind tvmffi_i_hash_kind = {
+    tvmffi_i_call_hash,
+    0,
+    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+    TVMFFI_I_ENDED_RECURSIVE,
+    1,
+    1,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL, NULL, NULL}};
+
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
 }
@@ -61,8 +88,8 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 
 /* Hashes a value that needs no stack frame. Returns 1 with *hash set, 0 if the
    value needs a stack frame for its children, or an error code. */
-static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
-                              uint64_t *hash) {
+static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
+                              const TVMFFIAny *value, uint64_t *hash) {
   int32_t index = value->type_index;
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
@@ -88,7 +115,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
     *hash = tvmffi_i_hash_shape(o);
     return 1;
   }
-  s = tvmffi_i_find_seen(g, o, NULL);
+  s = tvmffi_i_find_seen(&g->base, o, NULL);
   if (s) {
     *hash = s->state == TVMFFI_I_DONE ? s->value
                                       : TVMFFIGetTypeInfo(index)->type_key_hash;
@@ -96,11 +123,10 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_hash_hooks, index);
   if (hook) {
-    TVMFFI_TRY(
-        tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_HASH, o, NULL, &result));
-    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &result, &got))
-      return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_HASH);
-    place = tvmffi_i_seen_of(g, o, NULL);
+    TVMFFI_TRY(tvmffi_i_run_hook(&g->base, &tvmffi_i_hash_kind, hook, o, NULL,
+                                 &result));
+    TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
+    place = tvmffi_i_seen_of(&g->base, o, NULL);
     place->state = TVMFFI_I_DONE;
     place->value = *hash = (uint64_t)got;
     return 1;
@@ -117,49 +143,48 @@ static int tvmffi_i_hash_leaf(tvmffi_i_graph *g, const TVMFFIAny *value,
   return 0;
 }
 
-static int tvmffi_i_hash_push(tvmffi_i_graph *g, TVMFFIObject *o,
+static int tvmffi_i_hash_push(tvmffi_i_recursive_hasher *g, TVMFFIObject *o,
                               uint32_t own) {
-  tvmffi_i_graph_frame *f;
-  uint64_t size;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  f->of.hash.begin = g->num_hashes;
-  f->of.hash.sum = f->c.fields.type->type_key_hash;
+  tvmffi_i_recursive_frame *f =
+      (tvmffi_i_recursive_frame *)tvmffi_i_push_recursive(&g->base, o, NULL,
+                                                          own);
+  if (!f) return -1;
+  f->begin = g->num_hashes;
+  f->sum = TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
-  size = tvmffi_i_is_map_type(o->type_index)
-             ? (uint64_t)tvmffi_i_map_size(o)
-             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size;
-  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, size);
+  f->sum = tvmffi_i_hash_combine(f->sum, tvmffi_i_size_of(o));
   return 0;
 }
 
 /* Combines the hash of a child into the hash of the top frame. For a map, adds
    the hash of each entry to g->hashes. tvmffi_i_hash_pop sorts these hashes,
    because the order of entries does not count. */
-static int tvmffi_i_hash_feed(tvmffi_i_graph *g, uint64_t hash) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  switch (f->c.object->type_index) {
+static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
+  tvmffi_i_recursive_frame *f = TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g);
+  switch (f->base.c.object->type_index) {
     case kTVMFFIArray:
-    case kTVMFFIList: hash = tvmffi_i_hash_combine(hash, f->c.at - 1); break;
+    case kTVMFFIList:
+      hash = tvmffi_i_hash_combine(hash, f->base.c.at - 1);
+      break;
     case kTVMFFIMap:
     case kTVMFFIDict:
-      if (f->c.on_value) {
-        f->of.hash.key = hash;
+      if (f->base.c.on_value) {
+        f->key = hash;
         return 0;
       }
       TVMFFI_I_PUSH_ROOM(uint64_t, g->hashes, g->num_hashes, g->hash_capacity);
-      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->of.hash.key, hash);
+      g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key, hash);
       return 0;
     default: break;
   }
-  f->of.hash.sum = tvmffi_i_hash_combine(f->of.hash.sum, hash);
+  f->sum = tvmffi_i_hash_combine(f->sum, hash);
   return 0;
 }
 
-static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
-  uint64_t hash = f->of.hash.sum;
-  size_t i, begin = f->of.hash.begin;
+static uint64_t tvmffi_i_hash_pop(tvmffi_i_recursive_hasher *g) {
+  tvmffi_i_recursive_frame *f = TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g);
+  uint64_t hash = f->sum;
+  size_t i, begin = f->begin;
   tvmffi_i_seen *s;
   if (g->num_hashes > begin) {
     tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin, sizeof(hash),
@@ -168,7 +193,7 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
       hash = tvmffi_i_hash_combine(hash, g->hashes[i]);
     g->num_hashes = begin;
   }
-  s = tvmffi_i_pop_graph(g);
+  s = tvmffi_i_pop_seen(&g->base);
   if (s) {
     s->state = TVMFFI_I_DONE;
     s->value = hash;
@@ -177,19 +202,20 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_graph *g) {
 }
 
 /* Hashes a value and everything it contains. */
-static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
-                             uint32_t own, uint64_t *hash) {
-  size_t base = g->frames.depth;
+static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
+                             const TVMFFIAny *value, uint32_t own,
+                             uint64_t *hash) {
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_hash_leaf(g, value, hash);
   if (code) return code < 0 ? code : 0;
   TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
   for (;;) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+    tvmffi_i_walk_frame *f = &TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g)->base;
     const TVMFFIAny *child;
-    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
+    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->base.skip, &f->held, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
-      if (g->frames.depth == base) return 0;
+      if (tvmffi_i_depth(g) == depth) return 0;
     } else {
       code = tvmffi_i_hash_leaf(g, child, hash);
       if (code < 0) return code;
@@ -206,16 +232,17 @@ static int tvmffi_i_hash_all(tvmffi_i_graph *g, const TVMFFIAny *value,
 static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_HASH,
-                                              args, num_args, result, values);
-  size_t base, num_hashes;
+  tvmffi_i_recursive_hasher *g =
+      (tvmffi_i_recursive_hasher *)tvmffi_i_begin_callback(
+          self, &tvmffi_i_hash_kind, args, num_args, result, values);
+  size_t depth, num_hashes;
   uint64_t hash;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   num_hashes = g->num_hashes;
   code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;

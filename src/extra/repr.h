@@ -11,13 +11,41 @@
 #include "../reflection.h"
 #include "number_text.h"
 #include "bigint_text.h"
-#include "type_hook.h"
+#include "recursive.h"
 
 #if !TVMFFI_NO_EXTRA
+typedef struct {
+  tvmffi_i_walk_frame base;
+  size_t begin; /* offset of the text in its buffer */
+  uint32_t to;  /* index of the buffer that the text goes to */
+  int has_child;
+} tvmffi_i_repr_frame;
+
+typedef struct {
+  tvmffi_i_recursive base; /* must be first: callbacks get its address */
+  int with_address, has_root_frame;
+  uint32_t to;
+  tvmffi_i_text_buffer *text; /* text[0] is the result */
+  size_t num_texts;
+} tvmffi_i_printer;
+
+static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result);
+
+static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
+static const tvmffi_i_hook_kind tvmffi_i_repr_kind = {
+    tvmffi_i_call_repr,
+    0,
+    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
+    TVMFFI_I_ENDED_RECURSIVE,
+    1,
+    1,
+    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL, NULL, NULL}};
+
 /* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
    0 has the result. Text of a callback or hidden field goes to another buffer,
    because parts of this text may be copied later. */
-static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
+static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   size_t had = g->num_texts;
   tvmffi_i_text_buffer *larger;
   g->to = to;
@@ -30,13 +58,13 @@ static int tvmffi_i_repr_to(tvmffi_i_graph *g, uint32_t to) {
   return 0;
 }
 
-static void tvmffi_i_repr_address(tvmffi_i_graph *g, const TVMFFIObject *o) {
+static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
   if (g->with_address)
     tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
 }
 
 /* Appends the text of an object that was written before. */
-static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
+static void tvmffi_i_repr_again(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
   if (!at) return;
@@ -46,7 +74,7 @@ static void tvmffi_i_repr_again(tvmffi_i_graph *g, const tvmffi_i_seen *s) {
 
 /* Marks an object as done. Its text extends from `begin` to the end of the
    current buffer. */
-static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
+static void tvmffi_i_repr_done(tvmffi_i_printer *g, tvmffi_i_seen *s,
                                size_t begin) {
   s->state = TVMFFI_I_DONE;
   s->to = g->to;
@@ -54,30 +82,30 @@ static void tvmffi_i_repr_done(tvmffi_i_graph *g, tvmffi_i_seen *s,
   s->size = g->text[g->to].size - begin;
 }
 
-static int tvmffi_i_repr_hook(tvmffi_i_graph *g, const TVMFFIAny *hook,
+static int tvmffi_i_repr_hook(tvmffi_i_printer *g, const TVMFFIAny *hook,
                               TVMFFIObject *o) {
   tvmffi_i_text_buffer *b;
   TVMFFIAny result;
   TVMFFIByteArray text;
   size_t begin;
   TVMFFI_TRY(
-      tvmffi_i_run_hook(g, hook, TVMFFI_I_CALLBACK_REPR, o, NULL, &result));
+      tvmffi_i_run_hook(&g->base, &tvmffi_i_repr_kind, hook, o, NULL, &result));
   if (tvmffi_i_get_str(&result, &text))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+    return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
   tvmffi_i_any_release(&result);
   if (tvmffi_i_is_container(o->type_index)) tvmffi_i_repr_address(g, o);
-  tvmffi_i_repr_done(g, tvmffi_i_seen_of(g, o, NULL), begin);
+  tvmffi_i_repr_done(g, tvmffi_i_seen_of(&g->base, o, NULL), begin);
   return 0;
 }
 
 /* Writes an object that needs no stack frame. Returns 1 if written, 0 if the
    object needs a stack frame, or an error code. */
-static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
+static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  const tvmffi_i_seen *s = tvmffi_i_find_seen(g, o, NULL);
+  const tvmffi_i_seen *s = tvmffi_i_find_seen(&g->base, o, NULL);
   const TVMFFIAny any = tvmffi_obj(o), *hook;
   const DLTensor *t;
   const TVMFFIShapeCell *shape;
@@ -133,7 +161,7 @@ static int tvmffi_i_repr_object(tvmffi_i_graph *g, TVMFFIObject *o) {
 
 /* Writes a value that needs no stack frame. Returns 1 if written, 0 if the
    value needs a stack frame, or an error code. */
-static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
+static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   switch (value->type_index) {
     case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
@@ -162,12 +190,16 @@ static int tvmffi_i_repr_leaf(tvmffi_i_graph *g, const TVMFFIAny *value) {
 }
 
 /* Pushes a frame for an object, and writes the text before its children. */
-static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
+static int tvmffi_i_repr_push(tvmffi_i_printer *g, TVMFFIObject *o,
                               uint32_t own) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = b->size;
-  TVMFFI_TRY(tvmffi_i_push_graph(g, o, NULL, own));
-  TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames)->of.repr.begin = begin;
+  tvmffi_i_repr_frame *f =
+      (tvmffi_i_repr_frame *)tvmffi_i_push_recursive(&g->base, o, NULL, own);
+  if (!f) return -1;
+  f->begin = begin;
+  f->to = g->to;
+  f->has_child = 0;
   switch (o->type_index) {
     case kTVMFFIArray: tvmffi_i_text_char(b, '('); break;
     case kTVMFFIList: tvmffi_i_text_char(b, '['); break;
@@ -181,14 +213,15 @@ static int tvmffi_i_repr_push(tvmffi_i_graph *g, TVMFFIObject *o,
 }
 
 /* Writes the text after the children of the top frame, and pops the frame. */
-static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
-  tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
+  const tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
+  const tvmffi_i_children *c = &f->base.c;
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  size_t begin = f->of.repr.begin;
+  size_t begin = f->begin;
   tvmffi_i_seen *s;
-  switch (f->c.object->type_index) {
+  switch (c->object->type_index) {
     case kTVMFFIArray:
-      if (f->c.at == 1) tvmffi_i_text_char(b, ',');
+      if (c->at == 1) tvmffi_i_text_char(b, ',');
       tvmffi_i_text_char(b, ')');
       break;
     case kTVMFFIList: tvmffi_i_text_char(b, ']'); break;
@@ -197,21 +230,21 @@ static int tvmffi_i_repr_pop(tvmffi_i_graph *g) {
     default:
       if (f->has_child) tvmffi_i_text_char(b, ')');
   }
-  if (tvmffi_i_is_container(f->c.object->type_index))
-    tvmffi_i_repr_address(g, f->c.object);
-  s = tvmffi_i_pop_graph(g);
+  if (tvmffi_i_is_container(c->object->type_index))
+    tvmffi_i_repr_address(g, c->object);
+  s = tvmffi_i_pop_seen(&g->base);
   if (s) tvmffi_i_repr_done(g, s, begin);
   return b->failed ? tvmffi_i_no_memory() : 0;
 }
 
 /* Tells whether an earlier field has the same name as the current field. Only
    the first of these fields is shown. */
-static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
+static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
   while ((before = tvmffi_i_next_field(&w)) && before != c->field)
-    if (!(before->flags & g->skip) &&
+    if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
       return 1;
   return 0;
@@ -219,38 +252,40 @@ static int tvmffi_i_is_hidden(const tvmffi_i_graph *g,
 
 /* Writes the text before a child, such as a comma or a field's name. Directs
    the text of a hidden field to another buffer. */
-static int tvmffi_i_repr_before(tvmffi_i_graph *g, tvmffi_i_graph_frame *f) {
+static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
-  int32_t index = f->c.object->type_index;
+  const tvmffi_i_children *c = &f->base.c;
+  int32_t index = c->object->type_index;
   if (tvmffi_i_is_container(index)) {
-    if (tvmffi_i_is_map_type(index) && !f->c.on_value)
+    if (tvmffi_i_is_map_type(index) && !c->on_value)
       tvmffi_i_text_put(b, ": ", 2);
     else if (f->has_child)
       tvmffi_i_text_put(b, ", ", 2);
     f->has_child = 1;
     return 0;
   }
-  if (tvmffi_i_is_hidden(g, &f->c)) return tvmffi_i_repr_to(g, f->to + 1);
+  if (tvmffi_i_is_hidden(g, c)) return tvmffi_i_repr_to(g, f->to + 1);
   tvmffi_i_text_put(b, f->has_child ? ", " : "(", f->has_child ? 2 : 1);
   f->has_child = 1;
-  tvmffi_i_text_put(b, f->c.field->name.data, f->c.field->name.size);
+  tvmffi_i_text_put(b, c->field->name.data, c->field->name.size);
   tvmffi_i_text_char(b, '=');
   return 0;
 }
 
 /* Writes a value and everything it contains. */
-static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
+static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
                              uint32_t own) {
-  size_t base = g->frames.depth;
+  size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
-  if (!g->nested) g->has_root_frame = 1;
+  if (!g->base.base.nested) g->has_root_frame = 1;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
-  while (g->frames.depth > base) {
-    tvmffi_i_graph_frame *f = TVMFFI_I_TOP(tvmffi_i_graph_frame, &g->frames);
+  while (tvmffi_i_depth(g) > depth) {
+    tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
     const TVMFFIAny *child;
     g->to = f->to;
-    TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->skip, &f->held, &child));
+    TVMFFI_TRY(
+        tvmffi_i_next_child(&f->base.c, g->base.skip, &f->base.held, &child));
     if (!child) {
       TVMFFI_TRY(tvmffi_i_repr_pop(g));
       continue;
@@ -259,8 +294,8 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
     code = tvmffi_i_repr_leaf(g, child);
     if (code < 0) return code;
     if (!code)
-      TVMFFI_TRY(
-          tvmffi_i_repr_push(g, child->v_obj, tvmffi_i_own_count(f, child)));
+      TVMFFI_TRY(tvmffi_i_repr_push(g, child->v_obj,
+                                    tvmffi_i_own_count(&f->base, child)));
   }
   return 0;
 }
@@ -268,22 +303,22 @@ static int tvmffi_i_repr_all(tvmffi_i_graph *g, const TVMFFIAny *value,
 static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   TVMFFIAny values[2];
-  tvmffi_i_graph *g = tvmffi_i_begin_callback(self, TVMFFI_I_CALLBACK_REPR,
-                                              args, num_args, result, values);
+  tvmffi_i_printer *g = (tvmffi_i_printer *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_repr_kind, args, num_args, result, values);
   tvmffi_i_text_buffer *b;
   TVMFFIByteArray text;
-  size_t base, begin = 0;
+  size_t depth, begin = 0;
   uint32_t to;
   int code;
   if (!g) return -1;
-  base = g->frames.depth;
+  depth = tvmffi_i_depth(g);
   to = g->to;
   code = tvmffi_i_repr_to(g, to + 1);
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  tvmffi_i_end_callback(g, base, values);
+  tvmffi_i_end_callback(g, depth, values);
   g->to = to;
   if (code) return code;
   b = &g->text[to + 1];

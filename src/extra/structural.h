@@ -28,133 +28,176 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
-/* A record for an object. `value` is the object's hash, or the address of the
-   object's counterpart in the other value. */
+/* A stack frame. `other` is the object of the right value, or NULL in a hash.
+   `is_shared` tells that the frame has an entry in `begun`. */
 typedef struct {
-  TVMFFIObject *object; /* owned */
-  uint64_t value;
-} tvmffi_i_memo;
+  tvmffi_i_walk_frame base;
+  int32_t outer;  /* TVMFFIDefRegionKind around the objects */
+  int32_t region; /* TVMFFIDefRegionKind inside the objects */
+  int kind;       /* TVMFFISEqHashKind of an object with fields */
+} tvmffi_i_structural_frame;
 
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-} tvmffi_i_equal_pair;
-
-static int tvmffi_i_set_memo(tvmffi_i_ptr_table *t, TVMFFIObject *object,
-                             uint64_t value) {
-  tvmffi_i_memo *memo = TVMFFI_I_ADD(tvmffi_i_memo, t, object);
-  if (!memo) return -1;
-  memo->value = value;
-  return 0;
-}
-
-/* The counts in tvmffi_i_results when the computation of a result began. */
+/* The counts of tvmffi_i_structural when the computation of a result began. */
 typedef struct {
   size_t entries, num_loose;
 } tvmffi_i_progress;
 
-/* Results that are stored for shared objects: equal pairs, or hashes of
-   containers. Without them, an object is visited once for each path to it.
+/* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
+   tells whether variables are defined here.
 
-   A firm result never changes. A loose result depends on a map key whose
-   counterpart in the other value, or whose hash, is not known yet. A loose
-   result is valid until the next counterpart or hash is known. */
+   Results are stored for shared objects: equal pairs, or hashes of containers.
+   Without them, an object is visited once for each path to it. A firm result
+   never changes. A loose result depends on a map key whose counterpart in the
+   other value, or whose hash, is not known yet. A loose result is valid until
+   the next counterpart or hash is known. */
 typedef struct {
-  tvmffi_i_ptr_table firm, loose; /* tvmffi_i_memo or tvmffi_i_equal_pair */
-  /* `loose` is valid while this many counterparts or hashes are known. */
-  size_t entries;
+  tvmffi_i_hooked base;
+  int32_t region, skips_tensors;
+  /* known[0] has the counterpart (borrowed) in the right value of an object of
+     the left value, known[1] the reverse. In a hash, known[0] has the hashes of
+     objects with fields. */
+  tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
+  tvmffi_i_ptr_table firm, loose;      /* tvmffi_i_met_pair, or tvmffi_i_memo */
+  void (*clear)(tvmffi_i_ptr_table *); /* clears `firm` or `loose` */
+  size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known. */
   size_t num_loose;
   tvmffi_i_progress *begun; /* stack of the results being computed */
   size_t num_begun, max_begun;
-} tvmffi_i_results;
+} tvmffi_i_structural;
 
-TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_results *r,
-                                            size_t entries) {
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, r->begun, r->num_begun, r->max_begun);
-  r->begun[r->num_begun].entries = entries;
-  r->begun[r->num_begun++].num_loose = r->num_loose;
+/* Begins a comparison or hash in *s, which is zero. */
+static void tvmffi_i_structural_open(tvmffi_i_structural *s, const char *name,
+                                     size_t frame_size,
+                                     void (*pop)(tvmffi_i_walk *),
+                                     void (*clear)(tvmffi_i_ptr_table *),
+                                     void *room, size_t size,
+                                     int maps_variables, int skips_tensors) {
+  tvmffi_i_walk_open(&s->base.walk, name, frame_size, pop, room, size);
+  s->region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s->skips_tensors = skips_tensors;
+  s->clear = clear;
+}
+
+static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
+  tvmffi_i_hooked_close(&s->base);
+  tvmffi_i_clear_memos(&s->known[0]);
+  tvmffi_i_clear_memos(&s->known[1]);
+  s->clear(&s->firm);
+  s->clear(&s->loose);
+  tvmffi_i_free(s->begun);
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
+  s->begun[s->num_begun].entries = s->known[0].count;
+  s->begun[s->num_begun++].num_loose = s->num_loose;
   return 0;
 }
 
-static void tvmffi_i_clear_results(tvmffi_i_ptr_table *t, int is_pairs) {
-  tvmffi_i_ptr_clear(
-      t, is_pairs ? sizeof(tvmffi_i_equal_pair) : sizeof(tvmffi_i_memo),
-      is_pairs ? 2 : 1);
+/* Looks up the result for two objects that are equal, or for one object, with
+   its hash. Returns 1 if there is a result, else 0. */
+static int tvmffi_i_find_in(const tvmffi_i_ptr_table *t,
+                            const TVMFFIObject *object,
+                            const TVMFFIObject *other, uint64_t *hash) {
+  const tvmffi_i_memo *memo;
+  if (other)
+    return TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, t, object, other) != NULL;
+  memo = tvmffi_i_find_memo(t, object);
+  if (memo) *hash = memo->value;
+  return memo != NULL;
 }
 
-/* Returns the table for the result on top of r->begun, or NULL if the result is
-   loose and no longer valid. The caller pops r->begun. */
-TVMFFI_I_NOINLINE tvmffi_i_ptr_table *tvmffi_i_result_table(tvmffi_i_results *r,
-                                                            size_t entries,
-                                                            int is_pairs) {
-  const tvmffi_i_progress *begun = &r->begun[r->num_begun - 1];
-  if (r->num_loose == begun->num_loose) return &r->firm;
-  if (begun->entries != entries) return NULL;
-  if (r->entries != entries) tvmffi_i_clear_results(&r->loose, is_pairs);
-  r->entries = entries;
-  return &r->loose;
+TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
+                                           const TVMFFIObject *object,
+                                           const TVMFFIObject *other,
+                                           uint64_t *hash) {
+  int found = tvmffi_i_find_in(&s->firm, object, other, hash);
+  if (found || s->entries != s->known[0].count) return found;
+  found = tvmffi_i_find_in(&s->loose, object, other, hash);
+  s->num_loose += (size_t)found;
+  return found;
 }
 
-static void tvmffi_i_drop_results(tvmffi_i_results *r, int is_pairs) {
-  tvmffi_i_clear_results(&r->firm, is_pairs);
-  tvmffi_i_clear_results(&r->loose, is_pairs);
-  tvmffi_i_free(r->begun);
-}
-
-/* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
-   tells whether variables are defined here. `callback` is the function that
-   hooks receive. */
-typedef struct {
-  int32_t region, skips_tensors;
-  tvmffi_i_callback callback;
-} tvmffi_i_structural;
-
-/* Returns the state of the comparison or hash that a callback belongs to.
-   Raises an error and returns NULL if the hook has ended or runs in another
-   thread, or if the number or a type of the arguments is wrong. */
-static void *tvmffi_i_callback_state(void *self, const tvmffi_func *f,
-                                     const TVMFFIAny *args, int32_t num_args,
-                                     const TVMFFIAny *result) {
-  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  int32_t i;
-  if (num_args != f->num_args ||
-      result->type_index >= kTVMFFIStaticObjectBegin) {
-    (void)tvmffi_i_bad_call(f, num_args, result);
-    return NULL;
+/* Stores the result on top of s->begun, which the caller pops, unless the
+   result is loose and no longer valid. */
+TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
+                                          TVMFFIObject *object,
+                                          TVMFFIObject *other, uint64_t hash) {
+  const tvmffi_i_progress *begun = &s->begun[s->num_begun - 1];
+  tvmffi_i_ptr_table *t = &s->firm;
+  if (s->num_loose != begun->num_loose) {
+    if (begun->entries != s->known[0].count) return 0;
+    t = &s->loose;
+    if (s->entries != s->known[0].count) s->clear(t);
+    s->entries = s->known[0].count;
   }
-  for (i = num_args; i-- > 0;) {
-    if (f->types[i + 1] != &tvmffi_i_word_int64 || TVMFFI_I_IS_INT(&args[i]))
-      continue;
-    (void)tvmffi_i_bad_arg(f, i, args, TVMFFI_I_MISMATCH);
-    return NULL;
-  }
-  if (tvmffi_i_is_guarded(c)) return c->traversal;
-  (void)tvmffi_i_fail("RuntimeError",
-                      "The callback of a structural hook was called after "
-                      "its end");
-  return NULL;
+  if (!other) return tvmffi_i_set_memo(t, object, hash);
+  return TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other) ? 0 : -1;
 }
 
-/* Calls a hook with the object `o`, the argument `second` and the callback.
-   Sets *out to the result. A TypeError names `expected`, the result's type. */
+/* Pushes a frame for an object, or for two objects that are compared. Objects
+   with more than `own` references may be met again. Returns TVMFFI_I_PUSHED, or
+   TVMFFI_I_SAME with *hash set if there is a result, or -1 on error. */
+TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
+                                             TVMFFIObject *object,
+                                             TVMFFIObject *other,
+                                             const TVMFFITypeInfo *type,
+                                             uint32_t own, uint64_t *hash) {
+  const int is_shared = tvmffi_i_is_shared(object, own) &&
+                        (!other || tvmffi_i_is_shared(other, own));
+  tvmffi_i_structural_frame *f;
+  if (is_shared) {
+    if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;
+    TVMFFI_TRY(tvmffi_i_begin_result(s));
+  }
+  f = (tvmffi_i_structural_frame *)tvmffi_i_push_frame(&s->base.walk, object,
+                                                       other, type, 0);
+  if (!f) {
+    s->num_begun -= (size_t)is_shared;
+    return -1;
+  }
+  f->base.is_shared = (unsigned char)is_shared;
+  f->outer = f->region = s->region;
+  return TVMFFI_I_PUSHED;
+}
+
+/* Makes the top frame own its objects, which a hook could release otherwise. If
+   `is_own`, takes the caller's references. Returns TVMFFI_I_PUSHED. */
+TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
+  tvmffi_i_walk_frame *f = tvmffi_i_top(s);
+  f->owns |= TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER;
+  if (!is_own) tvmffi_i_retain(f->c.object);
+  if (!is_own && f->other) tvmffi_i_retain(f->other);
+  return TVMFFI_I_PUSHED;
+}
+
+static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
+  tvmffi_i_structural *s = (tvmffi_i_structural *)(void *)walk;
+  s->num_begun -= tvmffi_i_top(walk)->is_shared;
+  tvmffi_i_pop_frame(walk);
+}
+
+#define TVMFFI_I_ENDED_STRUCTURAL \
+  "The callback of a structural hook was called after its end"
+
+/* Calls a hook with its arguments in a region. Sets *out to the result. As in
+   upstream, does not restore s->region after an error. */
 static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
-                                         TVMFFIObject *hook, TVMFFIObject *o,
-                                         TVMFFIAny second,
-                                         TVMFFISafeCallType call,
-                                         const char *expected, int64_t *out) {
-  TVMFFIAny args[3], result = tvmffi_none();
+                                         const tvmffi_i_hook_kind *kind,
+                                         const TVMFFIAny *hook, TVMFFIAny *args,
+                                         int32_t region, int64_t *out) {
+  const size_t num_begun = s->num_begun;
+  const int32_t outer = s->region;
+  TVMFFIAny result;
   int code;
-  TVMFFI_TRY(tvmffi_i_callback_open(&s->callback, s, call));
-  args[0] = tvmffi_obj(o);
-  args[1] = second;
-  args[2] = tvmffi_obj(s->callback.function);
-  code = tvmffi_i_call_guarded(&s->callback, hook, args, 3, &result);
-  if (code) return code;
-  *out = result.v_int64;
-  if (TVMFFI_I_IS_INT(&result)) return 0;
-  code = tvmffi_i_bad_cast(&result, expected);
-  tvmffi_i_any_release(&result);
+  s->region = region;
+  code = tvmffi_i_call_hook(&s->base, kind, hook, args, 2, &result);
+  s->num_begun = num_begun; /* an exception may have left other hooks */
+  if (!code) code = tvmffi_i_hook_number(&result, kind, out);
+  if (!code) s->region = outer;
   return code;
 }
 
@@ -212,6 +255,16 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
+/* Returns the TVMFFIDefRegionKind inside an object. Simple excludes the fields
+   of a free variable. */
+TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
+                                              int kind) {
+  return kind == kTVMFFISEqHashKindFreeVar &&
+                 s->region == kTVMFFIDefRegionKindSimple
+             ? (int32_t)kTVMFFIDefRegionKindNone
+             : s->region;
+}
+
 /* Returns a type that supports structural comparison. Returns NULL with
    TypeError raised for any other type. */
 static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
@@ -231,18 +284,6 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
                       metadata ? "_type_s_eq_hash_kind" : "Type metadata",
                       type->type_key.data);
   return NULL;
-}
-
-/* Sets *hook to the hook of a type (borrowed), or to NULL if the type has no
-   hook. Raises TypeError if the hook is not a function. */
-static int tvmffi_i_find_hook(tvmffi_i_known_column *column, int32_t index,
-                              const char *signature, TVMFFIObject **hook) {
-  const TVMFFIAny *value = tvmffi_i_type_attr(column, index);
-  *hook = NULL;
-  if (!value) return 0;
-  TVMFFI_TRY(tvmffi_i_check_hook(value, signature));
-  *hook = value->v_obj;
-  return 0;
 }
 
 /* Sets *size to the size of a tensor's data in bytes. Raises an error unless

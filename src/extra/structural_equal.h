@@ -10,7 +10,6 @@
 #include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
-#include "type_hook.h"
 #include "recursive_hash.h"
 #include "recursive_compare.h"
 #include "structural.h"
@@ -23,43 +22,22 @@ typedef struct {
   TVMFFIAny key[2];
 } tvmffi_i_mismatch;
 
+/* A stack frame. In maps, base.base.held is the left key, owned in a dict. In
+   objects, base.base.c.field is the current field. */
 typedef struct {
-  TVMFFIObject *object[2];
-  union {
-    int64_t index; /* index of the current item */
-    struct {
-      uint64_t at, other; /* positions in the left and the right map */
-      TVMFFIAny key[2];   /* left and right key; a dict's key[0] is owned */
-    } map;
-    struct {
-      tvmffi_i_field_cursor cursor;
-      const TVMFFIFieldInfo *field;
-    } fields;
-  } at;
-  int32_t outer;           /* TVMFFIDefRegionKind around the objects */
-  int32_t region;          /* TVMFFIDefRegionKind inside the objects */
-  unsigned char is_own;    /* the frame owns a reference to both */
-  unsigned char kind;      /* TVMFFISEqHashKind of an object with fields */
-  unsigned char is_shared; /* both objects may be met again */
+  tvmffi_i_structural_frame base;
+  uint64_t at;   /* position in the right map */
+  TVMFFIAny key; /* right key */
 } tvmffi_i_equal_frame;
-
-/* A pair of ffi.StructuralKey objects that was compared. */
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-  int is_equal;
-} tvmffi_i_key_pair;
 
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
-  tvmffi_i_stack frames;
-  /* Borrowed: the tvmffi_i_key_pair records of this comparison and of all
-     comparisons around it. The result for two keys holds in each of them,
-     because each comparison of two keys begins without known counterparts. */
+  /* Borrowed: the pairs of ffi.StructuralKey objects that were compared by this
+     comparison and all comparisons around it: keys[0] has those that differ,
+     keys[1] those that are equal. The result for two keys holds in each of
+     them, because each comparison of two keys begins without known
+     counterparts. */
   tvmffi_i_ptr_table *keys;
-  /* Tables of tvmffi_i_memo. mapped[0] maps an object of the left value to its
-     counterpart (borrowed) in the right value, mapped[1] the reverse. */
-  tvmffi_i_ptr_table mapped[2];
-  tvmffi_i_results same; /* pairs that are equal */
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
   size_t num_steps, max_steps;
@@ -69,8 +47,23 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
 static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b);
+static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
+                                          int32_t num_args, TVMFFIAny *result);
 
 static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
+
+/* The callback's last arguments are a TVMFFIDefRegionKind and the name of the
+   field. */
+static const tvmffi_i_hook_kind tvmffi_i_s_equal_hook = {
+    tvmffi_i_call_structural_equal,
+    0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
+    "AnyView) -> bool) -> bool",
+    TVMFFI_I_ENDED_STRUCTURAL,
+    4,
+    2,
+    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
+     &tvmffi_i_word_int64, &tvmffi_i_word_view}};
 
 /* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
    failure. */
@@ -116,37 +109,29 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   } else if (kind != kTVMFFISEqHashKindDAGNode) {
     return result;
   }
-  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[0], a, (uintptr_t)b));
-  TVMFFI_TRY(tvmffi_i_set_memo(&s->mapped[1], b, (uintptr_t)a));
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[0], a, (uintptr_t)b));
+  TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[1], b, (uintptr_t)a));
   return result;
 }
 
 /* The callback of a __s_equal__ hook: compares the values args[0] and args[1].
-   args[2] is a TVMFFIDefRegionKind, args[3] the name of the field. */
+ */
 static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
                                           int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_word *const types[] = {
-      &tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
-      &tvmffi_i_word_int64, &tvmffi_i_word_view};
-  static const tvmffi_func description = {
-      "", NULL, 4, types TVMFFI_I_SIGNATURE(NULL, 4, NULL, NULL)};
-  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_callback_state(
-      self, &description, args, num_args, result);
-  TVMFFIAny a = tvmffi_none(), b = tvmffi_none();
+  TVMFFIAny values[2];
+  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_s_equal_hook, args, num_args, result, values);
   TVMFFIByteArray name;
+  size_t depth;
   int32_t outer;
   int code;
   if (!s) return -1;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &a));
-  code = TVMFFIAnyViewToOwnedAny(&args[1], &b);
-  if (!code) {
-    outer = s->base.region;
-    s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-    code = tvmffi_i_equal_values(s, &a, &b, 2);
-    if (code >= 0) s->base.region = outer;
-  }
-  tvmffi_i_any_release(&a);
-  tvmffi_i_any_release(&b);
+  depth = tvmffi_i_depth(s);
+  outer = s->base.region;
+  s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
+  code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
+  if (code >= 0) s->base.region = outer;
+  tvmffi_i_end_callback(s, depth, values);
   if (code < 0) return code;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
@@ -157,135 +142,59 @@ static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_was_equal(tvmffi_i_equality *s,
-                                         const TVMFFIObject *a,
-                                         const TVMFFIObject *b) {
-  if (TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.firm, a, b)) return 1;
-  if (s->same.entries != s->mapped[0].count ||
-      !TVMFFI_I_FIND_PAIR(tvmffi_i_equal_pair, &s->same.loose, a, b))
-    return 0;
-  ++s->same.num_loose;
-  return 1;
-}
-
-/* Stores that two objects are equal. Their comparison is on top of
-   s->same.begun. Returns TVMFFI_I_SAME, or -1 on error. */
-TVMFFI_I_NOINLINE int tvmffi_i_set_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                                         TVMFFIObject *b) {
-  tvmffi_i_ptr_table *t =
-      tvmffi_i_result_table(&s->same, s->mapped[0].count, 1);
-  return !t || TVMFFI_I_ADD_PAIR(tvmffi_i_equal_pair, t, a, b) ? TVMFFI_I_SAME
-                                                               : -1;
-}
-
-/* Pushes a frame for two objects. Returns TVMFFI_I_PUSHED, TVMFFI_I_SAME if the
-   objects are known to be equal, or -1 on error. */
-static int tvmffi_i_push_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                               TVMFFIObject *b, uint32_t own,
-                               tvmffi_i_equal_frame **out) {
+/* Compares two objects by a hook. */
+static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
+                                  TVMFFIObject *a, TVMFFIObject *b, int kind,
+                                  uint32_t own) {
   int is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
-  tvmffi_i_equal_frame *f;
-  if (is_shared) {
-    if (tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
-    TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  }
-  f = TVMFFI_I_PUSH(tvmffi_i_equal_frame, &s->frames, "StructuralEqual");
-  if (!f) {
-    s->same.num_begun -= (size_t)is_shared;
-    return -1;
-  }
-  f->is_shared = (unsigned char)is_shared;
-  *out = f;
-  f->object[0] = a;
-  f->object[1] = b;
-  f->outer = f->region = s->base.region;
-  f->is_own = 0;
-  f->at.index = 0;
-  return TVMFFI_I_PUSHED;
-}
-
-static void tvmffi_i_pop_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  int32_t index = f->object[0]->type_index;
-  if (index == kTVMFFIDict) tvmffi_i_any_release(&f->at.map.key[0]);
-  s->same.num_begun -= f->is_shared;
-  if (f->is_own) {
-    tvmffi_i_release(f->object[0]);
-    tvmffi_i_release(f->object[1]);
-  }
-  TVMFFI_I_POP(tvmffi_i_equal_frame, &s->frames);
-}
-
-/* Compares two objects by a hook, in a region. */
-TVMFFI_I_NOINLINE int tvmffi_i_equal_by_hook(tvmffi_i_equality *s,
-                                             TVMFFIObject *hook,
-                                             TVMFFIObject *a, TVMFFIObject *b,
-                                             int32_t region) {
-  const size_t depth = s->frames.depth, num_begun = s->same.num_begun;
-  const int32_t outer = s->base.region;
-  int64_t result;
+  TVMFFIAny args[3];
+  int64_t result = 0;
   int code;
-  s->base.region = region;
-  code = tvmffi_i_call_structural_hook(&s->base, hook, a, tvmffi_obj(b),
-                                       tvmffi_i_call_structural_equal, "bool",
-                                       &result);
-  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth ||
-                        s->same.num_begun != num_begun)) {
-    while (s->frames.depth > depth) tvmffi_i_pop_equal(s);
-    s->same.num_begun = num_begun;
-    code = tvmffi_i_left_hook(code);
-  }
-  if (code) return code;
-  s->base.region = outer;
-  return result != 0;
+  if (is_shared && tvmffi_i_find_result(&s->base, a, b, NULL))
+    return TVMFFI_I_SAME;
+  TVMFFI_TRY(tvmffi_i_begin_result(&s->base));
+  tvmffi_i_retain(a);
+  tvmffi_i_retain(b);
+  args[0] = tvmffi_obj(a);
+  args[1] = tvmffi_obj(b);
+  code = tvmffi_i_call_structural_hook(
+      &s->base, &tvmffi_i_s_equal_hook, hook, args,
+      tvmffi_i_inner_region(&s->base, kind), &result);
+  if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
+  if (is_shared && code == TVMFFI_I_SAME &&
+      tvmffi_i_set_result(&s->base, a, b, 0))
+    code = -1;
+  --s->base.num_begun;
+  tvmffi_i_release(a);
+  tvmffi_i_release(b);
+  return code;
 }
 
 /* Compares two objects of the same type by their fields or their hook. */
 static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
                                   TVMFFIObject *b, uint32_t own) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(a->type_index);
-  tvmffi_i_equal_frame *f;
-  TVMFFIObject *hook;
-  int32_t region = s->base.region;
-  int kind, code, is_shared;
+  const TVMFFIAny *hook;
+  int kind, code;
   if (!type) return -1;
   kind = type->metadata->structural_eq_hash_kind;
   if (kind == kTVMFFISEqHashKindUniqueInstance) return a == b;
   if (kind == kTVMFFISEqHashKindConstTreeNode && a == b) return 1;
   if (kind == kTVMFFISEqHashKindDAGNode || kind == kTVMFFISEqHashKindFreeVar) {
-    const tvmffi_i_memo *known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[0], a);
+    const tvmffi_i_memo *known = tvmffi_i_find_memo(&s->base.known[0], a);
     if (known) return known->value == (uintptr_t)b;
-    if (TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[1], b))
-      return TVMFFI_I_DIFFERENT;
-    own = UINT32_MAX; /* s->mapped stores the result */
+    if (tvmffi_i_find_memo(&s->base.known[1], b)) return TVMFFI_I_DIFFERENT;
+    own = UINT32_MAX; /* s->base.known stores the result */
   }
-  TVMFFI_TRY(tvmffi_i_find_hook(
-      &tvmffi_i_s_equal_column, type->type_index,
-      "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
-      "AnyView) -> bool) -> bool",
-      &hook));
-  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
-  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
-    region = kTVMFFIDefRegionKindNone;
-  if (!hook) {
-    code = tvmffi_i_push_equal(s, a, b, own, &f);
-    if (code != TVMFFI_I_PUSHED) return code;
-    f->at.fields.cursor = tvmffi_i_begin_fields(type);
-    f->kind = (unsigned char)kind;
-    f->region = region;
-    return code;
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_column, type->type_index);
+  if (hook) return tvmffi_i_equal_by_hook(s, hook, a, b, kind, own);
+  code = tvmffi_i_push_structural(&s->base, a, b, type, own, NULL);
+  if (code == TVMFFI_I_PUSHED) {
+    tvmffi_i_structural_frame *f =
+        &TVMFFI_I_FRAME(tvmffi_i_equal_frame, s)->base;
+    f->kind = kind;
+    f->region = tvmffi_i_inner_region(&s->base, kind);
   }
-  is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
-  if (is_shared && tvmffi_i_was_equal(s, a, b)) return TVMFFI_I_SAME;
-  TVMFFI_TRY(tvmffi_i_begin_result(&s->same, s->mapped[0].count));
-  tvmffi_i_retain(a);
-  tvmffi_i_retain(b);
-  code = tvmffi_i_equal_by_hook(s, hook, a, b, region);
-  code = tvmffi_i_end_equal(s, a, b, kind, code);
-  if (is_shared && code == TVMFFI_I_SAME) code = tvmffi_i_set_equal(s, a, b);
-  --s->same.num_begun;
-  tvmffi_i_release(a);
-  tvmffi_i_release(b);
   return code;
 }
 
@@ -317,6 +226,7 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                const TVMFFIAny *b, uint32_t own) {
   int32_t index = a->type_index;
   tvmffi_i_equal_frame *f;
+  int code;
   if (index != b->type_index) return tvmffi_i_differ_equal(a, b);
   if (index < kTVMFFIStaticObjectBegin) {
     if (a->zero_padding == b->zero_padding && a->v_uint64 == b->v_uint64)
@@ -334,73 +244,62 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                 TVMFFIBigIntGetContentByteArray(b));
     case kTVMFFIArray:
     case kTVMFFIList:
-      if (!s->wants_path && TVMFFI_I_CELL(TVMFFISeqCell, a->v_obj)->size !=
-                                TVMFFI_I_CELL(TVMFFISeqCell, b->v_obj)->size)
-        return TVMFFI_I_DIFFERENT;
-      return tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
     case kTVMFFIMap:
-    case kTVMFFIDict: {
-      int code;
+    case kTVMFFIDict:
       if (!s->wants_path &&
-          tvmffi_i_map_size(a->v_obj) != tvmffi_i_map_size(b->v_obj))
+          tvmffi_i_size_of(a->v_obj) != tvmffi_i_size_of(b->v_obj))
         return TVMFFI_I_DIFFERENT;
-      code = tvmffi_i_push_equal(s, a->v_obj, b->v_obj, own, &f);
-      if (code != TVMFFI_I_PUSHED) return code;
-      f->at.map.at = tvmffi_i_map_begin(a->v_obj);
-      f->at.map.other = tvmffi_i_map_begin(b->v_obj);
-      memset((void *)f->at.map.key, 0, sizeof(f->at.map.key));
+      code = tvmffi_i_push_structural(&s->base, a->v_obj, b->v_obj, NULL, own,
+                                      NULL);
+      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
+      if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      f->at = tvmffi_i_map_begin(b->v_obj);
+      if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;
       return code;
-    }
     case kTVMFFIShape: return !tvmffi_i_shape_sign(a->v_obj, b->v_obj);
     case kTVMFFITensor: return tvmffi_i_equal_tensors(s, a->v_obj, b->v_obj);
     default: return tvmffi_i_equal_objects(s, a->v_obj, b->v_obj, own);
   }
 }
 
-/* Retains the objects of the top frame until the frame is popped. */
-TVMFFI_I_INLINE void tvmffi_i_keep_equal(tvmffi_i_equality *s) {
-  tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-  tvmffi_i_retain(f->object[0]);
-  tvmffi_i_retain(f->object[1]);
-  f->is_own = 1;
-}
-
 /* Compares the remaining items of the top frame. `code` is the result for the
    last child. Returns TVMFFI_I_PUSHED if an item needs a stack frame, otherwise
-   the result for the top frame. Reads items directly: with graph/cursor.h, the
-   benchmark "structural equal, 30,000 numbers" takes 2.3 times as long. */
+   the result for the top frame. */
 static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                 int code) {
-  const TVMFFISeqCell *a = TVMFFI_I_CELL(TVMFFISeqCell, f->object[0]);
-  const TVMFFISeqCell *b = TVMFFI_I_CELL(TVMFFISeqCell, f->object[1]);
-  int is_list = f->object[0]->type_index == kTVMFFIList;
-  int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
-  int64_t i = f->at.index;
-  if (code == TVMFFI_I_SAME) ++i;
-  while (code != TVMFFI_I_DIFFERENT && i < a->size && i < b->size) {
-    const TVMFFIAny *x = (const TVMFFIAny *)a->data + i;
-    const TVMFFIAny *y = (const TVMFFIAny *)b->data + i;
-    if (x->type_index < kTVMFFIStaticObjectBegin && tvmffi_i_same_any(x, y))
-      code = TVMFFI_I_SAME;
-    else
-      code = tvmffi_i_equal_step(s, x, y, 1);
-    if (code == TVMFFI_I_SAME) {
+  tvmffi_i_children *c = &f->base.base.c;
+  int is_list = c->object->type_index == kTVMFFIList;
+  uint64_t n, num_a, num_b, i;
+  const TVMFFIAny *a, *b;
+  if (code == TVMFFI_I_SAME) ++c->at;
+  for (;;) {
+    num_a = tvmffi_i_items_from(c->object, c->at, &a);
+    num_b = tvmffi_i_items_from(f->base.base.other, c->at, &b);
+    if (code == TVMFFI_I_DIFFERENT) break;
+    n = num_a < num_b ? num_a : num_b;
+    for (i = 0; i < n && a[i].type_index < kTVMFFIStaticObjectBegin &&
+                tvmffi_i_same_any(&a[i], &b[i]);)
       ++i;
-    } else if (code == TVMFFI_I_PUSHED) {
-      f->at.index = i;
-      if (is_list) tvmffi_i_keep_equal(s);
-      return code;
-    } else if (code < 0) {
-      return code;
+    c->at += i;
+    if (i == n) {
+      if (num_a == num_b) return TVMFFI_I_SAME;
+      num_a -= n;
+      num_b -= n;
+      break;
     }
+    code = tvmffi_i_equal_step(s, &a[i], &b[i], 1);
+    if (code == TVMFFI_I_PUSHED && is_list)
+      return tvmffi_i_keep_pushed(&s->base, 0);
+    if (code == TVMFFI_I_PUSHED || code < 0) return code;
+    c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
   }
-  if (code != TVMFFI_I_DIFFERENT && a->size == b->size) return TVMFFI_I_SAME;
   if (s->wants_path) {
-    int both = code == TVMFFI_I_DIFFERENT;
-    int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
-    TVMFFI_TRY(
-        tvmffi_i_add_step(s, both || i < a->size ? item : none, tvmffi_int(i),
-                          both || i < b->size ? item : none, tvmffi_int(i)));
+    const int both = code == TVMFFI_I_DIFFERENT;
+    const int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
+    const int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
+    const TVMFFIAny at = tvmffi_int((int64_t)c->at);
+    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, at,
+                                 both || num_b ? item : none, at));
   }
   return TVMFFI_I_DIFFERENT;
 }
@@ -411,9 +310,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
                                               const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
-  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->mapped[from], key->v_obj);
+  known = tvmffi_i_find_memo(&s->base.known[from], key->v_obj);
   if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
-  ++s->same.num_loose; /* the counterpart may become known later */
+  ++s->base.num_loose; /* the counterpart may become known later */
   return *key;
 }
 
@@ -473,16 +372,17 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up a key of map[side] in the other map, and sets *value to the value
-   found (borrowed). If the key is missing, sets *value to NULL and records a
-   step to the key. The key's own equality function may change both maps. */
-static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
-                                int side, const TVMFFIAny *key,
+/* Looks up a key of the left or right map in `map`, the other one, and sets
+   *value to the value found (borrowed). If the key is missing, sets *value to
+   NULL and records a step to the key. The key's own equality function may
+   change both maps. */
+static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
+                                const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
   *other = tvmffi_i_map_key_to(s, side, key);
   *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
-               ? tvmffi_i_lookup_key(s->keys, map[!side], other)
-               : tvmffi_i_map_lookup(map[!side], other);
+               ? tvmffi_i_lookup_key(s->keys, map, other)
+               : tvmffi_i_map_lookup(map, other);
   if (*value == &tvmffi_i_map_failed) return -1;
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
@@ -492,21 +392,20 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, TVMFFIObject *const *map,
 /* Ends the comparison of two maps after all entries of the left map were found
    in the right map. If their sizes differ, records a key that is only in the
    right map. */
-static int tvmffi_i_end_entries(tvmffi_i_equality *s,
-                                TVMFFIObject *const *map) {
+static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
+                                const TVMFFIObject *right) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   TVMFFIAny key, other;
   uint64_t at;
   int code;
-  if (tvmffi_i_map_size(map[0]) == tvmffi_i_map_size(map[1]))
-    return TVMFFI_I_SAME;
+  if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
-  for (at = tvmffi_i_map_begin(map[1]);
-       (pair = tvmffi_i_map_pair(map[1], at)) != NULL;
-       at = tvmffi_i_map_after(map[1], at)) {
+  for (at = tvmffi_i_map_begin(right);
+       (pair = tvmffi_i_map_pair(right, at)) != NULL;
+       at = tvmffi_i_map_after(right, at)) {
     key = tvmffi_i_copy_owned(&pair->key);
-    code = tvmffi_i_counterpart(s, map, 1, &key, &other, &value);
+    code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);
     if (code || !value) return code;
   }
@@ -526,9 +425,9 @@ TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
 /* Skips entries that have the same position in both maps and are certainly
    equal. */
 static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
-  const TVMFFIObject *a = f->object[0], *b = f->object[1];
+  const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
-  uint64_t at = f->at.map.at, other = f->at.map.other;
+  uint64_t at = f->base.base.c.at, other = f->at;
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&
          tvmffi_i_is_alike(&x->key, &y->key) &&
@@ -536,8 +435,8 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
     at = tvmffi_i_map_after(a, at);
     other = tvmffi_i_map_after(b, other);
   }
-  f->at.map.at = at;
-  f->at.map.other = other;
+  f->base.base.c.at = at;
+  f->at = other;
 }
 
 /* Looks up the key of `pair`, an entry of the left map, in the right map. Sets
@@ -546,83 +445,79 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
 static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const tvmffi_i_pair *pair,
                                const TVMFFIAny **value) {
-  const tvmffi_i_pair *other = tvmffi_i_map_pair(f->object[1], f->at.map.other);
-  TVMFFIAny key = f->object[0]->type_index == kTVMFFIDict
+  tvmffi_i_walk_frame *base = &f->base.base;
+  const tvmffi_i_pair *other = tvmffi_i_map_pair(base->other, f->at);
+  TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
                       ? tvmffi_i_copy_owned(&pair->key)
                       : pair->key;
-  f->at.map.key[0] = key;
+  base->held = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
-    f->at.map.key[1] = key; /* a hook may release the right key */
+    f->key = key; /* a hook may release the right key */
     *value = &other->value;
     return 0;
   }
-  return tvmffi_i_counterpart(s, f->object, 0, &key, &f->at.map.key[1], value);
+  return tvmffi_i_counterpart(s, 0, &key, base->other, &f->key, value);
 }
 
 /* Compares entries of maps. Parameters and result are those of
    tvmffi_i_equal_items. */
 static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                   int code) {
-  TVMFFIObject *const *map = f->object;
+  tvmffi_i_walk_frame *base = &f->base.base;
+  TVMFFIObject *left = base->c.object, *right = base->other;
+  const int is_dict = base->owns & TVMFFI_I_OWNS_HELD;
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
-      if (map[0]->type_index == kTVMFFIDict)
-        tvmffi_i_any_release(&f->at.map.key[0]);
-      f->at.map.at = tvmffi_i_map_after(map[0], f->at.map.at);
-      f->at.map.other = tvmffi_i_map_after(map[1], f->at.map.other);
+      if (is_dict) tvmffi_i_any_release(&base->held);
+      base->c.at = tvmffi_i_map_after(left, base->c.at);
+      f->at = tvmffi_i_map_after(right, f->at);
     }
     tvmffi_i_pass_alike(f);
-    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
-    if (!pair) return tvmffi_i_end_entries(s, map);
+    pair = tvmffi_i_map_pair(left, base->c.at);
+    if (!pair) return tvmffi_i_end_entries(s, left, right);
     TVMFFI_TRY(tvmffi_i_next_entry(s, f, pair, &value));
     if (!value) return TVMFFI_I_DIFFERENT;
-    pair = tvmffi_i_map_pair(map[0], f->at.map.at);
-    if (!pair) return tvmffi_i_end_entries(s, map);
+    pair = tvmffi_i_map_pair(left, base->c.at);
+    if (!pair) return tvmffi_i_end_entries(s, left, right);
     code = tvmffi_i_equal_step(s, &pair->value, value, 1);
     if (code < 0) return code;
     if (code != TVMFFI_I_PUSHED) continue;
-    if (map[0]->type_index == kTVMFFIDict) tvmffi_i_keep_equal(s);
-    return code;
+    return is_dict ? tvmffi_i_keep_pushed(&s->base, 0) : code;
   }
-  return tvmffi_i_add_map_step(s, 0, &f->at.map.key[0], TVMFFI_I_STEP_MAP_ITEM,
-                               &f->at.map.key[1]);
+  return tvmffi_i_add_map_step(s, 0, &base->held, TVMFFI_I_STEP_MAP_ITEM,
+                               &f->key);
 }
 
 /* Compares fields of objects. Parameters and result are those of
    tvmffi_i_equal_items. */
 static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                  int code) {
-  const TVMFFIFieldInfo *field = f->at.fields.field;
+  tvmffi_i_children *c = &f->base.base.c;
   TVMFFIAny a, b;
   int is_own;
   while (code != TVMFFI_I_DIFFERENT) {
-    field = tvmffi_i_next_counted(&f->at.fields.cursor);
+    const TVMFFIFieldInfo *field = tvmffi_i_next_counted(&c->fields);
     if (!field) return TVMFFI_I_SAME;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object[0], &a, &is_own));
-    f->at.fields.field = field;
-    s->base.region = tvmffi_i_field_region(field, f->region);
-    code = tvmffi_i_read_field(field, f->object[1], &b, &is_own);
+    TVMFFI_TRY(tvmffi_i_read_field(field, c->object, &a, &is_own));
+    c->field = field;
+    s->base.region = tvmffi_i_field_region(field, f->base.region);
+    code = tvmffi_i_read_field(field, f->base.base.other, &b, &is_own);
     if (!code && a.type_index < kTVMFFIStaticObjectBegin &&
         tvmffi_i_same_any(&a, &b)) {
       code = TVMFFI_I_SAME;
       continue;
     }
     if (!code) code = tvmffi_i_equal_step(s, &a, &b, is_own ? 2 : 1);
-    if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_i_keep_equal(s);
-      TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames)->is_own =
-          1; /* the frame takes both values */
-      return code;
-    }
+    if (code == TVMFFI_I_PUSHED) return tvmffi_i_keep_pushed(&s->base, is_own);
     if (is_own) {
       tvmffi_i_any_release(&a);
       tvmffi_i_any_release(&b);
     }
     if (code < 0) return code;
   }
-  return tvmffi_i_add_attr_step(s, &field->name);
+  return tvmffi_i_add_attr_step(s, &c->field->name);
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
@@ -630,11 +525,12 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
    */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
-  size_t base = s->frames.depth;
+  size_t depth = tvmffi_i_depth(s);
   int code = tvmffi_i_equal_step(s, a, b, own);
-  while (s->frames.depth > base) {
-    tvmffi_i_equal_frame *f = TVMFFI_I_TOP(tvmffi_i_equal_frame, &s->frames);
-    switch (f->object[0]->type_index) {
+  while (tvmffi_i_depth(s) > depth) {
+    tvmffi_i_equal_frame *f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
+    TVMFFIObject *left = f->base.base.c.object, *right = f->base.base.other;
+    switch (left->type_index) {
       case kTVMFFIArray:
       case kTVMFFIList: code = tvmffi_i_equal_items(s, f, code); break;
       case kTVMFFIMap:
@@ -642,15 +538,18 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
       default:
         code = tvmffi_i_equal_fields(s, f, code);
         if (code < 0 || code == TVMFFI_I_PUSHED) break;
-        s->base.region = f->outer;
-        code = tvmffi_i_end_equal(s, f->object[0], f->object[1], f->kind, code);
+        s->base.region = f->base.outer;
+        code = tvmffi_i_end_equal(s, left, right, f->base.kind, code);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    if (code >= 0) s->base.region = f->outer;
-    if (code == TVMFFI_I_SAME && f->is_shared)
-      code = tvmffi_i_set_equal(s, f->object[0], f->object[1]);
-    do tvmffi_i_pop_equal(s);
-    while (code < 0 && s->frames.depth > base);
+    if (code >= 0) s->base.region = f->base.outer;
+    if (code == TVMFFI_I_SAME && f->base.base.is_shared &&
+        tvmffi_i_set_result(&s->base, left, right, 0))
+      code = -1;
+    if (code < 0)
+      tvmffi_i_cut_frames(s, depth);
+    else
+      tvmffi_i_pop_structural(&s->base.base.walk);
   }
   return code;
 }
@@ -687,17 +586,16 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
 static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                  const TVMFFIAny *b, int maps_variables,
                                  int skips_tensors, TVMFFIObject **paths) {
-  tvmffi_i_equal_frame room[16];
+  tvmffi_i_equal_frame room[8];
   tvmffi_i_equality s = TVMFFI_I_ZERO;
   TVMFFIAny left = tvmffi_none(), right = tvmffi_none();
   size_t i;
   int code;
-  s.base.region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s.base.skips_tensors = skips_tensors;
   s.wants_path = paths != NULL;
   s.keys = keys;
-  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
+  tvmffi_i_structural_open(&s.base, "StructuralEqual", sizeof(*room),
+                           tvmffi_i_pop_structural, tvmffi_i_clear_pairs, room,
+                           sizeof(room), maps_variables, skips_tensors);
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
   if (!code) code = tvmffi_i_equal_values(&s, &left, &right, UINT32_MAX);
@@ -705,16 +603,12 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     *paths = tvmffi_i_mismatch_paths(&s);
     if (!*paths) code = -1;
   }
-  tvmffi_i_callback_close(&s.base.callback);
   for (i = 0; i < s.num_steps; ++i) {
     tvmffi_i_any_release(&s.steps[i].key[0]);
     tvmffi_i_any_release(&s.steps[i].key[1]);
   }
   tvmffi_i_free(s.steps);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.mapped[0], sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_ptr_clear(&s.mapped[1], sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_drop_results(&s.same, 1);
+  tvmffi_i_structural_close(&s.base);
   tvmffi_i_any_release(&left);
   tvmffi_i_any_release(&right);
   return code;
@@ -726,10 +620,11 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
 static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
                                      int maps_variables, int skips_tensors,
                                      TVMFFIObject **paths) {
-  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
-  int code = tvmffi_i_equal_inside(&keys, a, b, maps_variables, skips_tensors,
-                                   paths);
-  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
+  int code =
+      tvmffi_i_equal_inside(keys, a, b, maps_variables, skips_tensors, paths);
+  tvmffi_i_clear_pairs(&keys[0]);
+  tvmffi_i_clear_pairs(&keys[1]);
   return code;
 }
 
@@ -740,7 +635,6 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b) {
   const tvmffi_i_structural_key *x, *y;
   TVMFFIObject *left = a->v_obj, *right = b->v_obj;
-  tvmffi_i_key_pair *known;
   const char *missing = NULL;
   int code;
   if (a->type_index == b->type_index && a->v_uint64 == b->v_uint64) return 1;
@@ -753,18 +647,17 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
   if (x->hash != y->hash) return 0;
-  known = TVMFFI_I_FIND_PAIR(tvmffi_i_key_pair, keys, left, right);
-  if (known) return known->is_equal;
+  for (code = 0; code < 2; ++code)
+    if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
+      return code;
   TVMFFI_TRY(tvmffi_i_nest());
   tvmffi_i_retain(left); /* a hook may release both */
   tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
-  if (code >= 0) {
-    known = TVMFFI_I_ADD_PAIR(tvmffi_i_key_pair, keys, left, right);
-    if (known) known->is_equal = code;
-    if (!known) code = -1;
-  }
+  if (code >= 0 &&
+      !TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
+    code = -1;
   tvmffi_i_release(left);
   tvmffi_i_release(right);
   return code;

@@ -9,7 +9,6 @@
 #include "../core.h"
 #include "../containers.h"
 #include "../graph.h"
-#include "type_hook.h"
 #include "recursive_hash.h"
 #include "structural.h"
 
@@ -21,42 +20,48 @@ typedef struct {
   TVMFFIAny value; /* owned if the map is a dict */
 } tvmffi_i_hash_item;
 
+/* A stack frame. In maps, base.base.c.at is the index of the next item. */
 typedef struct {
-  TVMFFIObject *object;
-  uint64_t hash; /* of the children so far */
-  union {
-    int64_t index;
-    struct {
-      size_t first, next, end; /* indices in `items` of the hasher */
-    } map;
-    tvmffi_i_field_cursor cursor;
-  } at;
-  int32_t outer, region;
-  unsigned char is_own, kind, is_shared; /* is_shared: may be met again */
+  tvmffi_i_structural_frame base;
+  uint64_t hash;     /* of the children so far */
+  size_t first, end; /* a map's items, as indices in `items` of the hasher */
 } tvmffi_i_hash_frame;
 
+/* The results (base.firm, base.loose) are the hashes of containers. They are
+   not in base.known, so that tvmffi_i_hash_key finds no hash for a map key that
+   is a container. */
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   uint32_t num_variables, num_nodes;
-  tvmffi_i_stack frames;
   tvmffi_i_hash_item *items;
   size_t num_items, max_items;
-  tvmffi_i_ptr_table known; /* tvmffi_i_memo of objects with fields */
-  /* Hashes of containers. They are not in `known`, so that tvmffi_i_hash_key
-     finds no hash for a map key that is a container. */
-  tvmffi_i_results containers;
 } tvmffi_i_hasher;
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash);
+static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
+                                         int32_t num_args, TVMFFIAny *result);
 
 static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
+
+/* The callback's last arguments are a hash to combine with and a
+   TVMFFIDefRegionKind. */
+static const tvmffi_i_hook_kind tvmffi_i_s_hash_hook = {
+    tvmffi_i_call_structural_hash,
+    0,
+    "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
+    TVMFFI_I_ENDED_STRUCTURAL,
+    3,
+    1,
+    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
+     &tvmffi_i_word_int64, NULL}};
 
 static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
   return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
 }
 
-/* Completes the hash of an object with fields, and records it in s->known. */
+/* Completes the hash of an object with fields, and records it in
+   s->base.known. */
 static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                              uint64_t *hash) {
   if (kind == kTVMFFISEqHashKindFreeVar)
@@ -65,132 +70,83 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                 : (uint64_t)(uintptr_t)o;
   else if (kind == kTVMFFISEqHashKindDAGNode)
     *hash = tvmffi_i_hash_combine(*hash, s->num_nodes++);
-  return tvmffi_i_set_memo(&s->known, o, *hash);
+  return tvmffi_i_set_memo(&s->base.known[0], o, *hash);
 }
 
 static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
                                          int32_t num_args, TVMFFIAny *result) {
-  static const tvmffi_i_word *const types[] = {
-      &tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
-      &tvmffi_i_word_int64};
-  static const tvmffi_func description = {
-      "", NULL, 3, types TVMFFI_I_SIGNATURE(NULL, 3, NULL, NULL)};
-  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_callback_state(
-      self, &description, args, num_args, result);
-  TVMFFIAny value = tvmffi_none();
+  TVMFFIAny values[2];
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_begin_callback(
+      self, &tvmffi_i_s_hash_hook, args, num_args, result, values);
   uint64_t hash = 0;
+  size_t depth;
   int32_t outer;
   int code;
   if (!s) return -1;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&args[0], &value));
+  depth = tvmffi_i_depth(s);
   outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-  code = tvmffi_i_hash_value(s, &value, 2, &hash);
-  tvmffi_i_any_release(&value);
+  code = tvmffi_i_hash_value(s, &values[0], 2, &hash);
+  tvmffi_i_end_callback(s, depth, values);
   if (code) return code;
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
   return 0;
 }
 
+/* Pushes a frame for an object, whose hash begins with the type's. Returns
+   TVMFFI_I_PUSHED, 0 with *hash set if the hash is known, or -1 on error. */
 static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
-                                 int is_shared, uint64_t hash,
-                                 tvmffi_i_hash_frame **out) {
-  tvmffi_i_hash_frame *f;
-  if (is_shared)
-    TVMFFI_TRY(tvmffi_i_begin_result(&s->containers, s->known.count));
-  f = TVMFFI_I_PUSH(tvmffi_i_hash_frame, &s->frames, "StructuralHash");
-  if (!f) {
-    s->containers.num_begun -= (size_t)is_shared;
-    return -1;
-  }
-  *out = f;
-  f->object = o;
-  f->hash = hash;
-  f->outer = f->region = s->base.region;
-  f->is_own = 0;
-  f->is_shared = (unsigned char)is_shared;
-  f->at.index = 0;
-  return TVMFFI_I_PUSHED;
+                                 const TVMFFITypeInfo *type, uint32_t own,
+                                 uint64_t *hash, tvmffi_i_hash_frame **out) {
+  int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
+  if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
+  *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+  (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
+  (*out)->first = (*out)->end = s->num_items;
+  return code;
 }
 
-/* Looks up the hash of a shared container. Returns 1 with *hash set, or 0 if
-   the hash must be computed. */
-TVMFFI_I_NOINLINE int tvmffi_i_was_hashed(tvmffi_i_hasher *s,
-                                          const TVMFFIObject *o,
-                                          uint64_t *hash) {
-  const tvmffi_i_memo *known =
-      TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.firm, o);
-  if (!known && s->containers.entries == s->known.count) {
-    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->containers.loose, o);
-    s->containers.num_loose += known != NULL;
-  }
-  if (known) *hash = known->value;
-  return known != NULL;
-}
-
-static void tvmffi_i_drop_items(tvmffi_i_hasher *s, size_t first, int is_own) {
-  while (s->num_items > first)
-    if (--s->num_items, is_own)
+static void tvmffi_i_leave_hashed(tvmffi_i_walk *w) {
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)(void *)w;
+  const tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, w);
+  const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
+  while (s->num_items > f->first)
+    if (--s->num_items, is_dict)
       tvmffi_i_any_release(&s->items[s->num_items].value);
-}
-
-static void tvmffi_i_leave_hashed(tvmffi_i_hasher *s) {
-  tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-  int32_t index = f->object->type_index;
-  if (tvmffi_i_is_map_type(index))
-    tvmffi_i_drop_items(s, f->at.map.first, index == kTVMFFIDict);
-  s->containers.num_begun -= f->is_shared;
-  if (f->is_own) tvmffi_i_release(f->object);
-  TVMFFI_I_POP(tvmffi_i_hash_frame, &s->frames);
+  tvmffi_i_pop_structural(w);
 }
 
 static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
                                    uint64_t *hash) {
   const TVMFFITypeInfo *type = tvmffi_i_structural_type(o->type_index);
   const tvmffi_i_memo *known;
+  const TVMFFIAny *hook;
+  TVMFFIAny args[3];
   tvmffi_i_hash_frame *f;
-  TVMFFIObject *hook;
-  const size_t depth = s->frames.depth;
-  int32_t outer = s->base.region, region = outer;
-  int64_t result;
   int kind, code;
   if (!type) return -1;
-  known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, o);
+  known = tvmffi_i_find_memo(&s->base.known[0], o);
   if (known) {
     *hash = known->value;
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
-  TVMFFI_TRY(tvmffi_i_find_hook(
-      &tvmffi_i_s_hash_column, type->type_index,
-      "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
-      &hook));
-  /* kTVMFFIDefRegionKindSimple excludes the fields of a free variable. */
-  if (kind == kTVMFFISEqHashKindFreeVar && region == kTVMFFIDefRegionKindSimple)
-    region = kTVMFFIDefRegionKindNone;
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_column, type->type_index);
   if (!hook) {
-    code = tvmffi_i_enter_hashed(s, o, 0, type->type_key_hash, &f);
+    code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
-    f->at.cursor = tvmffi_i_begin_fields(type);
-    f->kind = (unsigned char)kind;
-    f->region = region;
+    f->base.kind = kind;
+    f->base.region = tvmffi_i_inner_region(&s->base, kind);
     return code;
   }
   tvmffi_i_retain(o);
-  s->base.region = region;
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_int((int64_t)type->type_key_hash);
   code = tvmffi_i_call_structural_hook(
-      &s->base, hook, o, tvmffi_int((int64_t)type->type_key_hash),
-      tvmffi_i_call_structural_hash, "int", &result);
-  if (TVMFFI_I_UNLIKELY(s->frames.depth != depth)) {
-    while (s->frames.depth > depth) tvmffi_i_leave_hashed(s);
-    code = tvmffi_i_left_hook(code);
-  }
-  if (!code) {
-    *hash = (uint64_t)result;
-    s->base.region = outer;
-    code = tvmffi_i_end_hash(s, o, kind, hash);
-  }
+      &s->base, &tvmffi_i_s_hash_hook, hook, args,
+      tvmffi_i_inner_region(&s->base, kind), (int64_t *)(void *)hash);
+  if (!code) code = tvmffi_i_end_hash(s, o, kind, hash);
   tvmffi_i_release(o);
   return code;
 }
@@ -229,7 +185,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
     TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
     value = tvmffi_i_stable_hash(words.data, words.size);
   } else if (index >= kTVMFFIStaticObjectBegin) {
-    known = TVMFFI_I_FIND(tvmffi_i_memo, &s->known, key->v_obj);
+    known = tvmffi_i_find_memo(&s->base.known[0], key->v_obj);
     if (known) *hash = known->value;
     return known != NULL;
   }
@@ -253,52 +209,37 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   }
 }
 
-/* Pushes a stack frame for a map. Sorts the entries by the hash of the key.
-   Leaves out an entry if its key is an object that has not been hashed yet. */
-static int tvmffi_i_open_map(tvmffi_i_hasher *s, TVMFFIObject *map,
-                             int is_shared) {
-  size_t first = s->num_items, left_out = 0;
-  int is_dict = map->type_index == kTVMFFIDict, code = 0;
-  tvmffi_i_hash_frame *f;
+/* Appends the entries of a map to s->items, and sorts them by the hash of the
+   key. Leaves out an entry if its key is an object that has not been hashed
+   yet. */
+static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;
   uint64_t at, hash;
+  size_t n;
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
-      ++left_out; /* the key may get a hash later */
+      ++s->base.num_loose; /* the key may get a hash later */
       continue;
     }
-    if (s->num_items == s->max_items) {
-      tvmffi_i_hash_item *items = (tvmffi_i_hash_item *)tvmffi_i_larger(
-          s->items, &s->max_items, sizeof(*items));
-      code = items ? 0 : -1;
-      if (code) break;
-      s->items = items;
-    }
+    TVMFFI_I_PUSH_ROOM(tvmffi_i_hash_item, s->items, s->num_items,
+                       s->max_items);
     s->items[s->num_items].hash = hash;
-    s->items[s->num_items++].value =
-        is_dict ? tvmffi_i_copy_owned(&pair->value) : pair->value;
+    s->items[s->num_items++].value = map->type_index == kTVMFFIDict
+                                         ? tvmffi_i_copy_owned(&pair->value)
+                                         : pair->value;
   }
-  if (!code)
-    code = tvmffi_i_enter_hashed(
-        s, map, is_shared,
-        tvmffi_i_hash_combine(tvmffi_i_object_key_hash(map),
-                              (uint64_t)tvmffi_i_map_size(map)),
-        &f);
-  if (code != TVMFFI_I_PUSHED) {
-    tvmffi_i_drop_items(s, first, is_dict);
-    return code;
-  }
-  s->containers.num_loose += left_out;
-  if (s->num_items - first > 24)
-    tvmffi_i_sort(s->items + first, s->num_items - first, sizeof(*s->items),
-                  tvmffi_i_word_less, NULL);
-  else if (s->num_items > first)
-    tvmffi_i_sort_few_items(s->items + first, s->num_items - first);
-  f->at.map.first = f->at.map.next = first;
-  f->at.map.end = s->num_items;
-  return code;
+  f->base.base.c.at = f->first;
+  f->end = s->num_items;
+  n = f->end - f->first;
+  if (n > 24)
+    tvmffi_i_sort(s->items + f->first, n, sizeof(*s->items), tvmffi_i_word_less,
+                  NULL);
+  else if (n)
+    tvmffi_i_sort_few_items(s->items + f->first, n);
+  return TVMFFI_I_PUSHED;
 }
 
 /* Hashes a value. Returns 0 with *hash set, TVMFFI_I_PUSHED if a stack frame
@@ -309,7 +250,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
   int32_t index = any->type_index;
   tvmffi_i_hash_frame *f;
   TVMFFIObject *o = any->v_obj;
-  int is_shared;
+  int code;
   if (index < kTVMFFIStaticObjectBegin) {
     uint64_t bits = any->v_uint64;
     if (index == kTVMFFISmallStr) return tvmffi_i_any_hash(any, hash);
@@ -327,16 +268,12 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
     case kTVMFFIList:
     case kTVMFFIMap:
     case kTVMFFIDict:
-      is_shared = tvmffi_i_is_shared(o, own);
-      if (is_shared && tvmffi_i_was_hashed(s, o, hash)) return 0;
-      if (tvmffi_i_is_map_type(index))
-        return tvmffi_i_open_map(s, o, is_shared);
-      return tvmffi_i_enter_hashed(
-          s, o, is_shared,
-          tvmffi_i_hash_combine(
-              tvmffi_i_object_key_hash(o),
-              (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, o)->size),
-          &f);
+      code = tvmffi_i_enter_hashed(s, o, NULL, own, hash, &f);
+      if (code != TVMFFI_I_PUSHED) return code;
+      f->hash = tvmffi_i_hash_combine(f->hash, tvmffi_i_size_of(o));
+      if (tvmffi_i_is_map_type(index)) code = tvmffi_i_read_map(s, f);
+      if (code < 0) tvmffi_i_leave_hashed(&s->base.base.walk);
+      return code;
     case kTVMFFIShape: *hash = tvmffi_i_hash_shape(o); return 0;
     case kTVMFFITensor: return tvmffi_i_hash_tensor(s, o, hash);
     default: return tvmffi_i_hash_fields_of(s, o, hash);
@@ -344,34 +281,27 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
 }
 
 /* Hashes the remaining items of the top frame. Returns TVMFFI_I_PUSHED if an
-   item needs a stack frame, 0 at the end, or an error code. Does not use
-   graph/cursor.h, which takes 2.4 times as long. */
+   item needs a stack frame, 0 at the end, or an error code. */
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->object);
-  uint64_t hash = 0, sum = f->hash;
-  int64_t i = f->at.index;
+  tvmffi_i_children *c = &f->base.base.c;
+  const TVMFFIAny *item;
+  uint64_t hash = 0, n, i;
   int code;
-  for (;;) {
-    const TVMFFIAny *item = NULL;
-    for (; i < cell->size; ++i) {
-      item = (const TVMFFIAny *)cell->data + i;
-      if (item->type_index > kTVMFFIBool) break;
+  while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {
+    uint64_t sum = f->hash;
+    for (i = 0; i < n && item[i].type_index <= kTVMFFIBool; ++i)
       sum = tvmffi_i_hash_combine(
-          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item->type_index,
-                                     item->v_uint64));
-    }
+          sum, tvmffi_i_hash_combine((uint64_t)(int64_t)item[i].type_index,
+                                     item[i].v_uint64));
     f->hash = sum;
-    f->at.index = i + 1;
-    if (i >= cell->size) break;
-    code = tvmffi_i_hash_step(s, item, 1, &hash);
-    if (code == TVMFFI_I_PUSHED && f->object->type_index == kTVMFFIList) {
-      f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-      tvmffi_i_retain(f->object);
-      f->is_own = 1;
-    }
+    c->at += i;
+    if (i == n) break;
+    ++c->at;
+    code = tvmffi_i_hash_step(s, &item[i], 1, &hash);
+    if (code == TVMFFI_I_PUSHED && c->object->type_index == kTVMFFIList)
+      return tvmffi_i_keep_pushed(&s->base, 0);
     if (code) return code;
-    sum = tvmffi_i_hash_combine(sum, hash);
-    ++i;
+    f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
   return 0;
 }
@@ -379,13 +309,13 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
-  while (f->at.map.next < f->at.map.end) {
-    size_t i = f->at.map.next, next = i + 1;
+  while (f->base.base.c.at < f->end) {
+    size_t i = (size_t)f->base.base.c.at, next = i + 1;
     TVMFFIAny value;
     int code;
     key = s->items[i].hash;
-    while (next < f->at.map.end && s->items[next].hash == key) ++next;
-    f->at.map.next = next;
+    while (next < f->end && s->items[next].hash == key) ++next;
+    f->base.base.c.at = next;
     f->hash = tvmffi_i_hash_combine(f->hash, key);
     /* Entries whose keys have equal hashes have no order: their values are left
        out. */
@@ -401,38 +331,35 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes fields of an object. Returns the same results as tvmffi_i_hash_items.
    */
 static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIFieldInfo *field;
   for (;;) {
     uint64_t hash = 0;
     TVMFFIAny value;
     int code, is_own;
-    field = tvmffi_i_next_counted(&f->at.cursor);
+    field = tvmffi_i_next_counted(&c->fields);
     if (!field) break;
-    TVMFFI_TRY(tvmffi_i_read_field(field, f->object, &value, &is_own));
-    s->base.region = tvmffi_i_field_region(field, f->region);
+    TVMFFI_TRY(tvmffi_i_read_field(field, c->object, &value, &is_own));
+    s->base.region = tvmffi_i_field_region(field, f->base.region);
     code = tvmffi_i_hash_step(s, &value, is_own ? 2 : 1, &hash);
-    if (code == TVMFFI_I_PUSHED) {
-      if (!is_own) tvmffi_i_retain(value.v_obj);
-      TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames)->is_own =
-          1; /* the frame takes the value */
-      return code;
-    }
+    if (code == TVMFFI_I_PUSHED) return tvmffi_i_keep_pushed(&s->base, is_own);
     if (is_own) tvmffi_i_any_release(&value);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
-  s->base.region = f->outer;
-  return tvmffi_i_end_hash(s, f->object, f->kind, &f->hash);
+  s->base.region = f->base.outer;
+  return tvmffi_i_end_hash(s, c->object, f->base.kind, &f->hash);
 }
 
 /* Sets *hash to the hash of a value (borrowed) and everything it contains. */
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash) {
-  size_t base = s->frames.depth;
+  size_t depth = tvmffi_i_depth(s);
   int code = tvmffi_i_hash_step(s, value, own, hash);
-  while (s->frames.depth > base) {
-    tvmffi_i_hash_frame *f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
-    switch (f->object->type_index) {
+  while (tvmffi_i_depth(s) > depth) {
+    tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+    TVMFFIObject *o = f->base.base.c.object;
+    switch (o->type_index) {
       case kTVMFFIArray:
       case kTVMFFIList: code = tvmffi_i_hash_items(s, f); break;
       case kTVMFFIMap:
@@ -441,16 +368,16 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
-    if (!code) s->base.region = f->outer;
-    if (!code && f->is_shared) {
-      tvmffi_i_ptr_table *t =
-          tvmffi_i_result_table(&s->containers, s->known.count, 0);
-      if (t) code = tvmffi_i_set_memo(t, f->object, *hash);
+    if (!code) s->base.region = f->base.outer;
+    if (!code && f->base.base.is_shared)
+      code = tvmffi_i_set_result(&s->base, o, NULL, *hash);
+    if (code < 0) {
+      tvmffi_i_cut_frames(s, depth);
+      break;
     }
-    do tvmffi_i_leave_hashed(s);
-    while (code < 0 && s->frames.depth > base);
-    if (code < 0 || s->frames.depth == base) break;
-    f = TVMFFI_I_TOP(tvmffi_i_hash_frame, &s->frames);
+    tvmffi_i_leave_hashed(&s->base.base.walk);
+    if (tvmffi_i_depth(s) == depth) break;
+    f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
     f->hash = tvmffi_i_hash_combine(f->hash, *hash);
   }
   return code;
@@ -459,22 +386,18 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
 /* Sets *hash to the structural hash of a view. Returns 0 or an error code. */
 static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
                                     int skips_tensors, uint64_t *hash) {
-  tvmffi_i_hash_frame room[16];
+  tvmffi_i_hash_frame room[8];
   tvmffi_i_hasher s = TVMFFI_I_ZERO;
   TVMFFIAny owned = tvmffi_none();
   int code;
-  tvmffi_i_stack_open(&s.frames, room, sizeof(room));
-  s.base.region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s.base.skips_tensors = skips_tensors;
+  tvmffi_i_structural_open(&s.base, "StructuralHash", sizeof(*room),
+                           tvmffi_i_leave_hashed, tvmffi_i_clear_memos, room,
+                           sizeof(room), maps_variables, skips_tensors);
   tvmffi_i_start_types(); /* ensures that types are registered */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
-  tvmffi_i_callback_close(&s.base.callback);
+  tvmffi_i_structural_close(&s.base);
   tvmffi_i_free(s.items);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.known, sizeof(tvmffi_i_memo), 1);
-  tvmffi_i_drop_results(&s.containers, 0);
   tvmffi_i_any_release(&owned);
   return code;
 }

@@ -307,7 +307,7 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
 }
 
 /* Pushes a frame for a container or object. Returns NULL on error. */
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(tvmffi_i_descent *d,
                                                           const TVMFFIAny *from,
                                                           int how,
                                                           int in_place) {
@@ -334,8 +334,8 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_frame(tvmffi_i_descent *d,
 
 /* Pops the frames above `depth`, which an exception or longjmp out of another
    callback left, and sets *r to an error. */
-TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
-                                       TVMFFIAny *r) {
+TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
+                                      TVMFFIAny *r) {
   while (d->frames->depth > depth) {
     tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
     d->v->region = f->outer;
@@ -344,7 +344,8 @@ TVMFFI_I_COLD void tvmffi_i_cut_frames(tvmffi_i_descent *d, size_t depth,
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   }
   tvmffi_i_any_release(r);
-  (void)tvmffi_i_left_hook(0);
+  (void)tvmffi_i_fail("RuntimeError",
+                      "An exception left the callback of a hook");
   *r = tvmffi_i_raised();
 }
 
@@ -453,7 +454,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
 
 /* Pops the top frame and sets *r to its result. Keeps an error or interrupt
    that is already in *r. */
-static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
+static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->from);
   d->v->region = f->outer;
@@ -469,8 +470,8 @@ static void tvmffi_i_pop_frame(tvmffi_i_descent *d, TVMFFIAny *r) {
 /* -------- Hooks -------- */
 
 /* Calls the hook of a type and sets *r to the result. */
-static void tvmffi_i_call_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
-                               const TVMFFIAny *value, TVMFFIAny *r) {
+static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
+                                     const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
@@ -546,9 +547,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (d->e && hook) tvmffi_i_note_nest(d, index);
   } else if (hook) {
     const size_t depth = d->frames->depth;
-    tvmffi_i_call_hook(d, hook, value, r);
+    tvmffi_i_call_visit_hook(d, hook, value, r);
     if (TVMFFI_I_UNLIKELY(d->frames->depth != depth))
-      tvmffi_i_cut_frames(d, depth, r);
+      tvmffi_i_cut_visit(d, depth, r);
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
@@ -562,7 +563,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
       goto done;
     }
   }
-  if (tvmffi_i_push_frame(d, value, how, in_place)) {
+  if (tvmffi_i_push_visit(d, value, how, in_place)) {
     if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
     TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
   } else {
@@ -593,7 +594,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   depth = e->frames.depth;
   tvmffi_i_call_for(e, row, value, with_region, unique, r);
   if (TVMFFI_I_UNLIKELY(e->frames.depth != depth))
-    tvmffi_i_cut_frames(d, depth, r);
+    tvmffi_i_cut_visit(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
     return 1;
@@ -647,7 +648,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
-  if (TVMFFI_I_LIKELY(tvmffi_i_push_frame(d, value, TVMFFI_I_ENTERED, unique) !=
+  if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, TVMFFI_I_ENTERED, unique) !=
                       NULL))
     return 0;
   *r = tvmffi_i_raised();
@@ -664,7 +665,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
                          : tvmffi_i_next_item(d->e, f, &unique);
   if (got > 0) return tvmffi_i_enter(d, &f->child, unique, r);
   *r = got ? tvmffi_i_raised() : tvmffi_none();
-  tvmffi_i_pop_frame(d, r);
+  tvmffi_i_pop_visit(d, r);
   return 1;
 }
 
@@ -684,7 +685,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
   if (TVMFFI_I_UNLIKELY(stops)) {
-    tvmffi_i_pop_frame(d, r);
+    tvmffi_i_pop_visit(d, r);
     return 1;
   }
   tvmffi_i_drop_child(f);

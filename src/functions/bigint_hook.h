@@ -62,7 +62,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
     return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
   TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
   if (tvmffi_i_get_str(&result, &text))
-    return tvmffi_i_bad_hook(&result, TVMFFI_I_CALLBACK_REPR);
+    return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
   tvmffi_i_text_put(b, text.data, text.size);
   tvmffi_i_any_release(&result);
   return 0;

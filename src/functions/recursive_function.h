@@ -5,7 +5,7 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../graph.h"
+#include "../platform.h"
 #include "../extra.h"
 #include "../interface.h"
 
@@ -14,18 +14,19 @@
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
 TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_recursive_frame room[8];
+  tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
-  tvmffi_i_graph_open(
-      &g, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff, room,
-      sizeof(room));
+  tvmffi_i_recursive_open(
+      &g.base, "ObjectGraphDFS",
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff,
+      sizeof(*room), tvmffi_i_pop_recursive, room, sizeof(room));
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
+  tvmffi_i_free(g.hashes);
   tvmffi_i_any_release(&owned);
   if (code) return code;
   TVMFFI_RETURN((int64_t)hash);

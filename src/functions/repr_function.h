@@ -6,7 +6,6 @@
 #include "../head.h"
 #include "../base.h"
 #include "../platform.h"
-#include "../graph.h"
 #include "../extra.h"
 #include "../interface.h"
 
@@ -14,15 +13,17 @@
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
 TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
-  tvmffi_i_graph_frame room[8];
-  tvmffi_i_graph g;
+  tvmffi_i_repr_frame room[8];
+  tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
+  size_t i;
   int code;
 #if !TVMFFI_NO_STDIO
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
 #endif
-  tvmffi_i_graph_open(&g, "ObjectGraphDFS", kTVMFFIFieldFlagBitMaskReprOff,
-                      room, sizeof(room));
+  tvmffi_i_recursive_open(&g.base, "ObjectGraphDFS",
+                          kTVMFFIFieldFlagBitMaskReprOff, sizeof(*room),
+                          tvmffi_i_pop_recursive, room, sizeof(room));
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
@@ -31,7 +32,9 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
   if (!code)
     code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
-  tvmffi_i_graph_close(&g);
+  tvmffi_i_recursive_close(&g.base);
+  for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
+  tvmffi_i_free(g.text);
   tvmffi_i_any_release(&owned);
   return code;
 }

@@ -31,9 +31,10 @@ static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
    comparison. */
 static int tvmffi_i_equal_once(const TVMFFIAny *a, const TVMFFIAny *b) {
-  tvmffi_i_ptr_table keys = TVMFFI_I_ZERO;
-  int code = tvmffi_i_equal_keys(&keys, a, b);
-  tvmffi_i_ptr_clear(&keys, sizeof(tvmffi_i_key_pair), 2);
+  tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
+  int code = tvmffi_i_equal_keys(keys, a, b);
+  tvmffi_i_clear_pairs(&keys[0]);
+  tvmffi_i_clear_pairs(&keys[1]);
   return code;
 }
 

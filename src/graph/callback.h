@@ -1,7 +1,6 @@
 /* ======== Hooks: their callbacks ========================= >>graph/callback */
-/* A hook is a function that a type registers for a traversal. The traversal
-   passes a callback function to the hook. The hook calls the callback for other
-   values. */
+/* A hook is a function that a type registers for a walk. Its last argument is a
+   callback function, by which the hook calls the walk for other values. */
 
 #pragma once
 
@@ -9,36 +8,60 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
+#include "walk.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Raises a TypeError unless the hook of a type is a function object. */
-static int tvmffi_i_check_hook(const TVMFFIAny *hook, const char *signature) {
-  if (hook->type_index == kTVMFFIFunction && hook->v_obj) return 0;
-  return tvmffi_i_cannot_treat(hook->type_index, signature);
+TVMFFI_I_CONST_WORD tvmffi_i_word_view = {
+    "AnyView", NULL, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_ANY, 0, 0};
+
+/* Defines the type of a callback parameter: a function, or None, because
+   upstream accepts None there. None becomes NULL. */
+TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
+                     "ffi.Function") {
+  TVMFFIObject *function =
+      any->type_index == kTVMFFIFunction ? any->v_obj : NULL;
+  *(TVMFFIObject **)out = function;
+  return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* The `self` of the callback function. The function object owns this struct,
-   because a hook may keep the function after the traversal has ended. The
-   traversal is in a stack frame, which an exception or longjmp out of a hook
-   may end. So it is used only while the struct has a guard. */
+/* A kind of hook. */
 typedef struct {
-  void *traversal;
+  TVMFFISafeCallType call;       /* of the callback function */
+  int which;                     /* of the walk's callback functions */
+  const char *hook_type;         /* the hook's signature, for errors */
+  const char *ended;             /* the error of a call after the hook's end */
+  int32_t num_args, num_values;  /* of the callback; values are first */
+  const tvmffi_i_word *types[5]; /* of the result and the arguments */
+} tvmffi_i_hook_kind;
+
+/* The `self` of the callback function. The function object owns this struct,
+   because a hook may keep the function after the walk has ended. The walk is in
+   a stack frame, which an exception or longjmp out of a hook may end. So it is
+   used only while the struct has a guard. */
+typedef struct {
+  void *walk;
 } tvmffi_i_callback_self;
 
-/* The callback function that a traversal passes to hooks. The first call of a
-   hook creates the function. */
+/* A callback function. The first call of a hook creates the function. */
 typedef struct {
   TVMFFIObject *function;       /* owned, or NULL */
   tvmffi_i_callback_self *self; /* borrowed from `function` */
 } tvmffi_i_callback;
 
-static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
+/* A walk with hooks. */
+typedef struct {
+  tvmffi_i_walk walk;
+  tvmffi_i_callback callbacks[2];
+  int nested; /* number of running hooks */
+} tvmffi_i_hooked;
+
+static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   TVMFFISafeCallType call) {
   TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
-  c->self->traversal = traversal;
+  c->self->walk = walk;
   if (TVMFFIFunctionCreate(c->self, call, tvmffi_i_free, &function)) {
     tvmffi_i_free(c->self);
     return -1;
@@ -47,8 +70,10 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *traversal,
   return 0;
 }
 
-static void tvmffi_i_callback_close(tvmffi_i_callback *c) {
-  tvmffi_i_release(c->function);
+static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {
+  tvmffi_i_walk_close(&h->walk);
+  tvmffi_i_release(h->callbacks[0].function);
+  tvmffi_i_release(h->callbacks[1].function);
 }
 
 TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
@@ -57,25 +82,104 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
                  tvmffi_i_call_nested(hook, args, num_args, result),
                  tvmffi_i_guard_leave_one)
 
-/* Calls a hook, whose last argument is c->function. Meanwhile c->self has a
-   guard. */
-static int tvmffi_i_call_guarded(const tvmffi_i_callback *c, TVMFFIObject *hook,
-                              const TVMFFIAny *args, int32_t num_args,
-                              TVMFFIAny *result) {
-  const uintptr_t frame = tvmffi_i_stack_address();
-  int code;
-  TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
-  code = tvmffi_i_run_guarded(hook, args, num_args, result);
-  tvmffi_i_guard_leave(frame);
-  return code;
-}
-
-/* Returns `code` of a hook, or -1 with an error instead of 0. Called if the
-   traversal is not where it was before the hook: an exception or longjmp left
-   another call of the hook's callback. */
-TVMFFI_I_COLD int tvmffi_i_left_hook(int code) {
+/* Pops the frames above `depth`, which an exception or longjmp out of another
+   call of a hook's callback left. Returns `code`, or -1 with an error instead
+   of 0. */
+TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
+  tvmffi_i_cut_frames(walk, depth);
   return code ? code
               : tvmffi_i_fail("RuntimeError",
                               "An exception left the callback of a hook");
+}
+
+/* Calls a hook. Appends the callback function to the arguments. Meanwhile the
+   function's `self` has a guard. TypeError if the hook is not a function. */
+static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
+                              const tvmffi_i_hook_kind *kind,
+                              const TVMFFIAny *hook, TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  const uintptr_t frame = tvmffi_i_stack_address();
+  const size_t depth = tvmffi_i_depth(h);
+  const int nested = h->nested;
+  tvmffi_i_callback *c = &h->callbacks[kind->which];
+  int code;
+  *result = tvmffi_none();
+  if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
+    return tvmffi_i_cannot_treat(hook->type_index, kind->hook_type);
+  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind->call));
+  TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
+  args[num_args++] = tvmffi_obj(c->function);
+  h->nested = nested + 1;
+  code = tvmffi_i_run_guarded(hook->v_obj, args, num_args, result);
+  tvmffi_i_guard_leave(frame);
+  if (TVMFFI_I_UNLIKELY(h->nested != nested + 1 ||
+                        tvmffi_i_depth(h) != depth)) {
+    code = tvmffi_i_left_hook(h, depth, code);
+    tvmffi_i_any_release(result);
+  }
+  h->nested = nested;
+  return code;
+}
+
+/* Raises TypeError because a hook's result has a wrong type. Releases the
+   result. */
+TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result,
+                                    const tvmffi_i_word *expected) {
+  int code = tvmffi_i_bad_cast(result, expected->name);
+  tvmffi_i_any_release(result);
+  return code;
+}
+
+/* Sets *out to a hook's result, which must be an int or a bool. */
+static int tvmffi_i_hook_number(TVMFFIAny *result,
+                                const tvmffi_i_hook_kind *kind, int64_t *out) {
+  *out = result->v_int64;
+  return TVMFFI_I_IS_INT(result) ? 0
+                                 : tvmffi_i_bad_hook(result, kind->types[0]);
+}
+
+/* Begins a call of a callback function. Stores owned copies of the first
+   arguments in `values`. Returns the walk that runs the hook. Raises an error
+   and returns NULL if the number or a type of the arguments is wrong, or if the
+   hook has ended or runs in another thread. */
+static void *tvmffi_i_begin_callback(void *self, const tvmffi_i_hook_kind *kind,
+                                     const TVMFFIAny *args, int32_t num_args,
+                                     TVMFFIAny *result, TVMFFIAny *values) {
+  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
+  tvmffi_func f;
+  int32_t i;
+  memset((void *)&f, 0, sizeof(f));
+  f.name = "";
+  f.num_args = kind->num_args;
+  f.types = kind->types;
+  values[0] = values[1] = tvmffi_none();
+  if (num_args != f.num_args ||
+      result->type_index >= kTVMFFIStaticObjectBegin) {
+    (void)tvmffi_i_bad_call(&f, num_args, result);
+    return NULL;
+  }
+  for (i = num_args; i-- > 0;) {
+    if (f.types[i + 1] == &tvmffi_i_word_view || TVMFFI_I_IS_INT(&args[i]))
+      continue;
+    (void)tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+    return NULL;
+  }
+  if (!tvmffi_i_is_guarded(c)) {
+    (void)tvmffi_i_fail("RuntimeError", "%s", kind->ended);
+    return NULL;
+  }
+  for (i = 0; i < kind->num_values; ++i)
+    if (TVMFFIAnyViewToOwnedAny(&args[i], &values[i])) {
+      tvmffi_i_any_release(&values[0]);
+      return NULL;
+    }
+  return c->walk;
+}
+
+/* Ends a call of a callback function. Pops the frames above `depth`. */
+static void tvmffi_i_end_callback(void *walk, size_t depth, TVMFFIAny *values) {
+  tvmffi_i_cut_frames(walk, depth);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
 }
 #endif

@@ -17,17 +17,16 @@
 /* An iterator over the fields of a type, those of its ancestors first. */
 typedef struct {
   const TVMFFITypeInfo *type;
-  const TVMFFIFieldInfo *fields;
-  int32_t depth, i, n;
+  const TVMFFIFieldInfo *next, *end; /* of the ancestor that was reached */
+  int32_t depth;                     /* of the next ancestor */
 } tvmffi_i_field_cursor;
 
 TVMFFI_I_INLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
   w.type = type;
-  w.fields = NULL;
+  w.next = w.end = NULL;
   w.depth = type->type_depth > 0;
-  w.i = w.n = 0;
   return w;
 }
 
@@ -35,22 +34,20 @@ tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
    fields. Returns NULL at the end. */
 TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
     tvmffi_i_field_cursor *w) {
-  while (w->i >= w->n) {
-    const TVMFFITypeInfo *t = w->type;
-    if (w->depth > t->type_depth) return NULL;
-    if (w->depth < t->type_depth) t = t->type_ancestors[w->depth];
-    ++w->depth;
-    w->i = 0;
-    w->n = TVMFFI_I_LOAD(&t->num_fields);
-    w->fields = TVMFFI_I_LOAD(&t->fields);
+  while (w->next == w->end) {
+    int32_t n;
+    if (w->depth > w->type->type_depth) return NULL;
+    w->next = w->end =
+        tvmffi_i_fields_of(tvmffi_i_ancestor(w->type, w->depth++), &n);
+    if (n) w->end += n;
   }
-  return &w->fields[w->i++];
+  return w->next++;
 }
 
 TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
     tvmffi_i_field_cursor *w) {
-  return TVMFFI_I_LIKELY(w->i < w->n) ? &w->fields[w->i++]
-                                      : tvmffi_i_next_fields(w);
+  return TVMFFI_I_LIKELY(w->next != w->end) ? w->next++
+                                            : tvmffi_i_next_fields(w);
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
@@ -66,6 +63,13 @@ TVMFFI_I_INLINE int tvmffi_i_is_map_type(int32_t index) {
 }
 TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
   return tvmffi_i_is_sequence_type(index) || tvmffi_i_is_map_type(index);
+}
+
+/* Returns the number of items or entries of a container. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+  return tvmffi_i_is_map_type(container->type_index)
+             ? (uint64_t)tvmffi_i_map_size(container)
+             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
 typedef struct {
@@ -92,6 +96,17 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
   }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
+}
+
+/* Sets *items to the items of an array or list from index `at` on (borrowed).
+   Returns their number. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
+                                             uint64_t at,
+                                             const TVMFFIAny **items) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
+  const uint64_t size = (uint64_t)cell->size;
+  *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
+  return at < size ? size - at : 0;
 }
 
 /* Returns the next child of a container (borrowed), or NULL at the end. */

@@ -376,24 +376,28 @@ TVMFFI_I_NOINLINE void test_call_late(TVMFFIObject *callback, int depth) {
 /* An exception out of a hook ends the traversal, which was in a stack frame. */
 static void test_thrown_traversal(TVMFFI_HERE) {
   static char dead;
-  tvmffi_i_callback c = {NULL, NULL};
+  tvmffi_i_hooked walk = TVMFFI_I_ZERO;
+  tvmffi_i_callback *c;
   TVMFFIObjectHandle hook = NULL;
-  TVMFFIAny result = tvmffi_none();
+  TVMFFIAny result = tvmffi_none(), any, args[1];
   int i, thrown = 0, code = 0;
   OK(TVMFFIFunctionCreate(NULL, test_throw_from_hook, NULL, &hook));
   OWN(hook);
-  OK(tvmffi_i_callback_open(&c, &dead, tvmffi_i_call_repr));
-  OWN(c.function);
-  if (!c.function) return;
+  any = tvmffi_obj((TVMFFIObject *)hook);
+  c = &walk.callbacks[0];
+  OK(tvmffi_i_callback_open(c, &dead, tvmffi_i_call_repr));
+  OWN(c->function);
+  if (!c->function) return;
   for (i = 0; i < 3; ++i) {
     try {
-      code = tvmffi_i_call_guarded(&c, (TVMFFIObject *)hook, NULL, 0, &result);
+      code = tvmffi_i_call_hook(&walk, &tvmffi_i_repr_kind, &any, args, 0,
+                                &result);
     } catch (int) {
       ++thrown;
     }
     OK(code);
-    test_call_late(c.function, 0);
-    test_call_late(c.function, 5);
+    test_call_late(c->function, 0);
+    test_call_late(c->function, 5);
   }
   CHECK(thrown == 3 || test_hits());
   CHECK(!tvmffi_i_thread_guards()->depth);

@@ -1,0 +1,147 @@
+/* ======== Recursive ======================================= >>extra/recursive
+   what recursive repr, hash and order share */
+/* A table records each object that is on the path or done, so cycles end and a
+   shared object is walked once. An object with a single reference needs no
+   record.
+
+   Texts, hashes and the order of calls equal those of upstream's
+   extra/dataclass.cc, because programs may save them. */
+
+#pragma once
+
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "../core.h"
+#include "../graph.h"
+
+#if !TVMFFI_NO_EXTRA
+typedef enum {
+  TVMFFI_I_UNSEEN, /* must be 0, because a new record is zero */
+  TVMFFI_I_OPEN,   /* on the stack, or its hook runs */
+  TVMFFI_I_DONE
+} tvmffi_i_seen_state;
+
+/* The record of an object, or of a pair of compared objects. */
+typedef struct {
+  TVMFFIObject *object, *other;
+  uint64_t value; /* the hash, or the offset of the text */
+  size_t size;    /* size of the text */
+  uint32_t to;    /* index of the buffer that has the text */
+  unsigned char state;
+} tvmffi_i_seen;
+
+typedef struct {
+  tvmffi_i_hooked base;
+  tvmffi_i_ptr_table seen; /* of tvmffi_i_seen */
+  int64_t skip;            /* fields with one of these flags are skipped */
+} tvmffi_i_recursive;
+
+#define TVMFFI_I_ENDED_RECURSIVE \
+  "The callback of a hook can be called only while the hook runs"
+
+/* Begins a walk in *g, whose other members are zero. */
+static void tvmffi_i_recursive_open(tvmffi_i_recursive *g, const char *name,
+                                    int64_t skip, size_t frame_size,
+                                    void (*pop)(tvmffi_i_walk *), void *room,
+                                    size_t size) {
+  tvmffi_i_walk_open(&g->base.walk, name, frame_size, pop, room, size);
+  g->skip = skip;
+  tvmffi_i_start_types();
+}
+
+static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
+  tvmffi_i_hooked_close(&g->base);
+  tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
+}
+
+TVMFFI_I_INLINE tvmffi_i_seen *tvmffi_i_seen_of(const tvmffi_i_recursive *g,
+                                                const TVMFFIObject *object,
+                                                const TVMFFIObject *other) {
+  return TVMFFI_I_FIND_PAIR(tvmffi_i_seen, &g->seen, object, other);
+}
+
+/* Returns the record of an object or pair, or NULL if there is none or its
+   state is UNSEEN. */
+static tvmffi_i_seen *tvmffi_i_find_seen(const tvmffi_i_recursive *g,
+                                         const TVMFFIObject *object,
+                                         const TVMFFIObject *other) {
+  tvmffi_i_seen *s = tvmffi_i_seen_of(g, object, other);
+  return s && s->state != TVMFFI_I_UNSEEN ? s : NULL;
+}
+
+static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
+                              TVMFFIObject *other) {
+  tvmffi_i_seen *s = TVMFFI_I_ADD_PAIR(tvmffi_i_seen, &g->seen, object, other);
+  if (!s) return -1;
+  s->state = TVMFFI_I_OPEN;
+  return 0;
+}
+
+/* Pushes a frame for an object, or for two compared objects. The caller knows
+   `own` references to each object: see tvmffi_i_is_shared. Returns NULL on
+   error. */
+static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
+                                     TVMFFIObject *object, TVMFFIObject *other,
+                                     uint32_t own) {
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
+  tvmffi_i_walk_frame *f;
+  if (!type) return NULL;
+  f = (tvmffi_i_walk_frame *)tvmffi_i_push_frame(
+      &g->base.walk, object, other,
+      tvmffi_i_is_container(object->type_index) ? NULL : type,
+      TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
+  if (!f) return f;
+  f->is_shared = tvmffi_i_is_shared(object, own) &&
+                 (!other || tvmffi_i_is_shared(other, own));
+  if (f->is_shared && tvmffi_i_open_seen(g, object, other)) {
+    tvmffi_i_pop(&g->base.walk.frames, g->base.walk.frame_size);
+    return NULL;
+  }
+  tvmffi_i_retain(object);
+  if (other) tvmffi_i_retain(other);
+  return f;
+}
+
+/* Pops the top frame. Returns the record of the frame's object, or NULL if it
+   has none. Sets the record's state to UNSEEN; the caller may change it to
+   DONE. */
+static tvmffi_i_seen *tvmffi_i_pop_seen(tvmffi_i_recursive *g) {
+  const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
+  TVMFFIObject *object = f->c.object, *other = f->other;
+  const int is_shared = f->is_shared;
+  tvmffi_i_seen *s;
+  tvmffi_i_pop_frame(&g->base.walk);
+  if (!is_shared) return NULL;
+  s = tvmffi_i_seen_of(g, object, other);
+  s->state = TVMFFI_I_UNSEEN;
+  return s;
+}
+
+static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
+  (void)tvmffi_i_pop_seen((tvmffi_i_recursive *)(void *)w);
+}
+
+/* Returns `own` for tvmffi_i_is_shared: the container or field has one
+   reference to the child; f->held, if it is the child, has another. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
+                                            const TVMFFIAny *child) {
+  return child == &f->held ? 2 : 1;
+}
+
+/* Calls a hook for an object, or for two objects if `other` is not NULL. While
+   the hook runs, the objects are marked as open, which ends cycles. */
+static int tvmffi_i_run_hook(tvmffi_i_recursive *g,
+                             const tvmffi_i_hook_kind *kind,
+                             const TVMFFIAny *hook, TVMFFIObject *object,
+                             TVMFFIObject *other, TVMFFIAny *result) {
+  TVMFFIAny args[3];
+  int code;
+  args[0] = tvmffi_obj(object);
+  if (other) args[1] = tvmffi_obj(other);
+  TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
+  code = tvmffi_i_call_hook(&g->base, kind, hook, args, other ? 2 : 1, result);
+  tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
+  return code;
+}
+#endif

@@ -1,0 +1,147 @@
+/* ======== Walk: the engine of all traversals ================= >>graph/walk */
+/* A walk goes through a value and everything it contains, depth first. Frames
+   on a heap stack, one for each object on the path from the root, replace
+   recursion. graph/cursor.h yields the children of a frame's object, so that
+   the innermost loop is the walk's own. A table of pairs tells which objects
+   were met.
+
+   Only hooks of types nest on the thread's stack: core/nesting.h limits them.
+   A hook may call back, which walks on above the frames of the hook.
+
+   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as the
+   first member of its frames. */
+
+#pragma once
+
+#include "../head.h"
+#include "../base.h"
+#include "../platform.h"
+#include "table.h"
+#include "cursor.h"
+
+#if !TVMFFI_NO_CONTAINERS
+/* A record of an object that was met. */
+typedef struct {
+  TVMFFIObject *object; /* owned */
+  uint64_t value;
+} tvmffi_i_memo;
+
+/* A record of two objects that belong together. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+} tvmffi_i_met_pair;
+
+TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_ptr_table *t,
+                                                  const TVMFFIObject *object) {
+  return TVMFFI_I_FIND(tvmffi_i_memo, t, object);
+}
+
+/* Returns 0, or -1 if there is no memory. */
+static int tvmffi_i_set_memo(tvmffi_i_ptr_table *t, TVMFFIObject *object,
+                             uint64_t value) {
+  tvmffi_i_memo *memo = TVMFFI_I_ADD(tvmffi_i_memo, t, object);
+  if (memo) memo->value = value;
+  return memo ? 0 : -1;
+}
+
+static void tvmffi_i_clear_memos(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_memo), 1);
+}
+
+static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+}
+
+/* What a frame owns. */
+enum {
+  TVMFFI_I_OWNS_OBJECT = 1,
+  TVMFFI_I_OWNS_OTHER = 2,
+  TVMFFI_I_OWNS_HELD = 4
+};
+
+typedef struct {
+  tvmffi_i_children c; /* the object, and which child is next */
+  TVMFFIObject *other; /* for example the object that it is compared with */
+  TVMFFIAny held;      /* the current field, child or key */
+  unsigned char owns;
+  unsigned char is_shared; /* the walk may meet the object again */
+} tvmffi_i_walk_frame;
+
+typedef struct tvmffi_i_walk {
+  tvmffi_i_stack frames;
+  size_t frame_size;
+  const char *name; /* for the error of too many frames; NULL: no limit */
+  void (*pop)(struct tvmffi_i_walk *w); /* pops the top frame */
+} tvmffi_i_walk;
+
+/* Opens a walk, whose other members are zero. `room` is memory of `size` bytes
+   for the first frames. */
+TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
+                                        size_t frame_size,
+                                        void (*pop)(tvmffi_i_walk *),
+                                        void *room, size_t size) {
+  tvmffi_i_stack_open(&w->frames, room, size);
+  w->name = name;
+  w->frame_size = frame_size;
+  w->pop = pop;
+}
+
+/* Returns the top frame of a walk whose frames are all of this type. */
+#define TVMFFI_I_FRAME(type, walk) \
+  TVMFFI_I_TOP(type, &((const tvmffi_i_walk *)(const void *)(walk))->frames)
+
+/* Returns the first member of the top frame. */
+TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
+  const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
+  return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
+}
+
+TVMFFI_I_INLINE size_t tvmffi_i_depth(const void *walk) {
+  return ((const tvmffi_i_walk *)walk)->frames.depth;
+}
+
+/* Pushes a frame for an object and `other`, both borrowed unless `owns` tells
+   that the frame takes them. `type` is NULL for a container. Returns NULL on
+   error, and then takes nothing. */
+TVMFFI_I_INLINE void *tvmffi_i_push_frame(tvmffi_i_walk *w,
+                                          TVMFFIObject *object,
+                                          TVMFFIObject *other,
+                                          const TVMFFITypeInfo *type,
+                                          int owns) {
+  tvmffi_i_walk_frame *f =
+      (tvmffi_i_walk_frame *)tvmffi_i_push(&w->frames, w->frame_size, w->name);
+  if (!f) return f;
+  f->c.object = object;
+  if (type)
+    f->c.fields = tvmffi_i_begin_fields(type);
+  else
+    tvmffi_i_children_open(&f->c, object, NULL);
+  f->other = other;
+  f->held = tvmffi_none();
+  f->owns = (unsigned char)owns;
+  f->is_shared = 0;
+  return f;
+}
+
+/* Pops the top frame and releases what it owns. */
+TVMFFI_I_INLINE void tvmffi_i_pop_frame(tvmffi_i_walk *w) {
+  tvmffi_i_walk_frame *f = tvmffi_i_top(w);
+  if (f->owns) {
+    if (f->owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_release(&f->held);
+    if (f->owns & TVMFFI_I_OWNS_OBJECT) tvmffi_i_release(f->c.object);
+    if (f->owns & TVMFFI_I_OWNS_OTHER) tvmffi_i_release(f->other);
+  }
+  tvmffi_i_pop(&w->frames, w->frame_size);
+}
+
+/* Pops the frames of a walk above `depth`. */
+static void tvmffi_i_cut_frames(void *walk, size_t depth) {
+  tvmffi_i_walk *w = (tvmffi_i_walk *)walk;
+  while (w->frames.depth > depth) w->pop(w);
+}
+
+static void tvmffi_i_walk_close(tvmffi_i_walk *w) {
+  tvmffi_i_cut_frames(w, 0);
+  tvmffi_i_stack_close(&w->frames);
+}
+#endif
