@@ -5,7 +5,6 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../platform.h"
 #include "../graph.h"
 #include "../reflection.h"
 #include "../interface.h"
@@ -25,15 +24,11 @@ TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
       TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
     TVMFFI_I_GIVE(copy);
   }
-  tvmffi_i_stack_open(&c.frames, room, sizeof(room));
+  tvmffi_i_walk_open(&c.walk, "ObjectGraphDFS", sizeof(*room),
+                     tvmffi_i_pop_frame, room, sizeof(room));
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
-  for (; c.frames.depth; TVMFFI_I_POP(tvmffi_i_copy_frame, &c.frames)) {
-    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c.frames);
-    tvmffi_i_any_release(&f->held);
-    tvmffi_i_release(f->parts);
-  }
-  tvmffi_i_stack_close(&c.frames);
+  tvmffi_i_walk_close(&c.walk);
   if (!code) {
     copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
     tvmffi_i_retain(copy.v_obj);

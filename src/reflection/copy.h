@@ -4,7 +4,6 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../platform.h"
 #include "../core.h"
 #include "../containers.h"
 #include "../graph.h"
@@ -12,8 +11,8 @@
 
 #if !TVMFFI_NO_CONTAINERS
 /* A deep copy copies the same types in the same order as upstream's
-   (extra/dataclass.cc). A stack replaces recursion. A table maps each object to
-   its copy, so a shared object is copied once.
+   (extra/dataclass.cc). A table maps each object to its copy, so a
+   shared object is copied once.
 
    The children of an array or map are copied before the container itself. So a
    child in a cycle first refers to the original container. At the end,
@@ -22,22 +21,23 @@ typedef struct {
   TVMFFIObject *object, *copy; /* owned; `copy` is NULL until created */
 } tvmffi_i_copied;
 
-/* An object whose children are being copied. `parts` is a new container, in
-   which each child is replaced by its copy. For an array, and for a map with
-   immutable keys, `parts` becomes the copy. For others, `parts` is an array of
-   items, or of alternating keys and values. */
+/* A stack frame: an object whose children are being copied. base.other is the
+   original, borrowed from the table.
+
+   base.c.object is the original if it has fields. For a container it is owned:
+   a new container of the children, because code that runs during the copy may
+   change the original, in which each child is replaced by its copy. For an
+   array, and for a map with immutable keys, it becomes the copy. For others, it
+   is an array of items, or of alternating keys and values. */
 typedef struct {
-  TVMFFIObject *from;  /* borrowed from the table */
-  TVMFFIObject *copy;  /* borrowed from the table; NULL for array, map */
-  TVMFFIObject *parts; /* owned; NULL for an object with fields */
-  tvmffi_i_children c; /* children of `parts`, or of `from` */
-  TVMFFIAny *open;     /* the child that is being copied, or NULL */
-  TVMFFIAny held;      /* owned: the value of a field */
+  tvmffi_i_walk_frame base;
+  TVMFFIObject *copy; /* borrowed from the table; NULL for array, map */
+  TVMFFIAny *open;    /* the child that is being copied, or NULL */
 } tvmffi_i_copy_frame;
 
 typedef struct {
+  tvmffi_i_walk walk;       /* must be first */
   tvmffi_i_ptr_table table; /* records are tvmffi_i_copied */
-  tvmffi_i_stack frames;
   int is_cyclic;
 } tvmffi_i_copier;
 
@@ -129,50 +129,47 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   return 1;
 }
 
-/* Sets f->parts to a new container of the children of f->from, because code
-   that runs during the copy may change f->from. */
-static int tvmffi_i_open_parts(tvmffi_i_copy_frame *f) {
-  uint64_t first = 0;
-  int32_t index = f->from->type_index;
-  if (tvmffi_i_is_sequence_type(index))
-    f->parts = tvmffi_i_items_of(f->from, &first);
-  else if (index == kTVMFFIMap && tvmffi_i_has_own_keys(f->from))
-    f->parts = tvmffi_i_map_copy(f->from, kTVMFFIMap);
-  else
-    f->parts = tvmffi_i_pairs_of(f->from);
-  if (!f->parts) return -1;
-  tvmffi_i_children_open(&f->c, f->parts, NULL);
-  if (first) f->c.at = first;
-  return 0;
+/* Returns a new container (owned) of the children of a container. Sets *first
+   to the index of the first item of an array that needs a copy. */
+static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
+  if (tvmffi_i_is_sequence_type(from->type_index))
+    return tvmffi_i_items_of(from, first);
+  if (from->type_index == kTVMFFIMap && tvmffi_i_has_own_keys(from))
+    return tvmffi_i_map_copy(from, kTVMFFIMap);
+  return tvmffi_i_pairs_of(from);
 }
 
-/* Sets f->open to the next child that needs a copy, or to NULL. Reads array
-   items directly, to be faster (benchmark "deep copy, 30,000 numbers"). */
+/* Tells whether the frame is that of a container. */
+TVMFFI_I_INLINE int tvmffi_i_has_new_parts(const tvmffi_i_copy_frame *f) {
+  return f->base.owns & TVMFFI_I_OWNS_OBJECT;
+}
+
+/* Sets f->open to the next child that needs a copy, or to NULL. */
 TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
-  const TVMFFISeqCell *cell;
-  TVMFFIAny *item, *end;
+  tvmffi_i_children *c = &f->base.c;
+  TVMFFIAny *held = &f->base.held;
+  const TVMFFIAny *item;
   tvmffi_i_pair *pair;
+  uint64_t n, i = 0;
   f->open = NULL;
-  if (!f->parts) {
+  if (!tvmffi_i_has_new_parts(f)) {
     for (;;) {
-      TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &f->held));
-      if (!f->c.field) return 0;
-      if (!tvmffi_i_is_own_copy(&f->held)) break;
-      tvmffi_i_any_release(&f->held);
+      TVMFFI_TRY(tvmffi_i_read_next(c, 0, held));
+      if (!c->field) return 0;
+      if (!tvmffi_i_is_own_copy(held)) break;
+      tvmffi_i_any_release(held);
     }
-    f->open = &f->held;
-  } else if (f->parts->type_index == kTVMFFIMap) {
-    while ((pair = tvmffi_i_map_pair(f->parts, f->c.at)) != NULL &&
+    f->open = held;
+  } else if (c->object->type_index == kTVMFFIMap) {
+    while ((pair = tvmffi_i_map_pair(c->object, c->at)) != NULL &&
            tvmffi_i_is_own_copy(&pair->value))
-      f->c.at = tvmffi_i_map_after(f->parts, f->c.at);
+      c->at = tvmffi_i_map_after(c->object, c->at);
     if (pair) f->open = &pair->value;
   } else {
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, f->parts);
-    item = (TVMFFIAny *)cell->data + f->c.at;
-    end = (TVMFFIAny *)cell->data + cell->size;
-    while (item != end && tvmffi_i_is_own_copy(item)) ++item;
-    if (item != end) f->open = item++;
-    f->c.at = (uint64_t)(item - (TVMFFIAny *)cell->data);
+    n = tvmffi_i_items_from(c->object, c->at, &item);
+    while (i < n && tvmffi_i_is_own_copy(&item[i])) ++i;
+    if (i < n) f->open = (TVMFFIAny *)(uintptr_t)&item[i];
+    c->at += i + (i < n);
   }
   return 0;
 }
@@ -215,67 +212,73 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
 }
 
 static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
+  const int is_container = tvmffi_i_is_container(from->type_index);
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(from->type_index);
-  tvmffi_i_copy_frame *f =
-      TVMFFI_I_PUSH(tvmffi_i_copy_frame, &c->frames, "ObjectGraphDFS");
+  TVMFFIObject *parts = from;
   tvmffi_i_copied *copied;
-  if (!f) return -1;
-  f->from = from;
-  f->parts = NULL;
-  f->held = tvmffi_none();
+  tvmffi_i_copy_frame *f;
+  uint64_t first = 0;
   if (!type) return -1;
   copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
   if (!copied) return -1;
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
-  f->copy = copied->copy;
-  if (tvmffi_i_is_container(from->type_index)) return tvmffi_i_open_parts(f);
-  tvmffi_i_children_open(&f->c, from, type);
-  return 0;
+  if (is_container && !(parts = tvmffi_i_parts_of(from, &first))) return -1;
+  f = (tvmffi_i_copy_frame *)tvmffi_i_push_frame(
+      &c->walk, parts, from, is_container ? NULL : type,
+      is_container ? TVMFFI_I_OWNS_OBJECT : TVMFFI_I_OWNS_HELD);
+  if (f) {
+    f->copy = copied->copy;
+    if (first) f->base.c.at = first;
+    return 0;
+  }
+  if (is_container) tvmffi_i_release(parts);
+  return -1;
 }
 
-/* Replaces the child f->open by `copy`, in f->parts or in a field. Takes
-   ownership of `copy`. */
+/* Replaces the child f->open by `copy`, in the new container or in a field.
+   Takes ownership of `copy`. */
 static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
+  tvmffi_i_children *c = &f->base.c;
   TVMFFIAny from = *f->open;
   int code = 0;
-  if (f->parts) {
+  if (tvmffi_i_has_new_parts(f)) {
     *f->open = copy;
-    if (f->parts->type_index == kTVMFFIMap)
-      f->c.at = tvmffi_i_map_after(f->parts, f->c.at);
+    if (c->object->type_index == kTVMFFIMap)
+      c->at = tvmffi_i_map_after(c->object, c->at);
   } else {
-    f->held = tvmffi_none();
+    f->base.held = tvmffi_none();
     if (!tvmffi_i_same_any(&from, &copy))
-      code = tvmffi_i_set_field(f->c.field, f->copy, &copy);
+      code = tvmffi_i_set_field(c->field, f->copy, &copy);
     tvmffi_i_any_release(&copy);
   }
   tvmffi_i_any_release(&from);
   return code;
 }
 
-/* Completes the copy of a container: fills the copy from f->parts, or uses
-   f->parts itself as the copy. */
+/* Completes the copy of a container: fills the copy from the new container, or
+   uses the new container itself as the copy. */
 static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
-  int is_list = f->from->type_index == kTVMFFIList, code = 0;
-  TVMFFIObject *copy = f->copy ? f->copy : f->parts;
-  TVMFFIAny *items;
-  int64_t i, n;
-  if (!f->parts) return 0;
-  if (f->parts->type_index != f->from->type_index) {
-    items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)f->parts);
-    n = TVMFFI_I_CELL(TVMFFISeqCell, f->parts)->size;
+  TVMFFIObject *parts = f->base.c.object, *from = f->base.other;
+  TVMFFIObject *copy = f->copy ? f->copy : parts;
+  int code = 0;
+  if (!tvmffi_i_has_new_parts(f)) return 0;
+  if (parts->type_index != from->type_index) {
+    TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
+    int64_t i, n = TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
     if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
-    if (!is_list)
+    if (from->type_index != kTVMFFIList)
       code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
-    for (i = 0; is_list && i < n && !code; ++i)
-      code = tvmffi_i_list_append(copy, &items[i]);
+    else
+      for (i = 0; i < n && !code; ++i)
+        code = tvmffi_i_list_append(copy, &items[i]);
     if (code && !f->copy) tvmffi_i_release(copy);
     if (code) return code;
-    tvmffi_i_release(f->parts);
+  } else {
+    f->base.owns = 0; /* the table takes it */
   }
-  f->parts = NULL;
   f->copy = copy;
-  TVMFFI_I_FIND(tvmffi_i_copied, &c->table, f->from)->copy = copy;
+  TVMFFI_I_FIND(tvmffi_i_copied, &c->table, from)->copy = copy;
   return 0;
 }
 
@@ -376,8 +379,8 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
 }
 
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
-  while (c->frames.depth) {
-    tvmffi_i_copy_frame *f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
+  while (tvmffi_i_depth(c)) {
+    tvmffi_i_copy_frame *f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFIAny copy;
     TVMFFI_TRY(tvmffi_i_next_copied(f));
     if (f->open) {
@@ -389,13 +392,12 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
     copy = tvmffi_obj(f->copy);
-    TVMFFI_I_POP(tvmffi_i_copy_frame, &c->frames);
-    if (!c->frames.depth) break;
+    tvmffi_i_pop_frame(&c->walk);
+    if (!tvmffi_i_depth(c)) break;
     tvmffi_i_retain(copy.v_obj);
-    f = TVMFFI_I_TOP(tvmffi_i_copy_frame, &c->frames);
+    f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
   return c->is_cyclic ? tvmffi_i_patch_cycles(c) : 0;
 }
-
 #endif
