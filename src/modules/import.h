@@ -4,25 +4,12 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../platform.h"
 #include "../core.h"
 #include "../containers.h"
 #include "../graph.h"
 #include "library.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* A module that the traversal has found as an import. */
-typedef struct {
-  TVMFFIObject *module; /* owned */
-  int is_visited;
-} tvmffi_i_met_module;
-
-/* A depth-first traversal of imports. */
-typedef struct {
-  tvmffi_i_ptr_table met; /* entries: tvmffi_i_met_module */
-  tvmffi_i_stack pending; /* modules to visit, owned by `met` */
-} tvmffi_i_import_traversal;
-
 /* Sets *items to the modules of an array of imports (borrowed), which may be
    NULL. Returns their number. */
 static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
@@ -31,32 +18,14 @@ static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
   return imports ? imports->cell.size : 0;
 }
 
-static int tvmffi_i_push_import(tvmffi_i_import_traversal *t,
-                                const TVMFFIAny *item) {
-  const tvmffi_i_met_module *met;
-  TVMFFIObject **pending;
-  if (item->type_index != kTVMFFIModule || !item->v_obj)
-    return tvmffi_i_bad_cast(item, "ffi.Module");
-  met = TVMFFI_I_ADD(tvmffi_i_met_module, &t->met, item->v_obj);
-  if (!met) return -1;
-  if (met->is_visited) return 0;
-  pending = TVMFFI_I_PUSH(TVMFFIObject *, &t->pending, NULL);
-  if (!pending) return -1;
-  *pending = item->v_obj;
-  return 0;
-}
-
-/* Pushes a module's imports in reverse order, so that the first import is
-   visited first. */
-static int tvmffi_i_push_imports(tvmffi_i_import_traversal *t,
-                                 const tvmffi_i_module *m) {
+/* Pushes a frame for a module's imports. */
+static int tvmffi_i_push_imports(tvmffi_i_walk *w, const tvmffi_i_module *m) {
   TVMFFIObject *imports = tvmffi_i_own_imports(m);
-  const TVMFFIAny *items;
-  int64_t i = tvmffi_i_imports(imports, &items);
-  int code = 0;
-  while (!code && i-- > 0) code = tvmffi_i_push_import(t, &items[i]);
+  if (!imports) return 0;
+  if (tvmffi_i_push_frame(w, imports, NULL, NULL, TVMFFI_I_OWNS_OBJECT))
+    return 0;
   tvmffi_i_release(imports);
-  return code;
+  return -1;
 }
 
 typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
@@ -65,23 +34,28 @@ typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
    first. Stops if `visit` returns nonzero, and returns that code. */
 static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
                                   tvmffi_i_visit visit, void *context) {
-  tvmffi_i_import_traversal t = TVMFFI_I_ZERO;
-  TVMFFIObject *first[16];
+  tvmffi_i_walk_frame room[8];
+  tvmffi_i_walk w;
+  tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
-  tvmffi_i_stack_open(&t.pending, first, sizeof(first));
-  code = tvmffi_i_push_imports(&t, m);
-  while (!code && t.pending.depth) {
-    TVMFFIObject *next = *TVMFFI_I_TOP(TVMFFIObject *, &t.pending);
-    tvmffi_i_met_module *met =
-        TVMFFI_I_FIND(tvmffi_i_met_module, &t.met, next);
-    TVMFFI_I_POP(TVMFFIObject *, &t.pending);
-    if (met->is_visited) continue;
-    met->is_visited = 1;
-    code = visit(tvmffi_i_module_of(next), context);
-    if (!code) code = tvmffi_i_push_imports(&t, tvmffi_i_module_of(next));
+  tvmffi_i_walk_open(&w, NULL, sizeof(*room), tvmffi_i_pop_frame, room,
+                     sizeof(room));
+  code = tvmffi_i_push_imports(&w, m);
+  while (!code && tvmffi_i_depth(&w)) {
+    const TVMFFIAny *item = tvmffi_i_next_in_container(&tvmffi_i_top(&w)->c);
+    if (!item)
+      tvmffi_i_pop_frame(&w);
+    else if (item->type_index != kTVMFFIModule || !item->v_obj)
+      code = tvmffi_i_bad_cast(item, "ffi.Module");
+    else if (!tvmffi_i_find_memo(&met, item->v_obj)) {
+      tvmffi_i_module *next = tvmffi_i_module_of(item->v_obj);
+      code = tvmffi_i_set_memo(&met, item->v_obj, 0);
+      if (!code) code = visit(next, context);
+      if (!code) code = tvmffi_i_push_imports(&w, next);
+    }
   }
-  tvmffi_i_stack_close(&t.pending);
-  tvmffi_i_ptr_clear(&t.met, sizeof(tvmffi_i_met_module), 1);
+  tvmffi_i_walk_close(&w);
+  tvmffi_i_clear_memos(&met);
   return code;
 }
 
