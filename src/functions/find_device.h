@@ -4,28 +4,23 @@
 #pragma once
 
 #include "../head.h"
-#include "../platform.h"
+#include "../base.h"
 #include "../graph.h"
 #include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_visited;
-
-typedef struct {
-  tvmffi_i_stack frames;      /* a stack of tvmffi_i_children */
-  tvmffi_i_ptr_table visited; /* records are tvmffi_i_visited */
+  tvmffi_i_walk walk;
+  tvmffi_i_ptr_table visited; /* tvmffi_i_memo of containers */
 } tvmffi_i_device_search;
 
 /* Returns 1 and sets *device if the value is a tensor that is not on a CPU.
-   Returns 0 for another value, or an error code. Pushes a container onto
-   s->frames at its first visit. */
+   Returns 0 for another value, or an error code. Pushes a frame for a
+   container at its first visit. */
 static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
                                     const TVMFFIAny *value, DLDevice *device) {
   TVMFFIObject *o =
       value->type_index >= kTVMFFIStaticObjectBegin ? value->v_obj : NULL;
-  tvmffi_i_children *c;
   if (!o) return 0;
   if (o->type_index == kTVMFFITensor) {
     const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
@@ -34,12 +29,11 @@ static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
     return 1;
   }
   if (!tvmffi_i_is_container(o->type_index) ||
-      TVMFFI_I_FIND(tvmffi_i_visited, &s->visited, o))
+      tvmffi_i_find_memo(&s->visited, o))
     return 0;
-  if (!TVMFFI_I_ADD(tvmffi_i_visited, &s->visited, o)) return -1;
-  c = TVMFFI_I_PUSH(tvmffi_i_children, &s->frames, NULL);
-  if (!c) return -1;
-  tvmffi_i_children_open(c, o, NULL);
+  if (tvmffi_i_set_memo(&s->visited, o, 0) ||
+      !tvmffi_i_push_frame(&s->walk, o, NULL, NULL, 0))
+    return -1;
   return 0;
 }
 
@@ -47,11 +41,11 @@ static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
 static int tvmffi_i_find_device(tvmffi_i_device_search *s,
                                 const TVMFFIAny *value, DLDevice *device) {
   int found = tvmffi_i_look_for_device(s, value, device);
-  while (!found && s->frames.depth) {
-    tvmffi_i_children *c = TVMFFI_I_TOP(tvmffi_i_children, &s->frames);
+  while (!found && tvmffi_i_depth(s)) {
+    tvmffi_i_children *c = &tvmffi_i_top(s)->c;
     value = tvmffi_i_next_in_container(c);
     if (!value)
-      TVMFFI_I_POP(tvmffi_i_children, &s->frames);
+      tvmffi_i_pop_frame(&s->walk);
     else if (!c->on_value)
       found = tvmffi_i_look_for_device(s, value, device);
   }
@@ -65,10 +59,11 @@ TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  tvmffi_i_walk_open(&s.walk, NULL, sizeof(tvmffi_i_walk_frame),
+                     tvmffi_i_pop_frame, NULL, 0);
   code = tvmffi_i_find_device(&s, &container, &device);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.visited, sizeof(tvmffi_i_visited), 1);
+  tvmffi_i_walk_close(&s.walk);
+  tvmffi_i_clear_memos(&s.visited);
   if (code) return code;
   TVMFFI_RETURN(device);
 }

@@ -14,32 +14,27 @@
 
 #if !TVMFFI_NO_EXTRA
 /* A stack frame: a value on the path from the root, and the step from its
-   parent to the value. */
+   parent to the value. base.held is the key of the step, base.other the path to
+   the value, NULL until needed. */
 typedef struct tvmffi_i_find_frame {
-  tvmffi_i_children c; /* its object is owned */
-  TVMFFIAny key;       /* owned: the key of the step */
-  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
+  tvmffi_i_walk_frame base;
   struct tvmffi_i_find_frame *above;
-  int64_t found_before; /* number of paths found before this frame */
+  int64_t found_before;  /* number of paths found before this frame */
   size_t matched_before; /* objects of the pattern above this frame */
   int kind, is_container, matches;
 } tvmffi_i_find_frame;
 
-/* The record of a value below which the search has found no path. */
 typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_barren;
-
-typedef struct {
+  tvmffi_i_walk walk;           /* must be first */
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
-  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
+  /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
+     values below which the search has found no path. The
      search skips such a value when it meets it again with as many objects
      matched. Otherwise it would take all 2^n ways through a graph of n values
      that each have the next one twice. */
   tvmffi_i_ptr_table *barren;
   TVMFFIObject *found; /* owned: a list of paths */
-  tvmffi_i_stack frames;
   tvmffi_i_find_frame *root;
   /* If 1, a path may end before the last object of `pattern`. */
   int prefixes;
@@ -48,17 +43,18 @@ typedef struct {
 /* Appends the path of the top frame to s->found. First makes the paths of the
    frames below. */
 static int tvmffi_i_add_found(tvmffi_i_finder *s) {
-  const tvmffi_i_find_frame *top =
-      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  const tvmffi_i_find_frame *top = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
   tvmffi_i_find_frame *f = s->root;
   TVMFFIAny path = tvmffi_none();
   for (;; f = f->above) {
-    if (!f->path)
-      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
-                             : tvmffi_i_step_to(path.v_obj, f->kind,
-                                                tvmffi_i_copy_owned(&f->key));
-    if (!f->path) return -1;
-    path = tvmffi_obj(f->path);
+    TVMFFIObject **made = &f->base.other;
+    if (!*made)
+      *made = f == s->root
+                  ? tvmffi_i_new_path(NULL, NULL)
+                  : tvmffi_i_step_to(path.v_obj, f->kind,
+                                     tvmffi_i_copy_owned(&f->base.held));
+    if (!*made) return -1;
+    path = tvmffi_obj(*made);
     if (f == top) return tvmffi_i_list_append(s->found, &path);
   }
 }
@@ -69,21 +65,15 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
 static int tvmffi_i_add_barren(tvmffi_i_finder *s,
                                const tvmffi_i_find_frame *f) {
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
-      !tvmffi_i_is_shared(f->c.object, 2))
+      !tvmffi_i_is_shared(f->base.c.object, 2))
     return 0;
-  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
-                      f->c.object)
-             ? 0
-             : -1;
+  return tvmffi_i_set_memo(&s->barren[f->matched_before], f->base.c.object, 0);
 }
 
-static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
-  if (f.matches) --s->matched;
-  tvmffi_i_any_release(&f.key);
-  tvmffi_i_release(f.path);
-  tvmffi_i_release(f.c.object);
+static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
+  tvmffi_i_finder *s = (tvmffi_i_finder *)(void *)w;
+  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) --s->matched;
+  tvmffi_i_pop_frame(w);
 }
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
@@ -95,14 +85,17 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;
   tvmffi_i_find_frame *f = NULL, *below = NULL;
-  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
+  int is_container =
+      tvmffi_i_depth(s) && tvmffi_i_is_container(value.type_index);
   int code = 0;
   if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
     type = TVMFFIGetTypeInfo(value.type_index);
   if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
-      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
-    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
+      !tvmffi_i_find_memo(&s->barren[s->matched], value.v_obj)) {
+    if (tvmffi_i_depth(s)) below = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
+    f = (tvmffi_i_find_frame *)tvmffi_i_push_frame(
+        &s->walk, value.v_obj, NULL, is_container ? NULL : type,
+        TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
     if (!f) code = -1;
   }
   if (!f) {
@@ -114,9 +107,7 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
     below->above = f;
   else
     s->root = f;
-  tvmffi_i_children_open(&f->c, value.v_obj, type);
-  f->key = key;
-  f->path = NULL;
+  f->base.held = key;
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
@@ -125,40 +116,41 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                s->pattern[s->length - 1 - s->matched] == value.v_obj;
   if (!f->matches || ++s->matched < s->length) return 0;
   code = tvmffi_i_add_found(s);
-  tvmffi_i_pop_found(s);
+  tvmffi_i_pop_found(&s->walk);
   return code;
 }
 
 /* Pushes a frame for the next child of the top frame, or pops the top frame. */
 static int tvmffi_i_find_next(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  tvmffi_i_find_frame *f = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
+  tvmffi_i_children *c = &f->base.c;
   TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
   const TVMFFIAny *child;
   int code = 0;
   if (!f->is_container) {
-    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
-    if (f->c.field) {
-      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
+    if (tvmffi_i_read_next(c, 0, &value)) return -1;
+    if (c->field) {
+      code = TVMFFIStringFromByteArray(&c->field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
       tvmffi_i_any_release(&value);
       return code;
     }
-    if (s->prefixes && s->matched && s->frames.depth > 1 &&
+    if (s->prefixes && s->matched && tvmffi_i_depth(s) > 1 &&
         f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
       code = tvmffi_i_add_found(s);
-  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
-    if (!f->c.on_value)
+  } else if ((child = tvmffi_i_next_in_container(c)) != NULL) {
+    if (!c->on_value)
       return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
                                  TVMFFI_I_STEP_ARRAY_ITEM,
-                                 tvmffi_int((int64_t)f->c.at - 1));
+                                 tvmffi_int((int64_t)c->at - 1));
     key = tvmffi_i_copy_owned(child);
-    child = tvmffi_i_next_in_container(&f->c);
+    child = tvmffi_i_next_in_container(c);
     if (key.type_index == kTVMFFINone) return 0;
     return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
                                TVMFFI_I_STEP_MAP_ITEM, key);
   }
   if (!code) code = tvmffi_i_add_barren(s, f);
-  tvmffi_i_pop_found(s);
+  tvmffi_i_pop_found(&s->walk);
   return code;
 }
 
@@ -187,10 +179,9 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
 /* Frees what the finder owns, except the list of paths. */
 static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
   size_t i;
-  while (s->frames.depth) tvmffi_i_pop_found(s);
-  tvmffi_i_stack_close(&s->frames);
+  tvmffi_i_walk_close(&s->walk);
   for (i = 0; s->barren && i <= s->length; ++i)
-    tvmffi_i_ptr_clear(&s->barren[i], sizeof(tvmffi_i_barren), 1);
+    tvmffi_i_clear_memos(&s->barren[i]);
   tvmffi_i_free(s->barren);
   tvmffi_i_free((void *)s->pattern);
 }
@@ -212,7 +203,8 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;
   s.prefixes = prefixes;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  tvmffi_i_walk_open(&s.walk, "FindAccessPaths", sizeof(tvmffi_i_find_frame),
+                     tvmffi_i_pop_found, NULL, 0);
   s.found = tvmffi_i_new_list(0);
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(
@@ -220,7 +212,7 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
   if (!code)
     code =
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
-  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
+  while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);
