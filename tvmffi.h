@@ -21430,17 +21430,22 @@ typedef struct tvmffi_i_walk {
   void (*pop)(struct tvmffi_i_walk *w); /* pops the top frame */
 } tvmffi_i_walk;
 
-/* Opens a walk, whose other members are zero. `room` is memory of `size` bytes
-   for the first frames. */
+/* Opens a walk. `room` is memory of `size` bytes for the first frames. */
 TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
-                                        size_t frame_size,
                                         void (*pop)(tvmffi_i_walk *),
-                                        void *room, size_t size) {
+                                        size_t frame_size, void *room,
+                                        size_t size) {
   tvmffi_i_stack_open(&w->frames, room, size);
   w->name = name;
   w->frame_size = frame_size;
   w->pop = pop;
 }
+
+/* Opens the walk that is the first member of *walk. `room` is an array of
+   frames. */
+#define TVMFFI_I_WALK_OPEN(walk, name, pop, room)                \
+  tvmffi_i_walk_open((tvmffi_i_walk *)(void *)(walk), name, pop, \
+                     sizeof(*(room)), room, sizeof(room))
 
 /* Returns the top frame of a walk whose frames are all of this type. */
 #define TVMFFI_I_FRAME(type, walk) \
@@ -21520,15 +21525,37 @@ TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
   return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* A kind of hook. */
+/* A kind of hook. `again` is called by the callback function: `values` are its
+   first arguments, owned; the others are ints and views. */
 typedef struct {
-  TVMFFISafeCallType call;       /* of the callback function */
-  int which;                     /* of the walk's callback functions */
-  const char *hook_type;         /* the hook's signature, for errors */
-  const char *ended;             /* the error of a call after the hook's end */
-  int32_t num_args, num_values;  /* of the callback; values are first */
-  const tvmffi_i_word *types[5]; /* of the result and the arguments */
+  int (*again)(void *walk, const TVMFFIAny *values, const TVMFFIAny *args,
+               TVMFFIAny *result);
+  int which;                    /* of the walk's callback functions */
+  const char *signature;        /* of the hook, for errors */
+  const char *ended;            /* the error of a call after the hook's end */
+  int32_t num_args, num_values; /* of the callback function */
+  const tvmffi_i_word *const *types; /* of its result and its arguments */
 } tvmffi_i_hook_kind;
+
+/* Declares tvmffi_i_NAME_again, and defines the kind of hook tvmffi_i_NAME_kind
+   and the hooks of all types, tvmffi_i_NAME_hooks. The words are those of the
+   callback function. */
+#define TVMFFI_I_HOOK(name, attribute, which, signature, ended, num_values,    \
+                      ...)                                                     \
+  static int tvmffi_i_##name##_again(void *walk, const TVMFFIAny *values,      \
+                                     const TVMFFIAny *args,                    \
+                                     TVMFFIAny *result);                       \
+  static tvmffi_i_known_column tvmffi_i_##name##_hooks = {attribute, NULL};    \
+  static const tvmffi_i_word *const tvmffi_i_##name##_types[] = {__VA_ARGS__}; \
+  static const tvmffi_i_hook_kind tvmffi_i_##name##_kind = {                   \
+      tvmffi_i_##name##_again,                                                 \
+      which,                                                                   \
+      signature,                                                               \
+      ended,                                                                   \
+      (int32_t)(sizeof(tvmffi_i_##name##_types) / sizeof(void *)) - 1,         \
+      num_values,                                                              \
+      tvmffi_i_##name##_types};
+#define TVMFFI_I_VIEW &tvmffi_i_word_view
 
 /* The `self` of the callback function. The function object owns this struct,
    because a hook may keep the function after the walk has ended. The walk is in
@@ -21536,6 +21563,7 @@ typedef struct {
    used only while the struct has a guard. */
 typedef struct {
   void *walk;
+  const tvmffi_i_hook_kind *kind;
 } tvmffi_i_callback_self;
 
 /* A callback function. The first call of a hook creates the function. */
@@ -21551,14 +21579,49 @@ typedef struct {
   int nested; /* number of running hooks */
 } tvmffi_i_hooked;
 
+/* The function that a hook calls. Raises an error if the number or a type of
+   the arguments is wrong, or if the hook has ended or runs in another thread.
+   Pops what the walk leaves on the stack. */
+static int tvmffi_i_call_again(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
+  TVMFFIAny values[2];
+  tvmffi_func f;
+  size_t depth;
+  int32_t i;
+  int code = 0;
+  memset((void *)&f, 0, sizeof(f));
+  f.name = "";
+  f.num_args = c->kind->num_args;
+  f.types = c->kind->types;
+  values[0] = values[1] = tvmffi_none();
+  if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_call(&f, num_args, result);
+  for (i = num_args; i-- > 0;)
+    if (f.types[i + 1] != TVMFFI_I_VIEW && !TVMFFI_I_IS_INT(&args[i]))
+      return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  if (!tvmffi_i_is_guarded(c))
+    return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
+  depth = tvmffi_i_depth(c->walk);
+  for (i = 0; i < c->kind->num_values && !code; ++i)
+    code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
+  if (!code) code = c->kind->again(c->walk, values, args, result);
+  tvmffi_i_cut_frames(c->walk, depth);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
+  return code;
+}
+
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
-                                  TVMFFISafeCallType call) {
+                                  const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
-  if (TVMFFIFunctionCreate(c->self, call, tvmffi_i_free, &function)) {
+  c->self->kind = kind;
+  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_again, tvmffi_i_free,
+                           &function)) {
     tvmffi_i_free(c->self);
     return -1;
   }
@@ -21601,8 +21664,8 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   int code;
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
-    return tvmffi_i_cannot_treat(hook->type_index, kind->hook_type);
-  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind->call));
+    return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
+  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind));
   TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
   args[num_args++] = tvmffi_obj(c->function);
   h->nested = nested + 1;
@@ -21632,51 +21695,6 @@ static int tvmffi_i_hook_number(TVMFFIAny *result,
   *out = result->v_int64;
   return TVMFFI_I_IS_INT(result) ? 0
                                  : tvmffi_i_bad_hook(result, kind->types[0]);
-}
-
-/* Begins a call of a callback function. Stores owned copies of the first
-   arguments in `values`. Returns the walk that runs the hook. Raises an error
-   and returns NULL if the number or a type of the arguments is wrong, or if the
-   hook has ended or runs in another thread. */
-static void *tvmffi_i_begin_callback(void *self, const tvmffi_i_hook_kind *kind,
-                                     const TVMFFIAny *args, int32_t num_args,
-                                     TVMFFIAny *result, TVMFFIAny *values) {
-  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  tvmffi_func f;
-  int32_t i;
-  memset((void *)&f, 0, sizeof(f));
-  f.name = "";
-  f.num_args = kind->num_args;
-  f.types = kind->types;
-  values[0] = values[1] = tvmffi_none();
-  if (num_args != f.num_args ||
-      result->type_index >= kTVMFFIStaticObjectBegin) {
-    (void)tvmffi_i_bad_call(&f, num_args, result);
-    return NULL;
-  }
-  for (i = num_args; i-- > 0;) {
-    if (f.types[i + 1] == &tvmffi_i_word_view || TVMFFI_I_IS_INT(&args[i]))
-      continue;
-    (void)tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
-    return NULL;
-  }
-  if (!tvmffi_i_is_guarded(c)) {
-    (void)tvmffi_i_fail("RuntimeError", "%s", kind->ended);
-    return NULL;
-  }
-  for (i = 0; i < kind->num_values; ++i)
-    if (TVMFFIAnyViewToOwnedAny(&args[i], &values[i])) {
-      tvmffi_i_any_release(&values[0]);
-      return NULL;
-    }
-  return c->walk;
-}
-
-/* Ends a call of a callback function. Pops the frames above `depth`. */
-static void tvmffi_i_end_callback(void *walk, size_t depth, TVMFFIAny *values) {
-  tvmffi_i_cut_frames(walk, depth);
-  tvmffi_i_any_release(&values[0]);
-  tvmffi_i_any_release(&values[1]);
 }
 #endif
 
@@ -22469,8 +22487,7 @@ static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
-  tvmffi_i_walk_open(&w, NULL, sizeof(*room), tvmffi_i_pop_frame, room,
-                     sizeof(room));
+  TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
     const TVMFFIAny *item = tvmffi_i_next_in_container(&tvmffi_i_top(&w)->c);
@@ -24776,16 +24793,6 @@ typedef struct {
 #define TVMFFI_I_ENDED_RECURSIVE \
   "The callback of a hook can be called only while the hook runs"
 
-/* Begins a walk in *g, whose other members are zero. */
-static void tvmffi_i_recursive_open(tvmffi_i_recursive *g, const char *name,
-                                    int64_t skip, size_t frame_size,
-                                    void (*pop)(tvmffi_i_walk *), void *room,
-                                    size_t size) {
-  tvmffi_i_walk_open(&g->base.walk, name, frame_size, pop, room, size);
-  g->skip = skip;
-  tvmffi_i_start_types();
-}
-
 static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
   tvmffi_i_hooked_close(&g->base);
   tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
@@ -24900,18 +24907,9 @@ typedef struct {
   size_t num_texts;
 } tvmffi_i_printer;
 
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
-static const tvmffi_i_hook_kind tvmffi_i_repr_kind = {
-    tvmffi_i_call_repr,
-    0,
-    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
-    TVMFFI_I_ENDED_RECURSIVE,
-    1,
-    1,
-    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL, NULL, NULL}};
+TVMFFI_I_HOOK(repr, "__ffi_repr__", 0,
+              "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
+              TVMFFI_I_ENDED_RECURSIVE, 1, &tvmffi_i_word_str, TVMFFI_I_VIEW)
 
 /* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
    0 has the result. Text of a callback or hidden field goes to another buffer,
@@ -24935,7 +24933,7 @@ static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
 }
 
 /* Appends the text of an object that was written before. */
-static void tvmffi_i_repr_again(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
+static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
   if (!at) return;
@@ -24987,7 +24985,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
     return 1;
   }
   if (s) {
-    tvmffi_i_repr_again(g, s);
+    tvmffi_i_repr_copy(g, s);
     return b->failed ? tvmffi_i_no_memory() : 1;
   }
   if (o == &tvmffi_i_invalid_object || o == &tvmffi_i_kwargs_object) {
@@ -25171,25 +25169,19 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   return 0;
 }
 
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_printer *g = (tvmffi_i_printer *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_repr_kind, args, num_args, result, values);
-  tvmffi_i_text_buffer *b;
+static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
+                               const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_printer *g = (tvmffi_i_printer *)walk;
+  const tvmffi_i_text_buffer *b;
   TVMFFIByteArray text;
-  size_t depth, begin = 0;
-  uint32_t to;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  to = g->to;
-  code = tvmffi_i_repr_to(g, to + 1);
+  const uint32_t to = g->to;
+  size_t begin = 0;
+  int code = tvmffi_i_repr_to(g, to + 1);
+  (void)args;
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  tvmffi_i_end_callback(g, depth, values);
   g->to = to;
   if (code) return code;
   b = &g->text[to + 1];
@@ -25227,20 +25219,21 @@ typedef struct {
   size_t num_hashes, hash_capacity;
 } tvmffi_i_recursive_hasher;
 
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
-static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
-static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
-static const tvmffi_i_hook_kind tvmffi_i_hash_kind = {
-    tvmffi_i_call_hash,
-    0,
-    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
-    TVMFFI_I_ENDED_RECURSIVE,
-    1,
-    1,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL, NULL, NULL}};
+TVMFFI_I_HOOK(hash, "__ffi_hash__", 0,
+              "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+              TVMFFI_I_ENDED_RECURSIVE, 1, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
+TVMFFI_I_HOOK(
+    eq, "__ffi_eq__", 0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
+    "bool",
+    TVMFFI_I_ENDED_RECURSIVE, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
+    TVMFFI_I_VIEW)
+TVMFFI_I_HOOK(
+    compare, "__ffi_compare__", 1,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+    "int",
+    TVMFFI_I_ENDED_RECURSIVE, 2, &tvmffi_i_word_int64, TVMFFI_I_VIEW,
+    TVMFFI_I_VIEW)
 
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
@@ -25432,25 +25425,17 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
   }
 }
 
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_recursive_hasher *g =
-      (tvmffi_i_recursive_hasher *)tvmffi_i_begin_callback(
-          self, &tvmffi_i_hash_kind, args, num_args, result, values);
-  size_t depth, num_hashes;
+static int tvmffi_i_hash_again(void *walk, const TVMFFIAny *values,
+                               const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_recursive_hasher *g = (tvmffi_i_recursive_hasher *)walk;
+  const size_t num_hashes = g->num_hashes;
   uint64_t hash;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  num_hashes = g->num_hashes;
-  code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  tvmffi_i_end_callback(g, depth, values);
+  int code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
+  (void)args;
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;
 }
-
 #endif
 
 /* ======== Recursive comparison ==================== >>extra/recursive_compare
@@ -25468,32 +25453,6 @@ typedef struct {
   tvmffi_i_recursive base; /* must be first: callbacks get its address */
   int is_equality;
 } tvmffi_i_comparison;
-
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result);
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
-
-static const tvmffi_i_hook_kind tvmffi_i_eq_kind = {
-    tvmffi_i_call_eq,
-    0,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
-    "bool",
-    TVMFFI_I_ENDED_RECURSIVE,
-    2,
-    2,
-    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
-     NULL}};
-static const tvmffi_i_hook_kind tvmffi_i_compare_kind = {
-    tvmffi_i_call_compare,
-    1,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
-    "int",
-    TVMFFI_I_ENDED_RECURSIVE,
-    2,
-    2,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
-     NULL}};
 
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
@@ -25836,35 +25795,22 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   return 0;
 }
 
-static int tvmffi_i_compare_back(void *self, const tvmffi_i_hook_kind *kind,
-                                 const TVMFFIAny *args, int32_t num_args,
-                                 TVMFFIAny *result, int *sign) {
-  TVMFFIAny values[2];
-  tvmffi_i_comparison *g = (tvmffi_i_comparison *)tvmffi_i_begin_callback(
-      self, kind, args, num_args, result, values);
-  size_t depth;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  tvmffi_i_end_callback(g, depth, values);
-  return code;
-}
-
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result) {
+static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
+                             const TVMFFIAny *args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_eq_kind, args, num_args,
-                                   result, &sign));
+  (void)args;
+  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
+                                  &values[1], 0, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
 }
 
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
+static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
+                                  const TVMFFIAny *args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_compare_kind, args, num_args,
-                                   result, &sign));
+  (void)args;
+  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
+                                  &values[1], 0, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -25877,9 +25823,9 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_comparison g = TVMFFI_I_ZERO;
   TVMFFIAny x, y;
   int code;
-  tvmffi_i_recursive_open(&g.base, "RecursiveCompare",
-                          kTVMFFIFieldFlagBitMaskCompareOff, sizeof(*room),
-                          tvmffi_i_pop_compared, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "RecursiveCompare", tvmffi_i_pop_compared, room);
+  g.base.skip = kTVMFFIFieldFlagBitMaskCompareOff;
+  tvmffi_i_start_types();
   g.is_equality = is_equality;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);
@@ -25951,20 +25897,6 @@ typedef struct {
   tvmffi_i_progress *begun; /* stack of the results being computed */
   size_t num_begun, max_begun;
 } tvmffi_i_structural;
-
-/* Begins a comparison or hash in *s, which is zero. */
-static void tvmffi_i_structural_open(tvmffi_i_structural *s, const char *name,
-                                     size_t frame_size,
-                                     void (*pop)(tvmffi_i_walk *),
-                                     void (*clear)(tvmffi_i_ptr_table *),
-                                     void *room, size_t size,
-                                     int maps_variables, int skips_tensors) {
-  tvmffi_i_walk_open(&s->base.walk, name, frame_size, pop, room, size);
-  s->region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s->skips_tensors = skips_tensors;
-  s->clear = clear;
-}
 
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
@@ -26225,23 +26157,13 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
 static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b);
-static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
-
 /* The callback's last arguments are a TVMFFIDefRegionKind and the name of the
    field. */
-static const tvmffi_i_hook_kind tvmffi_i_s_equal_hook = {
-    tvmffi_i_call_structural_equal,
-    0,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
-    "AnyView) -> bool) -> bool",
-    TVMFFI_I_ENDED_STRUCTURAL,
-    4,
-    2,
-    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
-     &tvmffi_i_word_int64, &tvmffi_i_word_view}};
+TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
+              "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: "
+              "int, 3: AnyView) -> bool) -> bool",
+              TVMFFI_I_ENDED_STRUCTURAL, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
+              TVMFFI_I_VIEW, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
 
 /* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
    failure. */
@@ -26292,25 +26214,16 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return result;
 }
 
-/* The callback of a __s_equal__ hook: compares the values args[0] and args[1].
- */
-static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_s_equal_hook, args, num_args, result, values);
+static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
+                                  const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_equality *s = (tvmffi_i_equality *)walk;
+  const int32_t outer = s->base.region;
   TVMFFIByteArray name;
-  size_t depth;
-  int32_t outer;
   int code;
-  if (!s) return -1;
-  depth = tvmffi_i_depth(s);
-  outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
-  if (code >= 0) s->base.region = outer;
-  tvmffi_i_end_callback(s, depth, values);
   if (code < 0) return code;
+  s->base.region = outer;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
       return tvmffi_i_bad_cast(&args[3], "str");
@@ -26336,7 +26249,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
   args[0] = tvmffi_obj(a);
   args[1] = tvmffi_obj(b);
   code = tvmffi_i_call_structural_hook(
-      &s->base, &tvmffi_i_s_equal_hook, hook, args,
+      &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
   if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
   if (is_shared && code == TVMFFI_I_SAME &&
@@ -26364,7 +26277,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
     if (tvmffi_i_find_memo(&s->base.known[1], b)) return TVMFFI_I_DIFFERENT;
     own = UINT32_MAX; /* s->base.known stores the result */
   }
-  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_column, type->type_index);
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_hooks, type->type_index);
   if (hook) return tvmffi_i_equal_by_hook(s, hook, a, b, kind, own);
   code = tvmffi_i_push_structural(&s->base, a, b, type, own, NULL);
   if (code == TVMFFI_I_PUSHED) {
@@ -26771,9 +26684,11 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   int code;
   s.wants_path = paths != NULL;
   s.keys = keys;
-  tvmffi_i_structural_open(&s.base, "StructuralEqual", sizeof(*room),
-                           tvmffi_i_pop_structural, tvmffi_i_clear_pairs, room,
-                           sizeof(room), maps_variables, skips_tensors);
+  TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
+  s.base.clear = tvmffi_i_clear_pairs;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
   if (!code) code = tvmffi_i_equal_values(&s, &left, &right, UINT32_MAX);
@@ -26872,22 +26787,13 @@ typedef struct {
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash);
-static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
-                                         int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
-
 /* The callback's last arguments are a hash to combine with and a
    TVMFFIDefRegionKind. */
-static const tvmffi_i_hook_kind tvmffi_i_s_hash_hook = {
-    tvmffi_i_call_structural_hash,
-    0,
+TVMFFI_I_HOOK(
+    s_hash, "__s_hash__", 0,
     "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
-    TVMFFI_I_ENDED_STRUCTURAL,
-    3,
-    1,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
-     &tvmffi_i_word_int64, NULL}};
+    TVMFFI_I_ENDED_STRUCTURAL, 1, &tvmffi_i_word_int64, TVMFFI_I_VIEW,
+    &tvmffi_i_word_int64, &tvmffi_i_word_int64)
 
 static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
   return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
@@ -26906,22 +26812,13 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
   return tvmffi_i_set_memo(&s->base.known[0], o, *hash);
 }
 
-static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
-                                         int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_s_hash_hook, args, num_args, result, values);
+static int tvmffi_i_s_hash_again(void *walk, const TVMFFIAny *values,
+                                 const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)walk;
+  const int32_t outer = s->base.region;
   uint64_t hash = 0;
-  size_t depth;
-  int32_t outer;
-  int code;
-  if (!s) return -1;
-  depth = tvmffi_i_depth(s);
-  outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-  code = tvmffi_i_hash_value(s, &values[0], 2, &hash);
-  tvmffi_i_end_callback(s, depth, values);
-  if (code) return code;
+  TVMFFI_TRY(tvmffi_i_hash_value(s, &values[0], 2, &hash));
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
   return 0;
@@ -26965,7 +26862,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
-  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_column, type->type_index);
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_hooks, type->type_index);
   if (!hook) {
     code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
@@ -26977,7 +26874,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   args[0] = tvmffi_obj(o);
   args[1] = tvmffi_int((int64_t)type->type_key_hash);
   code = tvmffi_i_call_structural_hook(
-      &s->base, &tvmffi_i_s_hash_hook, hook, args,
+      &s->base, &tvmffi_i_s_hash_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), (int64_t *)(void *)hash);
   if (!code) code = tvmffi_i_end_hash(s, o, kind, hash);
   tvmffi_i_release(o);
@@ -27223,9 +27120,11 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   tvmffi_i_hasher s = TVMFFI_I_ZERO;
   TVMFFIAny owned = tvmffi_none();
   int code;
-  tvmffi_i_structural_open(&s.base, "StructuralHash", sizeof(*room),
-                           tvmffi_i_leave_hashed, tvmffi_i_clear_memos, room,
-                           sizeof(room), maps_variables, skips_tensors);
+  TVMFFI_I_WALK_OPEN(&s, "StructuralHash", tvmffi_i_leave_hashed, room);
+  s.base.clear = tvmffi_i_clear_memos;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
   tvmffi_i_start_types(); /* ensures that types are registered */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
@@ -31365,22 +31264,17 @@ TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
 
 #if !TVMFFI_NO_CONTAINERS
 typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_visited;
-
-typedef struct {
-  tvmffi_i_stack frames;      /* a stack of tvmffi_i_children */
-  tvmffi_i_ptr_table visited; /* records are tvmffi_i_visited */
+  tvmffi_i_walk walk;
+  tvmffi_i_ptr_table visited; /* tvmffi_i_memo of containers */
 } tvmffi_i_device_search;
 
 /* Returns 1 and sets *device if the value is a tensor that is not on a CPU.
-   Returns 0 for another value, or an error code. Pushes a container onto
-   s->frames at its first visit. */
+   Returns 0 for another value, or an error code. Pushes a frame for a
+   container at its first visit. */
 static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
                                     const TVMFFIAny *value, DLDevice *device) {
   TVMFFIObject *o =
       value->type_index >= kTVMFFIStaticObjectBegin ? value->v_obj : NULL;
-  tvmffi_i_children *c;
   if (!o) return 0;
   if (o->type_index == kTVMFFITensor) {
     const DLTensor *t = TVMFFITensorGetDLTensorPtr(o);
@@ -31389,12 +31283,11 @@ static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
     return 1;
   }
   if (!tvmffi_i_is_container(o->type_index) ||
-      TVMFFI_I_FIND(tvmffi_i_visited, &s->visited, o))
+      tvmffi_i_find_memo(&s->visited, o))
     return 0;
-  if (!TVMFFI_I_ADD(tvmffi_i_visited, &s->visited, o)) return -1;
-  c = TVMFFI_I_PUSH(tvmffi_i_children, &s->frames, NULL);
-  if (!c) return -1;
-  tvmffi_i_children_open(c, o, NULL);
+  if (tvmffi_i_set_memo(&s->visited, o, 0) ||
+      !tvmffi_i_push_frame(&s->walk, o, NULL, NULL, 0))
+    return -1;
   return 0;
 }
 
@@ -31402,11 +31295,11 @@ static int tvmffi_i_look_for_device(tvmffi_i_device_search *s,
 static int tvmffi_i_find_device(tvmffi_i_device_search *s,
                                 const TVMFFIAny *value, DLDevice *device) {
   int found = tvmffi_i_look_for_device(s, value, device);
-  while (!found && s->frames.depth) {
-    tvmffi_i_children *c = TVMFFI_I_TOP(tvmffi_i_children, &s->frames);
+  while (!found && tvmffi_i_depth(s)) {
+    tvmffi_i_children *c = &tvmffi_i_top(s)->c;
     value = tvmffi_i_next_in_container(c);
     if (!value)
-      TVMFFI_I_POP(tvmffi_i_children, &s->frames);
+      tvmffi_i_pop_frame(&s->walk);
     else if (!c->on_value)
       found = tvmffi_i_look_for_device(s, value, device);
   }
@@ -31417,13 +31310,14 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
 TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
+  tvmffi_i_walk_frame room[8];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  TVMFFI_I_WALK_OPEN(&s, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_find_device(&s, &container, &device);
-  tvmffi_i_stack_close(&s.frames);
-  tvmffi_i_ptr_clear(&s.visited, sizeof(tvmffi_i_visited), 1);
+  tvmffi_i_walk_close(&s.walk);
+  tvmffi_i_clear_memos(&s.visited);
   if (code) return code;
   TVMFFI_RETURN(device);
 }
@@ -32131,8 +32025,7 @@ TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
       TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
     TVMFFI_I_GIVE(copy);
   }
-  tvmffi_i_walk_open(&c.walk, "ObjectGraphDFS", sizeof(*room),
-                     tvmffi_i_pop_frame, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&c, "ObjectGraphDFS", tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
   tvmffi_i_walk_close(&c.walk);
@@ -32161,9 +32054,9 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
 #if !TVMFFI_NO_STDIO
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
 #endif
-  tvmffi_i_recursive_open(&g.base, "ObjectGraphDFS",
-                          kTVMFFIFieldFlagBitMaskReprOff, sizeof(*room),
-                          tvmffi_i_pop_recursive, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "ObjectGraphDFS", tvmffi_i_pop_recursive, room);
+  g.base.skip = kTVMFFIFieldFlagBitMaskReprOff;
+  tvmffi_i_start_types();
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
@@ -32193,10 +32086,10 @@ TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
-  tvmffi_i_recursive_open(
-      &g.base, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff,
-      sizeof(*room), tvmffi_i_pop_recursive, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "ObjectGraphDFS", tvmffi_i_pop_recursive, room);
+  g.base.skip =
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
+  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_recursive_close(&g.base);
@@ -32456,32 +32349,27 @@ TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
 
 #if !TVMFFI_NO_EXTRA
 /* A stack frame: a value on the path from the root, and the step from its
-   parent to the value. */
+   parent to the value. base.held is the key of the step, base.other the path to
+   the value, NULL until needed. */
 typedef struct tvmffi_i_find_frame {
-  tvmffi_i_children c; /* its object is owned */
-  TVMFFIAny key;       /* owned: the key of the step */
-  TVMFFIObject *path;  /* owned: path to the value; NULL until needed */
+  tvmffi_i_walk_frame base;
   struct tvmffi_i_find_frame *above;
-  int64_t found_before; /* number of paths found before this frame */
+  int64_t found_before;  /* number of paths found before this frame */
   size_t matched_before; /* objects of the pattern above this frame */
   int kind, is_container, matches;
 } tvmffi_i_find_frame;
 
-/* The record of a value below which the search has found no path. */
 typedef struct {
-  TVMFFIObject *object;
-} tvmffi_i_barren;
-
-typedef struct {
+  tvmffi_i_walk walk;           /* must be first */
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
-  /* For each value of `matched` up to `length`, a table of tvmffi_i_barren. The
+  /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
+     values below which the search has found no path. The
      search skips such a value when it meets it again with as many objects
      matched. Otherwise it would take all 2^n ways through a graph of n values
      that each have the next one twice. */
   tvmffi_i_ptr_table *barren;
   TVMFFIObject *found; /* owned: a list of paths */
-  tvmffi_i_stack frames;
   tvmffi_i_find_frame *root;
   /* If 1, a path may end before the last object of `pattern`. */
   int prefixes;
@@ -32490,17 +32378,18 @@ typedef struct {
 /* Appends the path of the top frame to s->found. First makes the paths of the
    frames below. */
 static int tvmffi_i_add_found(tvmffi_i_finder *s) {
-  const tvmffi_i_find_frame *top =
-      TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  const tvmffi_i_find_frame *top = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
   tvmffi_i_find_frame *f = s->root;
   TVMFFIAny path = tvmffi_none();
   for (;; f = f->above) {
-    if (!f->path)
-      f->path = f == s->root ? tvmffi_i_new_path(NULL, NULL)
-                             : tvmffi_i_step_to(path.v_obj, f->kind,
-                                                tvmffi_i_copy_owned(&f->key));
-    if (!f->path) return -1;
-    path = tvmffi_obj(f->path);
+    TVMFFIObject **made = &f->base.other;
+    if (!*made)
+      *made = f == s->root
+                  ? tvmffi_i_new_path(NULL, NULL)
+                  : tvmffi_i_step_to(path.v_obj, f->kind,
+                                     tvmffi_i_copy_owned(&f->base.held));
+    if (!*made) return -1;
+    path = tvmffi_obj(*made);
     if (f == top) return tvmffi_i_list_append(s->found, &path);
   }
 }
@@ -32511,21 +32400,15 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
 static int tvmffi_i_add_barren(tvmffi_i_finder *s,
                                const tvmffi_i_find_frame *f) {
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
-      !tvmffi_i_is_shared(f->c.object, 2))
+      !tvmffi_i_is_shared(f->base.c.object, 2))
     return 0;
-  return TVMFFI_I_ADD(tvmffi_i_barren, &s->barren[f->matched_before],
-                      f->c.object)
-             ? 0
-             : -1;
+  return tvmffi_i_set_memo(&s->barren[f->matched_before], f->base.c.object, 0);
 }
 
-static void tvmffi_i_pop_found(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame f = *TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-  TVMFFI_I_POP(tvmffi_i_find_frame, &s->frames);
-  if (f.matches) --s->matched;
-  tvmffi_i_any_release(&f.key);
-  tvmffi_i_release(f.path);
-  tvmffi_i_release(f.c.object);
+static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
+  tvmffi_i_finder *s = (tvmffi_i_finder *)(void *)w;
+  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) --s->matched;
+  tvmffi_i_pop_frame(w);
 }
 
 /* Pushes a stack frame for `value`, unless it cannot have children or is known
@@ -32537,14 +32420,17 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                                TVMFFIAny key) {
   const TVMFFITypeInfo *type = NULL;
   tvmffi_i_find_frame *f = NULL, *below = NULL;
-  int is_container = s->frames.depth && tvmffi_i_is_container(value.type_index);
+  int is_container =
+      tvmffi_i_depth(s) && tvmffi_i_is_container(value.type_index);
   int code = 0;
   if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
     type = TVMFFIGetTypeInfo(value.type_index);
   if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
-      !TVMFFI_I_FIND(tvmffi_i_barren, &s->barren[s->matched], value.v_obj)) {
-    if (s->frames.depth) below = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
-    f = TVMFFI_I_PUSH(tvmffi_i_find_frame, &s->frames, "FindAccessPaths");
+      !tvmffi_i_find_memo(&s->barren[s->matched], value.v_obj)) {
+    if (tvmffi_i_depth(s)) below = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
+    f = (tvmffi_i_find_frame *)tvmffi_i_push_frame(
+        &s->walk, value.v_obj, NULL, is_container ? NULL : type,
+        TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
     if (!f) code = -1;
   }
   if (!f) {
@@ -32556,9 +32442,7 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
     below->above = f;
   else
     s->root = f;
-  tvmffi_i_children_open(&f->c, value.v_obj, type);
-  f->key = key;
-  f->path = NULL;
+  f->base.held = key;
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
@@ -32567,40 +32451,41 @@ static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
                s->pattern[s->length - 1 - s->matched] == value.v_obj;
   if (!f->matches || ++s->matched < s->length) return 0;
   code = tvmffi_i_add_found(s);
-  tvmffi_i_pop_found(s);
+  tvmffi_i_pop_found(&s->walk);
   return code;
 }
 
 /* Pushes a frame for the next child of the top frame, or pops the top frame. */
 static int tvmffi_i_find_next(tvmffi_i_finder *s) {
-  tvmffi_i_find_frame *f = TVMFFI_I_TOP(tvmffi_i_find_frame, &s->frames);
+  tvmffi_i_find_frame *f = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
+  tvmffi_i_children *c = &f->base.c;
   TVMFFIAny value = tvmffi_none(), key = tvmffi_none();
   const TVMFFIAny *child;
   int code = 0;
   if (!f->is_container) {
-    if (tvmffi_i_read_next(&f->c, 0, &value)) return -1;
-    if (f->c.field) {
-      code = TVMFFIStringFromByteArray(&f->c.field->name, &key);
+    if (tvmffi_i_read_next(c, 0, &value)) return -1;
+    if (c->field) {
+      code = TVMFFIStringFromByteArray(&c->field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
       tvmffi_i_any_release(&value);
       return code;
     }
-    if (s->prefixes && s->matched && s->frames.depth > 1 &&
+    if (s->prefixes && s->matched && tvmffi_i_depth(s) > 1 &&
         f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
       code = tvmffi_i_add_found(s);
-  } else if ((child = tvmffi_i_next_in_container(&f->c)) != NULL) {
-    if (!f->c.on_value)
+  } else if ((child = tvmffi_i_next_in_container(c)) != NULL) {
+    if (!c->on_value)
       return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
                                  TVMFFI_I_STEP_ARRAY_ITEM,
-                                 tvmffi_int((int64_t)f->c.at - 1));
+                                 tvmffi_int((int64_t)c->at - 1));
     key = tvmffi_i_copy_owned(child);
-    child = tvmffi_i_next_in_container(&f->c);
+    child = tvmffi_i_next_in_container(c);
     if (key.type_index == kTVMFFINone) return 0;
     return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
                                TVMFFI_I_STEP_MAP_ITEM, key);
   }
   if (!code) code = tvmffi_i_add_barren(s, f);
-  tvmffi_i_pop_found(s);
+  tvmffi_i_pop_found(&s->walk);
   return code;
 }
 
@@ -32629,10 +32514,9 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
 /* Frees what the finder owns, except the list of paths. */
 static void tvmffi_i_finder_close(tvmffi_i_finder *s) {
   size_t i;
-  while (s->frames.depth) tvmffi_i_pop_found(s);
-  tvmffi_i_stack_close(&s->frames);
+  tvmffi_i_walk_close(&s->walk);
   for (i = 0; s->barren && i <= s->length; ++i)
-    tvmffi_i_ptr_clear(&s->barren[i], sizeof(tvmffi_i_barren), 1);
+    tvmffi_i_clear_memos(&s->barren[i]);
   tvmffi_i_free(s->barren);
   tvmffi_i_free((void *)s->pattern);
 }
@@ -32650,11 +32534,12 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    of these objects, but not through all. */
 TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
                       (i_error_context, context), (bool, prefixes)) {
+  tvmffi_i_find_frame room[8];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;
   s.prefixes = prefixes;
-  tvmffi_i_stack_open(&s.frames, NULL, 0);
+  TVMFFI_I_WALK_OPEN(&s, "FindAccessPaths", tvmffi_i_pop_found, room);
   s.found = tvmffi_i_new_list(0);
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(
@@ -32662,7 +32547,7 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
   if (!code)
     code =
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
-  while (!code && s.frames.depth) code = tvmffi_i_find_next(&s);
+  while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
                                 kTVMFFIArray, &paths);

@@ -40,16 +40,6 @@ typedef struct {
 #define TVMFFI_I_ENDED_RECURSIVE \
   "The callback of a hook can be called only while the hook runs"
 
-/* Begins a walk in *g, whose other members are zero. */
-static void tvmffi_i_recursive_open(tvmffi_i_recursive *g, const char *name,
-                                    int64_t skip, size_t frame_size,
-                                    void (*pop)(tvmffi_i_walk *), void *room,
-                                    size_t size) {
-  tvmffi_i_walk_open(&g->base.walk, name, frame_size, pop, room, size);
-  g->skip = skip;
-  tvmffi_i_start_types();
-}
-
 static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
   tvmffi_i_hooked_close(&g->base);
   tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);

@@ -25,32 +25,6 @@ typedef struct {
   int is_equality;
 } tvmffi_i_comparison;
 
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result);
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result);
-
-static const tvmffi_i_hook_kind tvmffi_i_eq_kind = {
-    tvmffi_i_call_eq,
-    0,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
-    "bool",
-    TVMFFI_I_ENDED_RECURSIVE,
-    2,
-    2,
-    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
-     NULL}};
-static const tvmffi_i_hook_kind tvmffi_i_compare_kind = {
-    tvmffi_i_call_compare,
-    1,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
-    "int",
-    TVMFFI_I_ENDED_RECURSIVE,
-    2,
-    2,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_view, NULL,
-     NULL}};
-
 #define TVMFFI_I_SIGN(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Compares strings by their bytes as plain `char`, like memncmp of upstream's
@@ -392,35 +366,22 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   return 0;
 }
 
-static int tvmffi_i_compare_back(void *self, const tvmffi_i_hook_kind *kind,
-                                 const TVMFFIAny *args, int32_t num_args,
-                                 TVMFFIAny *result, int *sign) {
-  TVMFFIAny values[2];
-  tvmffi_i_comparison *g = (tvmffi_i_comparison *)tvmffi_i_begin_callback(
-      self, kind, args, num_args, result, values);
-  size_t depth;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  code = tvmffi_i_compare_all(g, &values[0], &values[1], 0, sign);
-  tvmffi_i_end_callback(g, depth, values);
-  return code;
-}
-
-static int tvmffi_i_call_eq(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result) {
+static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
+                             const TVMFFIAny *args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_eq_kind, args, num_args,
-                                   result, &sign));
+  (void)args;
+  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
+                                  &values[1], 0, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
 }
 
-static int tvmffi_i_call_compare(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
+static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
+                                  const TVMFFIAny *args, TVMFFIAny *result) {
   int sign = 0;
-  TVMFFI_TRY(tvmffi_i_compare_back(self, &tvmffi_i_compare_kind, args, num_args,
-                                   result, &sign));
+  (void)args;
+  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
+                                  &values[1], 0, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -433,9 +394,9 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_comparison g = TVMFFI_I_ZERO;
   TVMFFIAny x, y;
   int code;
-  tvmffi_i_recursive_open(&g.base, "RecursiveCompare",
-                          kTVMFFIFieldFlagBitMaskCompareOff, sizeof(*room),
-                          tvmffi_i_pop_compared, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "RecursiveCompare", tvmffi_i_pop_compared, room);
+  g.base.skip = kTVMFFIFieldFlagBitMaskCompareOff;
+  tvmffi_i_start_types();
   g.is_equality = is_equality;
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(a, &x));
   code = TVMFFIAnyViewToOwnedAny(b, &y);

@@ -24,20 +24,21 @@ typedef struct {
   size_t num_hashes, hash_capacity;
 } tvmffi_i_recursive_hasher;
 
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_hash_hooks = {"__ffi_hash__", NULL};
-static tvmffi_i_known_column tvmffi_i_eq_hooks = {"__ffi_eq__", NULL};
-static tvmffi_i_known_column tvmffi_i_compare_hooks = {"__ffi_compare__", NULL};
-static const tvmffi_i_hook_kind tvmffi_i_hash_kind = {
-    tvmffi_i_call_hash,
-    0,
-    "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
-    TVMFFI_I_ENDED_RECURSIVE,
-    1,
-    1,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, NULL, NULL, NULL}};
+TVMFFI_I_HOOK(hash, "__ffi_hash__", 0,
+              "(0: ffi.Object, 1: (0: AnyView) -> int) -> int",
+              TVMFFI_I_ENDED_RECURSIVE, 1, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
+TVMFFI_I_HOOK(
+    eq, "__ffi_eq__", 0,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> bool) -> "
+    "bool",
+    TVMFFI_I_ENDED_RECURSIVE, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
+    TVMFFI_I_VIEW)
+TVMFFI_I_HOOK(
+    compare, "__ffi_compare__", 1,
+    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView) -> int) -> "
+    "int",
+    TVMFFI_I_ENDED_RECURSIVE, 2, &tvmffi_i_word_int64, TVMFFI_I_VIEW,
+    TVMFFI_I_VIEW)
 
 TVMFFI_I_INLINE int tvmffi_i_is_nan(uint64_t bits) {
   return bits << 1 > (uint64_t)2047 << 53;
@@ -229,23 +230,15 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
   }
 }
 
-static int tvmffi_i_call_hash(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_recursive_hasher *g =
-      (tvmffi_i_recursive_hasher *)tvmffi_i_begin_callback(
-          self, &tvmffi_i_hash_kind, args, num_args, result, values);
-  size_t depth, num_hashes;
+static int tvmffi_i_hash_again(void *walk, const TVMFFIAny *values,
+                               const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_recursive_hasher *g = (tvmffi_i_recursive_hasher *)walk;
+  const size_t num_hashes = g->num_hashes;
   uint64_t hash;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  num_hashes = g->num_hashes;
-  code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
-  tvmffi_i_end_callback(g, depth, values);
+  int code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
+  (void)args;
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;
 }
-
 #endif

@@ -29,18 +29,9 @@ typedef struct {
   size_t num_texts;
 } tvmffi_i_printer;
 
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_repr_hooks = {"__ffi_repr__", NULL};
-static const tvmffi_i_hook_kind tvmffi_i_repr_kind = {
-    tvmffi_i_call_repr,
-    0,
-    "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
-    TVMFFI_I_ENDED_RECURSIVE,
-    1,
-    1,
-    {&tvmffi_i_word_str, &tvmffi_i_word_view, NULL, NULL, NULL}};
+TVMFFI_I_HOOK(repr, "__ffi_repr__", 0,
+              "(0: ffi.Object, 1: (0: AnyView) -> str) -> str",
+              TVMFFI_I_ENDED_RECURSIVE, 1, &tvmffi_i_word_str, TVMFFI_I_VIEW)
 
 /* Directs text to buffer `to`, and creates the buffer at the first use. Buffer
    0 has the result. Text of a callback or hidden field goes to another buffer,
@@ -64,7 +55,7 @@ static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
 }
 
 /* Appends the text of an object that was written before. */
-static void tvmffi_i_repr_again(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
+static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
   if (!at) return;
@@ -116,7 +107,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
     return 1;
   }
   if (s) {
-    tvmffi_i_repr_again(g, s);
+    tvmffi_i_repr_copy(g, s);
     return b->failed ? tvmffi_i_no_memory() : 1;
   }
   if (o == &tvmffi_i_invalid_object || o == &tvmffi_i_kwargs_object) {
@@ -300,25 +291,19 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   return 0;
 }
 
-static int tvmffi_i_call_repr(void *self, const TVMFFIAny *args,
-                              int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_printer *g = (tvmffi_i_printer *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_repr_kind, args, num_args, result, values);
-  tvmffi_i_text_buffer *b;
+static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
+                               const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_printer *g = (tvmffi_i_printer *)walk;
+  const tvmffi_i_text_buffer *b;
   TVMFFIByteArray text;
-  size_t depth, begin = 0;
-  uint32_t to;
-  int code;
-  if (!g) return -1;
-  depth = tvmffi_i_depth(g);
-  to = g->to;
-  code = tvmffi_i_repr_to(g, to + 1);
+  const uint32_t to = g->to;
+  size_t begin = 0;
+  int code = tvmffi_i_repr_to(g, to + 1);
+  (void)args;
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
   }
-  tvmffi_i_end_callback(g, depth, values);
   g->to = to;
   if (code) return code;
   b = &g->text[to + 1];

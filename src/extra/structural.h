@@ -67,20 +67,6 @@ typedef struct {
   size_t num_begun, max_begun;
 } tvmffi_i_structural;
 
-/* Begins a comparison or hash in *s, which is zero. */
-static void tvmffi_i_structural_open(tvmffi_i_structural *s, const char *name,
-                                     size_t frame_size,
-                                     void (*pop)(tvmffi_i_walk *),
-                                     void (*clear)(tvmffi_i_ptr_table *),
-                                     void *room, size_t size,
-                                     int maps_variables, int skips_tensors) {
-  tvmffi_i_walk_open(&s->base.walk, name, frame_size, pop, room, size);
-  s->region =
-      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
-  s->skips_tensors = skips_tensors;
-  s->clear = clear;
-}
-
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
   tvmffi_i_clear_memos(&s->known[0]);

@@ -47,23 +47,13 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own);
 static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
                                const TVMFFIAny *b);
-static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_s_equal_column = {"__s_equal__", NULL};
-
 /* The callback's last arguments are a TVMFFIDefRegionKind and the name of the
    field. */
-static const tvmffi_i_hook_kind tvmffi_i_s_equal_hook = {
-    tvmffi_i_call_structural_equal,
-    0,
-    "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: int, 3: "
-    "AnyView) -> bool) -> bool",
-    TVMFFI_I_ENDED_STRUCTURAL,
-    4,
-    2,
-    {&tvmffi_i_word_bool, &tvmffi_i_word_view, &tvmffi_i_word_view,
-     &tvmffi_i_word_int64, &tvmffi_i_word_view}};
+TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
+              "(0: ffi.Object, 1: ffi.Object, 2: (0: AnyView, 1: AnyView, 2: "
+              "int, 3: AnyView) -> bool) -> bool",
+              TVMFFI_I_ENDED_STRUCTURAL, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
+              TVMFFI_I_VIEW, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
 
 /* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
    failure. */
@@ -114,25 +104,16 @@ static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
   return result;
 }
 
-/* The callback of a __s_equal__ hook: compares the values args[0] and args[1].
- */
-static int tvmffi_i_call_structural_equal(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_equality *s = (tvmffi_i_equality *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_s_equal_hook, args, num_args, result, values);
+static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
+                                  const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_equality *s = (tvmffi_i_equality *)walk;
+  const int32_t outer = s->base.region;
   TVMFFIByteArray name;
-  size_t depth;
-  int32_t outer;
   int code;
-  if (!s) return -1;
-  depth = tvmffi_i_depth(s);
-  outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
-  if (code >= 0) s->base.region = outer;
-  tvmffi_i_end_callback(s, depth, values);
   if (code < 0) return code;
+  s->base.region = outer;
   if (code == TVMFFI_I_DIFFERENT && s->wants_path) {
     if (tvmffi_i_get_str(&args[3], &name))
       return tvmffi_i_bad_cast(&args[3], "str");
@@ -158,7 +139,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
   args[0] = tvmffi_obj(a);
   args[1] = tvmffi_obj(b);
   code = tvmffi_i_call_structural_hook(
-      &s->base, &tvmffi_i_s_equal_hook, hook, args,
+      &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
   if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
   if (is_shared && code == TVMFFI_I_SAME &&
@@ -186,7 +167,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
     if (tvmffi_i_find_memo(&s->base.known[1], b)) return TVMFFI_I_DIFFERENT;
     own = UINT32_MAX; /* s->base.known stores the result */
   }
-  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_column, type->type_index);
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_equal_hooks, type->type_index);
   if (hook) return tvmffi_i_equal_by_hook(s, hook, a, b, kind, own);
   code = tvmffi_i_push_structural(&s->base, a, b, type, own, NULL);
   if (code == TVMFFI_I_PUSHED) {
@@ -593,9 +574,11 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   int code;
   s.wants_path = paths != NULL;
   s.keys = keys;
-  tvmffi_i_structural_open(&s.base, "StructuralEqual", sizeof(*room),
-                           tvmffi_i_pop_structural, tvmffi_i_clear_pairs, room,
-                           sizeof(room), maps_variables, skips_tensors);
+  TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
+  s.base.clear = tvmffi_i_clear_pairs;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
   TVMFFI_TRY(tvmffi_i_own(a, &left));
   code = tvmffi_i_own(b, &right);
   if (!code) code = tvmffi_i_equal_values(&s, &left, &right, UINT32_MAX);

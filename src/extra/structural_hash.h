@@ -39,22 +39,13 @@ typedef struct {
 
 static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
                                uint32_t own, uint64_t *hash);
-static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
-                                         int32_t num_args, TVMFFIAny *result);
-
-static tvmffi_i_known_column tvmffi_i_s_hash_column = {"__s_hash__", NULL};
-
 /* The callback's last arguments are a hash to combine with and a
    TVMFFIDefRegionKind. */
-static const tvmffi_i_hook_kind tvmffi_i_s_hash_hook = {
-    tvmffi_i_call_structural_hash,
-    0,
+TVMFFI_I_HOOK(
+    s_hash, "__s_hash__", 0,
     "(0: ffi.Object, 1: int, 2: (0: AnyView, 1: int, 2: int) -> int) -> int",
-    TVMFFI_I_ENDED_STRUCTURAL,
-    3,
-    1,
-    {&tvmffi_i_word_int64, &tvmffi_i_word_view, &tvmffi_i_word_int64,
-     &tvmffi_i_word_int64, NULL}};
+    TVMFFI_I_ENDED_STRUCTURAL, 1, &tvmffi_i_word_int64, TVMFFI_I_VIEW,
+    &tvmffi_i_word_int64, &tvmffi_i_word_int64)
 
 static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
   return TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
@@ -73,22 +64,13 @@ static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
   return tvmffi_i_set_memo(&s->base.known[0], o, *hash);
 }
 
-static int tvmffi_i_call_structural_hash(void *self, const TVMFFIAny *args,
-                                         int32_t num_args, TVMFFIAny *result) {
-  TVMFFIAny values[2];
-  tvmffi_i_hasher *s = (tvmffi_i_hasher *)tvmffi_i_begin_callback(
-      self, &tvmffi_i_s_hash_hook, args, num_args, result, values);
+static int tvmffi_i_s_hash_again(void *walk, const TVMFFIAny *values,
+                                 const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_hasher *s = (tvmffi_i_hasher *)walk;
+  const int32_t outer = s->base.region;
   uint64_t hash = 0;
-  size_t depth;
-  int32_t outer;
-  int code;
-  if (!s) return -1;
-  depth = tvmffi_i_depth(s);
-  outer = s->base.region;
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
-  code = tvmffi_i_hash_value(s, &values[0], 2, &hash);
-  tvmffi_i_end_callback(s, depth, values);
-  if (code) return code;
+  TVMFFI_TRY(tvmffi_i_hash_value(s, &values[0], 2, &hash));
   s->base.region = outer;
   *result = tvmffi_int((int64_t)tvmffi_i_hash_combine(args[1].v_uint64, hash));
   return 0;
@@ -132,7 +114,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
-  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_column, type->type_index);
+  hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_hooks, type->type_index);
   if (!hook) {
     code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
@@ -144,7 +126,7 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
   args[0] = tvmffi_obj(o);
   args[1] = tvmffi_int((int64_t)type->type_key_hash);
   code = tvmffi_i_call_structural_hook(
-      &s->base, &tvmffi_i_s_hash_hook, hook, args,
+      &s->base, &tvmffi_i_s_hash_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), (int64_t *)(void *)hash);
   if (!code) code = tvmffi_i_end_hash(s, o, kind, hash);
   tvmffi_i_release(o);
@@ -390,9 +372,11 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   tvmffi_i_hasher s = TVMFFI_I_ZERO;
   TVMFFIAny owned = tvmffi_none();
   int code;
-  tvmffi_i_structural_open(&s.base, "StructuralHash", sizeof(*room),
-                           tvmffi_i_leave_hashed, tvmffi_i_clear_memos, room,
-                           sizeof(room), maps_variables, skips_tensors);
+  TVMFFI_I_WALK_OPEN(&s, "StructuralHash", tvmffi_i_leave_hashed, room);
+  s.base.clear = tvmffi_i_clear_memos;
+  s.base.region =
+      maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
+  s.base.skips_tensors = skips_tensors;
   tvmffi_i_start_types(); /* ensures that types are registered */
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);

@@ -24,8 +24,7 @@ TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
       TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
     TVMFFI_I_GIVE(copy);
   }
-  tvmffi_i_walk_open(&c.walk, "ObjectGraphDFS", sizeof(*room),
-                     tvmffi_i_pop_frame, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&c, "ObjectGraphDFS", tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
   tvmffi_i_walk_close(&c.walk);

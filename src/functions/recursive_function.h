@@ -19,10 +19,10 @@ TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFIAny owned;
   uint64_t hash = 0;
   int code;
-  tvmffi_i_recursive_open(
-      &g.base, "ObjectGraphDFS",
-      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff,
-      sizeof(*room), tvmffi_i_pop_recursive, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "ObjectGraphDFS", tvmffi_i_pop_recursive, room);
+  g.base.skip =
+      kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
+  tvmffi_i_start_types();
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_recursive_close(&g.base);

@@ -21,9 +21,9 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
 #if !TVMFFI_NO_STDIO
   const char *text = getenv("TVM_FFI_REPR_WITH_ADDR");
 #endif
-  tvmffi_i_recursive_open(&g.base, "ObjectGraphDFS",
-                          kTVMFFIFieldFlagBitMaskReprOff, sizeof(*room),
-                          tvmffi_i_pop_recursive, room, sizeof(room));
+  TVMFFI_I_WALK_OPEN(&g, "ObjectGraphDFS", tvmffi_i_pop_recursive, room);
+  g.base.skip = kTVMFFIFieldFlagBitMaskReprOff;
+  tvmffi_i_start_types();
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif

@@ -199,12 +199,12 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    of these objects, but not through all. */
 TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
                       (i_error_context, context), (bool, prefixes)) {
+  tvmffi_i_find_frame room[8];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;
   s.prefixes = prefixes;
-  tvmffi_i_walk_open(&s.walk, "FindAccessPaths", sizeof(tvmffi_i_find_frame),
-                     tvmffi_i_pop_found, NULL, 0);
+  TVMFFI_I_WALK_OPEN(&s, "FindAccessPaths", tvmffi_i_pop_found, room);
   s.found = tvmffi_i_new_list(0);
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(

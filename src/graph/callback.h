@@ -24,15 +24,37 @@ TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
   return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* A kind of hook. */
+/* A kind of hook. `again` is called by the callback function: `values` are its
+   first arguments, owned; the others are ints and views. */
 typedef struct {
-  TVMFFISafeCallType call;       /* of the callback function */
-  int which;                     /* of the walk's callback functions */
-  const char *hook_type;         /* the hook's signature, for errors */
-  const char *ended;             /* the error of a call after the hook's end */
-  int32_t num_args, num_values;  /* of the callback; values are first */
-  const tvmffi_i_word *types[5]; /* of the result and the arguments */
+  int (*again)(void *walk, const TVMFFIAny *values, const TVMFFIAny *args,
+               TVMFFIAny *result);
+  int which;                    /* of the walk's callback functions */
+  const char *signature;        /* of the hook, for errors */
+  const char *ended;            /* the error of a call after the hook's end */
+  int32_t num_args, num_values; /* of the callback function */
+  const tvmffi_i_word *const *types; /* of its result and its arguments */
 } tvmffi_i_hook_kind;
+
+/* Declares tvmffi_i_NAME_again, and defines the kind of hook tvmffi_i_NAME_kind
+   and the hooks of all types, tvmffi_i_NAME_hooks. The words are those of the
+   callback function. */
+#define TVMFFI_I_HOOK(name, attribute, which, signature, ended, num_values,    \
+                      ...)                                                     \
+  static int tvmffi_i_##name##_again(void *walk, const TVMFFIAny *values,      \
+                                     const TVMFFIAny *args,                    \
+                                     TVMFFIAny *result);                       \
+  static tvmffi_i_known_column tvmffi_i_##name##_hooks = {attribute, NULL};    \
+  static const tvmffi_i_word *const tvmffi_i_##name##_types[] = {__VA_ARGS__}; \
+  static const tvmffi_i_hook_kind tvmffi_i_##name##_kind = {                   \
+      tvmffi_i_##name##_again,                                                 \
+      which,                                                                   \
+      signature,                                                               \
+      ended,                                                                   \
+      (int32_t)(sizeof(tvmffi_i_##name##_types) / sizeof(void *)) - 1,         \
+      num_values,                                                              \
+      tvmffi_i_##name##_types};
+#define TVMFFI_I_VIEW &tvmffi_i_word_view
 
 /* The `self` of the callback function. The function object owns this struct,
    because a hook may keep the function after the walk has ended. The walk is in
@@ -40,6 +62,7 @@ typedef struct {
    used only while the struct has a guard. */
 typedef struct {
   void *walk;
+  const tvmffi_i_hook_kind *kind;
 } tvmffi_i_callback_self;
 
 /* A callback function. The first call of a hook creates the function. */
@@ -55,14 +78,49 @@ typedef struct {
   int nested; /* number of running hooks */
 } tvmffi_i_hooked;
 
+/* The function that a hook calls. Raises an error if the number or a type of
+   the arguments is wrong, or if the hook has ended or runs in another thread.
+   Pops what the walk leaves on the stack. */
+static int tvmffi_i_call_again(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
+  TVMFFIAny values[2];
+  tvmffi_func f;
+  size_t depth;
+  int32_t i;
+  int code = 0;
+  memset((void *)&f, 0, sizeof(f));
+  f.name = "";
+  f.num_args = c->kind->num_args;
+  f.types = c->kind->types;
+  values[0] = values[1] = tvmffi_none();
+  if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_bad_call(&f, num_args, result);
+  for (i = num_args; i-- > 0;)
+    if (f.types[i + 1] != TVMFFI_I_VIEW && !TVMFFI_I_IS_INT(&args[i]))
+      return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  if (!tvmffi_i_is_guarded(c))
+    return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
+  depth = tvmffi_i_depth(c->walk);
+  for (i = 0; i < c->kind->num_values && !code; ++i)
+    code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
+  if (!code) code = c->kind->again(c->walk, values, args, result);
+  tvmffi_i_cut_frames(c->walk, depth);
+  tvmffi_i_any_release(&values[0]);
+  tvmffi_i_any_release(&values[1]);
+  return code;
+}
+
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
-                                  TVMFFISafeCallType call) {
+                                  const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
-  if (TVMFFIFunctionCreate(c->self, call, tvmffi_i_free, &function)) {
+  c->self->kind = kind;
+  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_again, tvmffi_i_free,
+                           &function)) {
     tvmffi_i_free(c->self);
     return -1;
   }
@@ -105,8 +163,8 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   int code;
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
-    return tvmffi_i_cannot_treat(hook->type_index, kind->hook_type);
-  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind->call));
+    return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
+  TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind));
   TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
   args[num_args++] = tvmffi_obj(c->function);
   h->nested = nested + 1;
@@ -136,50 +194,5 @@ static int tvmffi_i_hook_number(TVMFFIAny *result,
   *out = result->v_int64;
   return TVMFFI_I_IS_INT(result) ? 0
                                  : tvmffi_i_bad_hook(result, kind->types[0]);
-}
-
-/* Begins a call of a callback function. Stores owned copies of the first
-   arguments in `values`. Returns the walk that runs the hook. Raises an error
-   and returns NULL if the number or a type of the arguments is wrong, or if the
-   hook has ended or runs in another thread. */
-static void *tvmffi_i_begin_callback(void *self, const tvmffi_i_hook_kind *kind,
-                                     const TVMFFIAny *args, int32_t num_args,
-                                     TVMFFIAny *result, TVMFFIAny *values) {
-  tvmffi_i_callback_self *c = (tvmffi_i_callback_self *)self;
-  tvmffi_func f;
-  int32_t i;
-  memset((void *)&f, 0, sizeof(f));
-  f.name = "";
-  f.num_args = kind->num_args;
-  f.types = kind->types;
-  values[0] = values[1] = tvmffi_none();
-  if (num_args != f.num_args ||
-      result->type_index >= kTVMFFIStaticObjectBegin) {
-    (void)tvmffi_i_bad_call(&f, num_args, result);
-    return NULL;
-  }
-  for (i = num_args; i-- > 0;) {
-    if (f.types[i + 1] == &tvmffi_i_word_view || TVMFFI_I_IS_INT(&args[i]))
-      continue;
-    (void)tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
-    return NULL;
-  }
-  if (!tvmffi_i_is_guarded(c)) {
-    (void)tvmffi_i_fail("RuntimeError", "%s", kind->ended);
-    return NULL;
-  }
-  for (i = 0; i < kind->num_values; ++i)
-    if (TVMFFIAnyViewToOwnedAny(&args[i], &values[i])) {
-      tvmffi_i_any_release(&values[0]);
-      return NULL;
-    }
-  return c->walk;
-}
-
-/* Ends a call of a callback function. Pops the frames above `depth`. */
-static void tvmffi_i_end_callback(void *walk, size_t depth, TVMFFIAny *values) {
-  tvmffi_i_cut_frames(walk, depth);
-  tvmffi_i_any_release(&values[0]);
-  tvmffi_i_any_release(&values[1]);
 }
 #endif

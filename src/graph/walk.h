@@ -74,17 +74,22 @@ typedef struct tvmffi_i_walk {
   void (*pop)(struct tvmffi_i_walk *w); /* pops the top frame */
 } tvmffi_i_walk;
 
-/* Opens a walk, whose other members are zero. `room` is memory of `size` bytes
-   for the first frames. */
+/* Opens a walk. `room` is memory of `size` bytes for the first frames. */
 TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
-                                        size_t frame_size,
                                         void (*pop)(tvmffi_i_walk *),
-                                        void *room, size_t size) {
+                                        size_t frame_size, void *room,
+                                        size_t size) {
   tvmffi_i_stack_open(&w->frames, room, size);
   w->name = name;
   w->frame_size = frame_size;
   w->pop = pop;
 }
+
+/* Opens the walk that is the first member of *walk. `room` is an array of
+   frames. */
+#define TVMFFI_I_WALK_OPEN(walk, name, pop, room)                \
+  tvmffi_i_walk_open((tvmffi_i_walk *)(void *)(walk), name, pop, \
+                     sizeof(*(room)), room, sizeof(room))
 
 /* Returns the top frame of a walk whose frames are all of this type. */
 #define TVMFFI_I_FRAME(type, walk) \

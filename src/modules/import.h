@@ -38,8 +38,7 @@ static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
-  tvmffi_i_walk_open(&w, NULL, sizeof(*room), tvmffi_i_pop_frame, room,
-                     sizeof(room));
+  TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
     const TVMFFIAny *item = tvmffi_i_next_in_container(&tvmffi_i_top(&w)->c);

@@ -385,7 +385,7 @@ static void test_thrown_traversal(TVMFFI_HERE) {
   OWN(hook);
   any = tvmffi_obj((TVMFFIObject *)hook);
   c = &walk.callbacks[0];
-  OK(tvmffi_i_callback_open(c, &dead, tvmffi_i_call_repr));
+  OK(tvmffi_i_callback_open(c, &dead, &tvmffi_i_repr_kind));
   OWN(c->function);
   if (!c->function) return;
   for (i = 0; i < 3; ++i) {
