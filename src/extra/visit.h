@@ -12,9 +12,9 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../platform.h"
 #include "../core.h"
 #include "../containers.h"
+#include "../graph.h"
 #include "../reflection.h"
 
 #if !TVMFFI_NO_EXTRA
@@ -50,7 +50,7 @@ typedef struct {
   TVMFFIObject *callbacks[2];
   TVMFFIObject *remap;        /* dict: variable's address to replacement */
   TVMFFIObject *variables;    /* list: keeps the keys of `remap` alive */
-  tvmffi_i_stack frames;
+  tvmffi_i_walk walk;
   /* Bit sets of type indices below 128. uncalled: types without a callback.
      leaves: types without children. passed: types in both sets. nests:
      container types with only built-in hooks. */

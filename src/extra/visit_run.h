@@ -22,42 +22,29 @@ enum {
   TVMFFI_I_IN_HOOK = 4   /* by a container's hook: adds no error context */
 };
 
-/* A stack frame: a container or object whose children are visited. The struct
-   has 64 bytes, a cache line. */
+/* A stack frame: a container or object whose children are visited.
+   base.c.object is borrowed, or owned if it replaces another value. base.held
+   is the current child, owned only with OWNS_HELD. base.other is the copy for
+   changed children, or NULL. */
 typedef struct {
-  TVMFFIObject *from; /* borrowed, or owned if it replaces another value */
-  TVMFFIAny child;    /* the current child: owned if `holds`, else borrowed */
-  TVMFFIObject *made; /* owned: the copy for changed children, or NULL */
-  union {
-    uint64_t at;                  /* container: position of the current child */
-    const TVMFFIFieldInfo *field; /* the field after the current one */
-  } next;
-  union {
-    const TVMFFIFieldInfo *field; /* end of the fields of the current type */
-    uint64_t after;               /* map: position after the current child */
-  } end;
-  union {
-    int32_t depth; /* object: next index of type_ancestors; -1 at the end */
-    int32_t left;  /* map: entries to visit, or INT32_MAX for any number */
-  } of;
-  int32_t outer; /* TVMFFIDefRegionKind around the value */
+  tvmffi_i_walk_frame base;
+  uint64_t after; /* map: position after the current child */
+  int32_t outer;  /* TVMFFIDefRegionKind around the value */
   unsigned char is_object;
   /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
   unsigned char identity;
   unsigned char changed;
   unsigned char ends_region; /* children are outside any region */
-  unsigned char in_place, holds, how;
+  unsigned char in_place, how;
   unsigned char is_row; /* map: it was a row when `after` was read */
 } tvmffi_i_visit_frame;
-TVMFFI_STATIC_ASSERT(sizeof(void *) < 8 || sizeof(tvmffi_i_visit_frame) == 64,
-                     a_frame_is_a_line_of_the_cache);
 
-/* The state of a traversal. With a C++ visitor, `frames` has only one frame,
+/* The state of a visit. With a C++ visitor, `walk` has only one frame,
    because each child is visited through the visitor's vtable. */
 typedef struct {
   tvmffi_i_visitor *v;
   tvmffi_i_engine *e; /* NULL for a C++ visitor */
-  tvmffi_i_stack *frames;
+  tvmffi_i_walk *walk;
   int mutates, is_after; /* is_after: callbacks run after the children */
 } tvmffi_i_descent;
 
@@ -90,19 +77,22 @@ TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
 
 /* -------- Children of containers -------- */
 
+/* Returns the object whose children are read: the copy, if there is one. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_visited(const tvmffi_i_visit_frame *f) {
+  return f->base.other ? f->base.other : f->base.c.object;
+}
+
 /* Returns the current child's address in its container, or NULL at the end.
    Callbacks may change the container, so do not keep the address. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
-  TVMFFIObject *o = f->made ? f->made : f->from;
-  TVMFFISeqCell *cell;
+  TVMFFIObject *o = tvmffi_i_visited(f);
+  const TVMFFIAny *item;
   tvmffi_i_pair *pair;
   if (tvmffi_i_is_sequence_type(o->type_index)) {
-    cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    return f->next.at < (uint64_t)cell->size
-               ? (TVMFFIAny *)cell->data + f->next.at
-               : NULL;
+    (void)tvmffi_i_items_from(o, f->base.c.at, &item);
+    return (TVMFFIAny *)(uintptr_t)item;
   }
-  pair = tvmffi_i_map_pair(o, f->next.at);
+  pair = tvmffi_i_map_pair(o, f->base.c.at);
   return pair ? &pair->value : NULL;
 }
 
@@ -111,10 +101,10 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
    the next one, so that none is left out and one may be visited again. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
-  uint64_t i = f->next.at;
-  f->next.at = tvmffi_i_map_begin(map);
-  while (i--) f->next.at = tvmffi_i_map_after(map, f->next.at);
-  ++f->of.left;
+  uint64_t i = f->base.c.at;
+  f->base.c.at = tvmffi_i_map_begin(map);
+  while (i--) f->base.c.at = tvmffi_i_map_after(map, f->base.c.at);
+  ++f->base.c.left;
 }
 
 /* Steps to the next child. If a callback set the value of a map's current key,
@@ -122,20 +112,20 @@ TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
    before the callback. The visit ends after as many entries as the map had at
    the beginning. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
-  TVMFFIObject *o = f->made ? f->made : f->from;
+  TVMFFIObject *o = tvmffi_i_visited(f);
   uint64_t after;
   if (!tvmffi_i_is_map_type(o->type_index)) {
-    ++f->next.at;
+    ++f->base.c.at;
     return;
   }
-  if (f->of.left < INT32_MAX) --f->of.left;
+  --f->base.c.left;
   if (TVMFFI_I_UNLIKELY(f->is_row !=
                         tvmffi_i_map_is_row(tvmffi_i_map_of(o)))) {
     tvmffi_i_find_position(o, f);
     return;
   }
-  after = tvmffi_i_map_after(o, f->next.at);
-  f->next.at = after == TVMFFI_I_MAP_END ? f->end.after : after;
+  after = tvmffi_i_map_after(o, f->base.c.at);
+  f->base.c.at = after == TVMFFI_I_MAP_END ? f->after : after;
 }
 
 /* Reads the next child of a container. Returns 1, or 0 at the end. Skips values
@@ -143,56 +133,54 @@ TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
    which tests a number by one word (benchmark "walk, 30,000 numbers"). */
 TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
                                        tvmffi_i_visit_frame *f, int *unique) {
-  TVMFFIObject *o = f->made ? f->made : f->from;
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+  TVMFFIObject *o = tvmffi_i_visited(f);
+  tvmffi_i_children *c = &f->base.c;
   const TVMFFIAny *child;
-  uint64_t at = f->next.at;
   if (tvmffi_i_is_sequence_type(o->type_index)) {
-    const uint64_t size = (uint64_t)cell->size;
     const uint64_t passed = e ? e->passed[0] : 0;
-    child = (const TVMFFIAny *)cell->data;
-    while (at < size) {
-      const int32_t index = child[at].type_index;
+    uint64_t i, n = tvmffi_i_items_from(o, c->at, &child);
+    for (i = 0; i < n; ++i) {
+      const int32_t index = child[i].type_index;
       if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
         if (!(passed >> index & 1)) break;
       } else if (!e || !tvmffi_i_has_bit(e->passed, index)) {
         break;
       }
-      ++at;
     }
-    f->next.at = at;
-    if (at >= size) return 0;
-    child += at;
+    c->at += i;
+    if (i == n) return 0;
+    child += i;
   } else {
     for (;; tvmffi_i_next_position(f)) {
-      child = f->of.left ? tvmffi_i_child_at(f) : NULL;
+      child = c->left ? tvmffi_i_child_at(f) : NULL;
       if (!child) return 0;
-      f->end.after = tvmffi_i_map_after(o, f->next.at);
+      f->after = tvmffi_i_map_after(o, c->at);
       f->is_row = (unsigned char)tvmffi_i_map_is_row(tvmffi_i_map_of(o));
       if (!e || !tvmffi_i_has_bit(e->passed, child->type_index)) break;
     }
   }
   *unique = f->in_place && tvmffi_i_is_unique(child);
-  f->child = f->holds ? tvmffi_i_copy_owned(child) : *child;
+  f->base.held =
+      f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
   return 1;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop_child(tvmffi_i_visit_frame *f) {
-  if (f->holds) tvmffi_i_any_release(&f->child);
+  if (f->base.owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_release(&f->base.held);
 }
 
-/* Sets f->made to a copy of the container. In an array or list, also moves the
-   current child's new value from *value to the copy. */
+/* Sets f->base.other to a copy of the container. In an array or list, also
+   moves the current child's new value from *value to the copy. */
 static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
-  int32_t index = f->from->type_index;
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->from);
+  int32_t index = f->base.c.object->type_index;
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->base.c.object);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny *to = NULL;
-  int64_t i, at = (int64_t)f->next.at;
-  f->made = tvmffi_i_is_map_type(index)
-                ? tvmffi_i_map_copy(f->from, index)
-                : tvmffi_i_new_items(index, cell->size, &to);
-  if (!f->made) return -1;
+  int64_t i, at = (int64_t)f->base.c.at;
+  f->base.other = tvmffi_i_is_map_type(index)
+                      ? tvmffi_i_map_copy(f->base.c.object, index)
+                      : tvmffi_i_new_items(index, cell->size, &to);
+  if (!f->base.other) return -1;
   for (i = 0; to && i < cell->size; ++i)
     if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
   if (!to || at >= cell->size) return 0;
@@ -210,9 +198,10 @@ TVMFFI_I_INLINE int tvmffi_i_is_other(const TVMFFIAny *a, const TVMFFIAny *b) {
    if a callback has already replaced the child. */
 static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   TVMFFIAny *slot, old;
-  if (!f->made && !f->in_place) TVMFFI_TRY(tvmffi_i_copy_container(f, value));
+  if (!f->base.other && !f->in_place)
+    TVMFFI_TRY(tvmffi_i_copy_container(f, value));
   slot = tvmffi_i_child_at(f);
-  if (!slot || tvmffi_i_is_other(slot, &f->child)) return 0;
+  if (!slot || tvmffi_i_is_other(slot, &f->base.held)) return 0;
   old = *slot;
   *slot = *value;
   *value = old;
@@ -221,56 +210,41 @@ static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
 
 /* -------- Children of objects -------- */
 
-/* Moves to the fields of the next type: first each ancestor of the object's
-   type, then the type itself. */
-TVMFFI_I_INLINE void tvmffi_i_open_type(tvmffi_i_visit_frame *f,
-                                        const TVMFFITypeInfo *type) {
-  int32_t n;
-  if (f->of.depth < type->type_depth)
-    type = type->type_ancestors[f->of.depth++];
-  else
-    f->of.depth = -1;
-  n = TVMFFI_I_LOAD(&type->num_fields); /* read before `fields`: only grows */
-  f->end.field = f->next.field = TVMFFI_I_LOAD(&type->fields);
-  if (f->end.field) f->end.field += n;
-}
-
-/* Reads the next field into f->child. Skips values that have no callback and no
-   children. Returns 1 if there is a field, 0 at the end, or -1 on error. */
+/* Reads the next field into f->base.held. Skips values that have no callback
+   and no children. Returns 1 if there is a field, 0 at the end, or -1 on error.
+   */
 TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
                                           tvmffi_i_visit_frame *f) {
-  TVMFFIObject *o = f->made ? f->made : f->from;
-  const TVMFFIFieldInfo *field;
+  tvmffi_i_children *c = &f->base.c;
+  TVMFFIObject *o = tvmffi_i_visited(f);
   for (;;) {
-    if (f->next.field == f->end.field) {
-      if (f->of.depth < 0) return 0;
-      tvmffi_i_open_type(f, TVMFFIGetTypeInfo(f->from->type_index));
-      continue;
-    }
-    field = f->next.field++;
-    if (field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore) continue;
-    f->child = tvmffi_none();
-    if (TVMFFI_I_UNLIKELY(field->getter(tvmffi_i_at(o, field), &f->child))) {
-      f->child = tvmffi_none();
+    const TVMFFIFieldInfo *field = c->field = tvmffi_i_next_counted(&c->fields);
+    if (!field) return 0;
+    f->base.held = tvmffi_none();
+    if (TVMFFI_I_UNLIKELY(
+            field->getter(tvmffi_i_at(o, field), &f->base.held))) {
+      f->base.held = tvmffi_none();
       return -1;
     }
-    if (!d->e || !tvmffi_i_has_bit(d->e->passed, f->child.type_index)) break;
-    tvmffi_i_any_release(&f->child);
+    if (!d->e || !tvmffi_i_has_bit(d->e->passed, f->base.held.type_index))
+      break;
+    tvmffi_i_any_release(&f->base.held);
   }
-  d->v->region = tvmffi_i_field_region(field, d->v->region);
+  d->v->region = tvmffi_i_field_region(c->field, d->v->region);
   return 1;
 }
 
-/* Stores the mutated value of the current field in the copy f->made. */
+/* Stores the mutated value of the current field in the copy f->base.other. */
 static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
-  const TVMFFIFieldInfo *field = f->next.field - 1;
+  const TVMFFIFieldInfo *field = f->base.c.field;
   f->changed = 1;
-  if (field->setter) return tvmffi_i_set_field(field, f->made, value);
+  if (field->setter) return tvmffi_i_set_field(field, f->base.other, value);
   return tvmffi_i_fail(
       "TypeError",
       "Cannot structurally mutate field `%.*s` of type `%s` because it does "
       "not define a setter",
-      TVMFFI_I_TEXT(field->name), tvmffi_i_type_key(f->from->type_index));
+      TVMFFI_I_TEXT(field->name),
+      tvmffi_i_type_key(f->base.c.object->type_index));
 }
 
 /* Sets *made to a shallow copy (owned) of an object, for its mutated fields. */
@@ -301,34 +275,34 @@ TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
 
 /* -------- Frames -------- */
 
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
-    const tvmffi_i_descent *d) {
-  return TVMFFI_I_TOP(tvmffi_i_visit_frame, d->frames);
+TVMFFI_I_INLINE void tvmffi_i_open_visit(tvmffi_i_walk *w, void *room,
+                                         size_t size) {
+  tvmffi_i_walk_open(w, "StructuralVisit", tvmffi_i_pop_frame,
+                     sizeof(tvmffi_i_visit_frame), room, size);
 }
 
-/* Pushes a frame for a container or object. Returns NULL on error. */
-TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(tvmffi_i_descent *d,
-                                                          const TVMFFIAny *from,
-                                                          int how,
-                                                          int in_place) {
-  tvmffi_i_visit_frame *f =
-      TVMFFI_I_PUSH(tvmffi_i_visit_frame, d->frames, "StructuralVisit");
-  int32_t index = from->type_index;
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
+    const tvmffi_i_descent *d) {
+  return TVMFFI_I_FRAME(tvmffi_i_visit_frame, d->walk);
+}
+
+/* Pushes a frame for an object of this type, or for a container if `type` is
+   NULL. Returns NULL on error. */
+TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(
+    tvmffi_i_descent *d, const TVMFFIAny *from, const TVMFFITypeInfo *type,
+    int how, int in_place) {
+  const int32_t index = from->type_index;
+  const int holds =
+      in_place || index == kTVMFFIList || index == kTVMFFIDict || type;
+  tvmffi_i_visit_frame *f = (tvmffi_i_visit_frame *)tvmffi_i_push_frame(
+      d->walk, from->v_obj, NULL, type,
+      TVMFFI_I_OWNS_OTHER | (holds ? TVMFFI_I_OWNS_HELD : 0));
   if (!f) return f;
-  f->from = from->v_obj;
-  f->child = tvmffi_none();
-  f->made = NULL;
-  f->next.at = 0;
-  if (tvmffi_i_is_map_type(index)) {
-    const int64_t size = tvmffi_i_map_size(from->v_obj);
-    f->next.at = tvmffi_i_map_begin(from->v_obj);
-    f->of.left = size < INT32_MAX ? (int32_t)size : INT32_MAX;
-  }
   f->outer = d->v->region;
   f->in_place = (unsigned char)in_place;
-  f->holds = in_place || index == kTVMFFIList || index == kTVMFFIDict;
   f->how = (unsigned char)how;
-  f->is_object = f->identity = f->changed = f->ends_region = 0;
+  f->is_object = type != NULL;
+  f->identity = f->changed = f->ends_region = 0;
   return f;
 }
 
@@ -336,16 +310,12 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(tvmffi_i_descent *d,
    callback left, and sets *r to an error. */
 TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
                                       TVMFFIAny *r) {
-  while (d->frames->depth > depth) {
-    tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-    d->v->region = f->outer;
-    tvmffi_i_drop_child(f);
-    if (d->mutates && f->made) tvmffi_i_release(f->made);
-    TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+  while (tvmffi_i_depth(d->walk) > depth) {
+    d->v->region = tvmffi_i_top_frame(d)->outer;
+    tvmffi_i_pop_frame(d->walk);
   }
   tvmffi_i_any_release(r);
-  (void)tvmffi_i_fail("RuntimeError",
-                      "An exception left the callback of a hook");
+  (void)tvmffi_i_left_hook(d->walk, depth, 0);
   *r = tvmffi_i_raised();
 }
 
@@ -391,13 +361,14 @@ TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
     tvmffi_i_any_release(&dropped);
 }
 
-/* Prepares the top frame for the fields of an object. Returns 0, or 1 if *r is
-   already the object's result. */
+/* Pushes a frame for the fields of an object. Returns 0, or 1 if *r is already
+   the object's result. */
 static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
-                                const TVMFFITypeInfo *type, TVMFFIAny *r) {
+                                const TVMFFITypeInfo *type, int how,
+                                TVMFFIAny *r) {
   const TVMFFITypeMetadata *metadata =
       type ? TVMFFI_I_LOAD(&type->metadata) : NULL;
-  tvmffi_i_visit_frame *f;
+  tvmffi_i_visit_frame *f = NULL;
   TVMFFIObject *made = NULL;
   int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
   int is_var = kind == kTVMFFISEqHashKindFreeVar;
@@ -411,16 +382,15 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
       return 1;
     }
   }
-  if (!type || (d->mutates && tvmffi_i_copy_to_mutate(value, &made))) {
+  if (type && (!d->mutates || !tvmffi_i_copy_to_mutate(value, &made)))
+    f = tvmffi_i_push_visit(d, value, type, how, 0);
+  if (!f) {
     *r = tvmffi_i_raised();
+    tvmffi_i_release(made);
     return 1;
   }
-  f = tvmffi_i_top_frame(d);
-  f->made = made;
-  f->holds = f->is_object = 1;
+  f->base.other = made;
   f->identity = (unsigned char)identity;
-  f->of.depth = type->type_depth > 0;
-  tvmffi_i_open_type(f, type);
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
     f->ends_region = 1;
     d->v->region = kTVMFFIDefRegionKindNone;
@@ -435,9 +405,9 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
                                            const TVMFFIAny *value,
                                            TVMFFIAny *r) {
   TVMFFIAny set;
-  if (f->made && (!f->is_object || f->changed)) {
-    *r = tvmffi_obj(f->made);
-    f->made = NULL;
+  if (f->base.other && (!f->is_object || f->changed)) {
+    *r = tvmffi_obj(f->base.other);
+    f->base.other = NULL;
   } else {
     *r = tvmffi_i_unchanged();
   }
@@ -456,15 +426,16 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
    that is already in *r. */
 static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
-  TVMFFIAny value = tvmffi_obj(f->from);
+  TVMFFIAny value = tvmffi_obj(f->base.c.object);
   d->v->region = f->outer;
   tvmffi_i_drop_child(f);
   if (d->mutates) {
     if (r->type_index != kTVMFFIError) tvmffi_i_take_mutated(d, f, &value, r);
-    if (f->made) tvmffi_i_release(f->made);
+    tvmffi_i_release(f->base.other);
+    f->base.other = NULL;
   }
   tvmffi_i_conclude(d, &value, f->how, r);
-  TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
+  tvmffi_i_pop(&d->walk->frames, sizeof(*f));
 }
 
 /* -------- Hooks -------- */
@@ -546,9 +517,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (container) {
     if (d->e && hook) tvmffi_i_note_nest(d, index);
   } else if (hook) {
-    const size_t depth = d->frames->depth;
+    const size_t depth = tvmffi_i_depth(d->walk);
     tvmffi_i_call_visit_hook(d, hook, value, r);
-    if (TVMFFI_I_UNLIKELY(d->frames->depth != depth))
+    if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
       tvmffi_i_cut_visit(d, depth, r);
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
@@ -563,12 +534,10 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
       goto done;
     }
   }
-  if (tvmffi_i_push_visit(d, value, how, in_place)) {
-    if (container || !tvmffi_i_open_fields(d, value, type, r)) return 0;
-    TVMFFI_I_POP(tvmffi_i_visit_frame, d->frames);
-  } else {
-    *r = tvmffi_i_raised();
-  }
+  if (container ? tvmffi_i_push_visit(d, value, NULL, how, in_place) != NULL
+                : !tvmffi_i_open_fields(d, value, type, how, r))
+    return 0;
+  if (container) *r = tvmffi_i_raised();
 done:
   tvmffi_i_conclude(d, value, how, r);
   return 1;
@@ -591,9 +560,9 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
-  depth = e->frames.depth;
+  depth = tvmffi_i_depth(d->walk);
   tvmffi_i_call_for(e, row, value, with_region, unique, r);
-  if (TVMFFI_I_UNLIKELY(e->frames.depth != depth))
+  if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
     tvmffi_i_cut_visit(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     tvmffi_i_add_context(r, value);
@@ -616,8 +585,8 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
 }
 
 /* Visits a child through the vtable of a C++ visitor. A child that may be
-   changed in place leaves the container during the call, so that f->child is
-   the only reference. */
+   changed in place leaves the container during the call, so that f->base.held
+   is the only reference. */
 TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
                                               const TVMFFIAny *value,
                                               int unique, TVMFFIAny *r) {
@@ -630,11 +599,11 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   }
   f = tvmffi_i_top_frame(d);
   *tvmffi_i_child_at(f) = tvmffi_none();
-  tvmffi_i_release(f->child.v_obj);
+  tvmffi_i_release(f->base.held.v_obj);
   *r = table->enter_unique(d->v, *value);
   slot = tvmffi_i_child_at(f);
   if (slot && slot->type_index == kTVMFFINone)
-    *slot = tvmffi_i_copy_owned(&f->child);
+    *slot = tvmffi_i_copy_owned(&f->base.held);
 }
 
 /* Visits a child. Returns 1 with the result in *r, or 0 if a frame was pushed.
@@ -648,8 +617,8 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
-  if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, TVMFFI_I_ENTERED, unique) !=
-                      NULL))
+  if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
+                                          unique) != NULL))
     return 0;
   *r = tvmffi_i_raised();
   tvmffi_i_conclude(d, value, TVMFFI_I_ENTERED, r);
@@ -663,7 +632,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   int unique = 0;
   int got = f->is_object ? tvmffi_i_next_visited(d, f)
                          : tvmffi_i_next_item(d->e, f, &unique);
-  if (got > 0) return tvmffi_i_enter(d, &f->child, unique, r);
+  if (got > 0) return tvmffi_i_enter(d, &f->base.held, unique, r);
   *r = got ? tvmffi_i_raised() : tvmffi_none();
   tvmffi_i_pop_visit(d, r);
   return 1;
@@ -678,7 +647,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
       d->mutates ? r->type_index == kTVMFFIError : r->type_index != kTVMFFINone;
   d->v->region = f->ends_region ? (int32_t)kTVMFFIDefRegionKindNone : f->outer;
   if (!stops && d->mutates && r->type_index != kTVMFFIUnchanged) {
-    if (tvmffi_i_is_other(r, &f->child))
+    if (tvmffi_i_is_other(r, &f->base.held))
       stops =
           f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
     tvmffi_i_any_release(r);
@@ -704,7 +673,7 @@ static TVMFFIAny tvmffi_i_bad_engine(void) {
 static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
                               int in_place, const TVMFFIAny *value) {
   tvmffi_i_visit_frame one;
-  tvmffi_i_stack frames;
+  tvmffi_i_walk walk;
   tvmffi_i_descent d;
   TVMFFIAny r = tvmffi_none();
   size_t base;
@@ -716,18 +685,18 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
   d.mutates = mutates;
   d.is_after = d.e && (d.e->kind == TVMFFI_I_WALK_AFTER ||
                        d.e->kind == TVMFFI_I_MAP_AFTER);
-  if (d.e && d.e->frames.bottom.first && !tvmffi_i_is_guarded(d.e)) {
+  if (d.e && d.e->walk.frames.bottom.first && !tvmffi_i_is_guarded(d.e)) {
     /* An exception or longjmp has left the visit with this stack. */
-    tvmffi_i_stack_close(&d.e->frames);
-    tvmffi_i_stack_open(&d.e->frames, NULL, 0);
+    tvmffi_i_stack_close(&d.e->walk.frames);
+    tvmffi_i_open_visit(&d.e->walk, NULL, 0);
   }
-  d.frames = d.e ? &d.e->frames : &frames;
-  if (!d.e) tvmffi_i_stack_open(&frames, &one, sizeof(one));
-  base = d.frames->depth;
+  d.walk = d.e ? &d.e->walk : &walk;
+  if (!d.e) tvmffi_i_open_visit(&walk, &one, sizeof(one));
+  base = tvmffi_i_depth(d.walk);
   done = how == TVMFFI_I_ENTERED
              ? tvmffi_i_enter_any(&d, value, in_place, &r)
              : tvmffi_i_descend(&d, value, how, in_place, &r);
-  while (d.frames->depth > base) {
+  while (tvmffi_i_depth(d.walk) > base) {
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
@@ -805,7 +774,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_engine(void *self, int flags) {
     tvmffi_i_release(e->callbacks[1]);
     tvmffi_i_release(e->remap);
     tvmffi_i_release(e->variables);
-    tvmffi_i_stack_close(&e->frames);
+    tvmffi_i_stack_close(&e->walk.frames);
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -825,7 +794,7 @@ static tvmffi_i_engine *tvmffi_i_new_engine(tvmffi_i_visit_kind kind,
   if (!e) return NULL;
   memset((void *)(&e->visitor.base + 1), 0,
          sizeof(*e) - sizeof(e->visitor.base));
-  tvmffi_i_stack_open(&e->frames, NULL, 0);
+  tvmffi_i_open_visit(&e->walk, NULL, 0);
   e->visitor.table = (void *)(uintptr_t)(mutates ? &tvmffi_i_mutator_table
                                                  : &tvmffi_i_visitor_table);
   e->kind = kind;

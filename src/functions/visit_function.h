@@ -129,11 +129,11 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
     tvmffi_i_any_release(&root);
   if (!code) {
-    tvmffi_i_stack_open(&e->frames, room, sizeof(room));
+    tvmffi_i_open_visit(&e->walk, room, sizeof(room));
     (void)tvmffi_i_run_root(e, mutates, &root, &r);
     tvmffi_i_guard_leave(frame);
-    tvmffi_i_stack_close(&e->frames);
-    tvmffi_i_stack_open(&e->frames, NULL, 0); /* callbacks may retain `e` */
+    tvmffi_i_stack_close(&e->walk.frames);
+    tvmffi_i_open_visit(&e->walk, NULL, 0); /* callbacks may retain `e` */
   } else {
     r = tvmffi_i_raised();
   }

@@ -88,7 +88,6 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             const TVMFFITypeInfo *type) {
   c->object = object;
   c->at = 0;
-  c->left = 0;
   c->on_value = 0;
   if (tvmffi_i_is_map_type(object->type_index)) {
     c->at = tvmffi_i_map_begin(object);
