@@ -23262,34 +23262,26 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
    Python-defined classes, by the registered fields of the type. Lock-free. */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Releases and clears the fields that one type declares. Two fields may share
-   memory: `value` of ffi.StrEnum is `_str_index` of ffi.Enum. The second
-   release finds a cleared field and does nothing. */
-TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
-                                          const TVMFFITypeInfo *type) {
-  int32_t n = TVMFFI_I_LOAD(&type->num_fields);
-  const TVMFFIFieldInfo *field = TVMFFI_I_LOAD(&type->fields);
-  for (; n > 0; --n, ++field) {
-    tvmffi_i_storage storage = tvmffi_i_storage_of(field);
-    if (storage == TVMFFI_I_FIELD_ANY) {
-      tvmffi_i_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
-    } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
-      TVMFFIObject **at = (TVMFFIObject **)tvmffi_i_at(self, field);
-      TVMFFIObject *held = *at;
-      *at = NULL;
-      tvmffi_i_release(held);
-    }
-  }
-}
-
+/* Releases and clears the fields of an object. Two fields may share memory:
+   `value` of ffi.StrEnum is `_str_index` of ffi.Enum. The second release finds
+   a cleared field and does nothing. */
 TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     const TVMFFIObject *o = (const TVMFFIObject *)self;
-    const TVMFFITypeInfo *type = &tvmffi_i_type_at(o->type_index)->info;
-    int32_t depth;
-    for (depth = 1; depth < type->type_depth; ++depth)
-      tvmffi_i_drop_fields(self, type->type_ancestors[depth]);
-    tvmffi_i_drop_fields(self, type);
+    tvmffi_i_field_cursor w =
+        tvmffi_i_begin_fields(&tvmffi_i_type_at(o->type_index)->info);
+    const TVMFFIFieldInfo *field;
+    while ((field = tvmffi_i_next_field(&w))) {
+      tvmffi_i_storage storage = tvmffi_i_storage_of(field);
+      void *at = tvmffi_i_at(self, field);
+      if (storage == TVMFFI_I_FIELD_ANY) {
+        tvmffi_i_any_release((TVMFFIAny *)at);
+      } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
+        TVMFFIObject *held = *(TVMFFIObject **)at;
+        *(TVMFFIObject **)at = NULL;
+        tvmffi_i_release(held);
+      }
+    }
   }
   tvmffi_i_delete_plain(self, flags);
 }
@@ -24436,48 +24428,37 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   return 0;
 }
 
-/* Replaces the entries of a dict by `pairs`, an array of its keys and values,
-   in which copies replace originals. As in upstream, these entries become the
-   last ones. */
-static int tvmffi_i_patch_pairs(const tvmffi_i_copier *c, TVMFFIObject *dict,
-                                const TVMFFIObject *pairs) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
-  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  TVMFFIAny *made = NULL;
-  TVMFFIObject *patched = tvmffi_i_new_array(cell->size, &made);
-  int64_t i, k, n = 0;
-  int pass, code;
-  if (!patched) return -1;
-  for (pass = 0; pass < 2; ++pass)
-    for (i = 0; i < cell->size; i += 2) {
-      TVMFFIAny pair[2];
-      int has = 0;
-      for (k = 0; k < 2; ++k) {
-        TVMFFIObject *copy = tvmffi_i_copy_of(c, &items[i + k]);
-        pair[k] = copy ? tvmffi_obj(copy) : items[i + k];
-        has |= copy != NULL;
-      }
-      for (k = 0; k < 2 && has == pass; ++k)
-        made[n++] = tvmffi_i_copy_owned(&pair[k]);
-    }
-  code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-  if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
-  tvmffi_i_release(patched);
-  return code;
-}
-
+/* Replaces originals among the keys and values of a dict by copies. As in
+   upstream, the changed entries become the last ones. */
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
-  TVMFFIObject *pairs = tvmffi_i_pairs_of(dict);
-  const TVMFFISeqCell *cell;
-  int64_t i = 0;
-  int code = 0;
+  const int64_t n = 2 * tvmffi_i_map_size(dict);
+  TVMFFIObject *pairs = tvmffi_i_pairs_of(dict), *patched;
+  TVMFFIAny *made = NULL;
+  int64_t i, num_made = 0, num_kept = 0;
+  int pass, code = 0;
   if (!pairs) return -1;
-  cell = TVMFFI_I_CELL(TVMFFISeqCell, pairs);
-  while (i < cell->size &&
-         !tvmffi_i_copy_of(c, (const TVMFFIAny *)cell->data + i))
-    ++i;
-  if (i < cell->size) code = tvmffi_i_patch_pairs(c, dict, pairs);
+  patched = tvmffi_i_new_array(n, &made);
+  if (!patched) code = -1;
+  for (pass = 0; pass < 2 && !code; ++pass) {
+    num_kept = pass ? num_made : 0;
+    for (i = 0; i < n; i += 2) {
+      const TVMFFIAny *pair =
+          (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, pairs)->data + i;
+      TVMFFIObject *key = tvmffi_i_copy_of(c, &pair[0]);
+      TVMFFIObject *value = tvmffi_i_copy_of(c, &pair[1]);
+      const TVMFFIAny copies[2] = {key ? tvmffi_obj(key) : pair[0],
+                                   value ? tvmffi_obj(value) : pair[1]};
+      if ((key || value) != pass) continue;
+      made[num_made++] = tvmffi_i_copy_owned(&copies[0]);
+      made[num_made++] = tvmffi_i_copy_owned(&copies[1]);
+    }
+  }
+  if (!code && num_kept < n) {
+    code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+    if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+  }
   tvmffi_i_release(pairs);
+  tvmffi_i_release(patched);
   return code;
 }
 

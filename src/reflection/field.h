@@ -12,34 +12,26 @@
 #include "../graph.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Releases and clears the fields that one type declares. Two fields may share
-   memory: `value` of ffi.StrEnum is `_str_index` of ffi.Enum. The second
-   release finds a cleared field and does nothing. */
-TVMFFI_I_INLINE void tvmffi_i_drop_fields(void *self,
-                                          const TVMFFITypeInfo *type) {
-  int32_t n = TVMFFI_I_LOAD(&type->num_fields);
-  const TVMFFIFieldInfo *field = TVMFFI_I_LOAD(&type->fields);
-  for (; n > 0; --n, ++field) {
-    tvmffi_i_storage storage = tvmffi_i_storage_of(field);
-    if (storage == TVMFFI_I_FIELD_ANY) {
-      tvmffi_i_any_release((TVMFFIAny *)tvmffi_i_at(self, field));
-    } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
-      TVMFFIObject **at = (TVMFFIObject **)tvmffi_i_at(self, field);
-      TVMFFIObject *held = *at;
-      *at = NULL;
-      tvmffi_i_release(held);
-    }
-  }
-}
-
+/* Releases and clears the fields of an object. Two fields may share memory:
+   `value` of ffi.StrEnum is `_str_index` of ffi.Enum. The second release finds
+   a cleared field and does nothing. */
 TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     const TVMFFIObject *o = (const TVMFFIObject *)self;
-    const TVMFFITypeInfo *type = &tvmffi_i_type_at(o->type_index)->info;
-    int32_t depth;
-    for (depth = 1; depth < type->type_depth; ++depth)
-      tvmffi_i_drop_fields(self, type->type_ancestors[depth]);
-    tvmffi_i_drop_fields(self, type);
+    tvmffi_i_field_cursor w =
+        tvmffi_i_begin_fields(&tvmffi_i_type_at(o->type_index)->info);
+    const TVMFFIFieldInfo *field;
+    while ((field = tvmffi_i_next_field(&w))) {
+      tvmffi_i_storage storage = tvmffi_i_storage_of(field);
+      void *at = tvmffi_i_at(self, field);
+      if (storage == TVMFFI_I_FIELD_ANY) {
+        tvmffi_i_any_release((TVMFFIAny *)at);
+      } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
+        TVMFFIObject *held = *(TVMFFIObject **)at;
+        *(TVMFFIObject **)at = NULL;
+        tvmffi_i_release(held);
+      }
+    }
   }
   tvmffi_i_delete_plain(self, flags);
 }

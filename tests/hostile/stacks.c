@@ -310,17 +310,27 @@ static void prepare_mutate(void) {
   prepare_visit();
 }
 
-/* A visitor's hook that visits the child. */
+/* A visitor's or mutator's hook that visits the child. */
 HOOK(s_visit_hook) {
   TVMFFIAny next[2] = {args[0], child_of(&args[1])};
   (void)self, (void)n;
-  return call("ffi.StructuralVisitorVisit", next, 2, result);
+  if (!fresh) return call(again, next, 2, result);
+  next[0] = next[1];
+  next[1] = callbacks;
+  return call(again[14] == 'M' ? "ffi.StructuralMutate" : "ffi.StructuralVisit",
+              next, 2, result);
 }
 static void prepare_visit_hook(void) {
-  again = "ffi.StructuralVisitorVisit";
-  prepare_visit();
+  prepare_visits();
   type = type_with_field("stacks.visit_hook");
   set_hook(type, "__s_visit__", s_visit_hook);
+  make_chains();
+  list = one;
+}
+static void prepare_mutate_hook(void) {
+  prepare_mutate();
+  type = type_with_field("stacks.mutate_hook");
+  set_hook(type, "__s_mutate__", s_visit_hook);
   make_chains();
   list = one;
 }
@@ -466,6 +476,9 @@ static const struct kind kinds[] = {
     {"key", 0, 64, prepare_key, run_key},
     {"visit", 0, 64, prepare_visits, run_visit},
     {"visit_hook", 0, 64, prepare_visit_hook, run_visit},
+    {"visit_hook_anew", 1, 64, prepare_visit_hook, run_visit},
+    {"mutate_hook", 0, 64, prepare_mutate_hook, run_mutate},
+    {"mutate_hook_anew", 1, 64, prepare_mutate_hook, run_mutate},
     {"walk_anew", 1, 64, prepare_visits, run_walk},
     {"mutate", 0, 64, prepare_mutate, run_mutate},
     {"to_json", 0, 64, prepare_to_json, run_to_json},
