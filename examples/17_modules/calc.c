@@ -20,7 +20,6 @@ typedef struct {
 } Step;
 
 typedef struct Formula {
-  struct Calc *module;
   struct Formula *next;
   char name[MAX_NAME], params[MAX_PARAMS][MAX_NAME];
   int num_params, num_steps;
@@ -29,7 +28,7 @@ typedef struct Formula {
 
 /* A module is a struct that begins with tvmffi_module. TVMFFI_MODULE lists what
    this kind of module supports; the methods are below. */
-typedef struct Calc {
+typedef struct {
   tvmffi_module base;
   char *source; /* owned, as are the formulas */
   Formula *first;
@@ -170,7 +169,6 @@ static int compile_source(Calc *self) {
     if (*p.at == '\n') continue;
     p.f = *last = (Formula *)calloc(1, sizeof(*p.f));
     if (!p.f) return TVMFFI_RAISE("MemoryError", "no memory for a formula");
-    p.f->module = self;
     last = &p.f->next;
     TVMFFI_TRY(parse_formula(&p));
   }
@@ -204,9 +202,16 @@ TVMFFI_EXPORT(register_kinds, none) {
 
 /* ---- The functions ---- */
 
+/* What a function object owns: a reference to the module, which owns the
+   formula. */
+typedef struct {
+  Calc *module;
+  const Formula *formula;
+} Call;
+
 static int calculate(void *state, const TVMFFIAny *args, int32_t num_args,
                      TVMFFIAny *result) {
-  const Formula *f = (const Formula *)state;
+  const Formula *f = ((const Call *)state)->formula;
   double stack[MAX_CODE], params[MAX_PARAMS];
   int i, top = -1;
   if (num_args != f->num_params)
@@ -234,22 +239,29 @@ static int calculate(void *state, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-static void drop_formula(void *state) {
-  tvmffi_release(((Formula *)state)->module);
+static void call_end(void *state) {
+  Call *call = (Call *)state;
+  tvmffi_release(call->module);
+  free(call);
 }
 
 /* Finds a function by its name. It is a packed function, because the number of
-   its parameters is known only at run time. The function object owns a
-   reference to the module, which owns the formula. */
+   its parameters is known only at run time. */
 TVMFFI_METHOD(Calc, find, optional(func), (str, name)) {
   TVMFFIObjectHandle function = NULL;
   Formula *f = self->first;
+  Call *call;
   while (f && strcmp(f->name, name.data) != 0) f = f->next;
   if (!f) TVMFFI_RETURN(NULL);
-  TVMFFI_TRY(TVMFFIFunctionCreate(f, calculate, drop_formula, &function));
-  tvmffi_retain(self); /* for drop_formula */
-  if (!tvmffi_scope_attach(function)) return -1;
-  TVMFFI_RETURN((TVMFFIObject *)function);
+  call = (Call *)calloc(1, sizeof(*call));
+  if (!call) return TVMFFI_RAISE("MemoryError", "no memory for %s", f->name);
+  call->formula = f;
+  tvmffi_keep(&call->module, self);
+  if (TVMFFIFunctionCreate(call, calculate, call_end, &function)) {
+    call_end(call);
+    return -1;
+  }
+  TVMFFI_RETURN(tvmffi_scope_attach(function));
 }
 
 TVMFFI_METHOD(Calc, names, list(str)) {
