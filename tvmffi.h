@@ -3248,7 +3248,7 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
 
 /* Removes the thread's pending error and returns the error, which the caller
    owns, or NULL if no error is pending. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_remove(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return (TVMFFIObject *)error;
@@ -3256,7 +3256,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_i_release(tvmffi_i_error_take());
+  tvmffi_i_release(tvmffi_i_error_remove());
 }
 
 /* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
@@ -3293,7 +3293,7 @@ TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
        code = tvmffi_call("find", &at, key);
        if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
 TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
@@ -3322,7 +3322,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
-  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_take();
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_remove();
   va_list ap;
   if (!error) return code;
   va_start(ap, format);
@@ -3332,7 +3332,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   parts[1] = ": ";
   parts[2] = cell->message.data;
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
-  text = tvmffi_i_error_take();
+  text = tvmffi_i_error_remove();
   if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
     TVMFFIErrorSetRaised(text); /* out of memory */
   else if (text)
@@ -3400,7 +3400,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
    error. */
 TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   TVMFFIObjectHandle chain[8], at;
-  TVMFFIObject *text = NULL, *error = tvmffi_i_error_take();
+  TVMFFIObject *text = NULL, *error = tvmffi_i_error_remove();
   int n = 0;
   if (!error) return "";
   for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
@@ -3408,7 +3408,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
     tvmffi_i_release(text);
-    text = tvmffi_i_error_take();
+    text = tvmffi_i_error_remove();
   }
   tvmffi_i_release(error);
   if (!text) return "";
@@ -3426,7 +3426,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   return error ? tvmffi_i_error_restore(error) : 0;
 }
 
@@ -4285,7 +4285,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   TVMFFIByteArray trace;
   TVMFFIObject *error;
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
   trace = tvmffi_i_outer_trace(cell->backtrace);
@@ -4727,7 +4727,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   void *call;
   t.code = code;
   t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_i_error_take();
+  t.error = tvmffi_i_error_remove();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */
@@ -4997,9 +4997,10 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    marks its scope. In a marked scope, makers and calls do nothing: they fail
    and leave the first error pending. So a tree is made in one expression, and
    its root is checked. The body of a typed function or of TVMFFI_MAIN fails if
-   its scope is marked at its end. A mark lasts until the scope is closed or the error is
-   handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch). A scope
-   in a marked scope begins marked, but does not mark the scope around it.
+   its scope is marked at its end. A mark lasts until the scope is closed or the
+   error is handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch).
+   A scope in a marked scope begins marked, but does not mark the scope around
+   it.
 
    An argument that is NULL while an error is pending comes from a maker that
    failed: the error stays, and the function is not called. So code that runs
@@ -5409,7 +5410,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
 #define tvmffi_error_take() tvmffi_i_scope_error_take(TVMFFI_I_OWNER)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_error_take(tvmffi_i_owner to) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   return tvmffi_i_hand(to, error) ? NULL : error;
 }
 
@@ -5579,7 +5580,7 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
       TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                           not_derived_from_the_wanted_type__use_TVMFFI_CAST);
+                           not_derived_from_the_wanted_type__cast_it);
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
     }
     void operator=(decltype(nullptr)) { to = nullptr; }
@@ -5606,8 +5607,8 @@ struct tvmffi_i_assigned<void *&> {
 
 /* TVMFFI_I_ASSIGN(to, x) assigns x to the variable `to`. If `to` is a pointer
    to an object, x may also be a pointer to a struct that is derived from the
-   object; for any other struct, the compiler's error names TVMFFI_CAST. C
-   compares with the first six ancestors of a struct. */
+   object. Another struct is a compile error. C compares with the first six
+   ancestors of a struct. */
 #if defined(__cplusplus)
 #define TVMFFI_I_ASSIGN(to, ...)                                     \
   (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::type &>(to) = \
@@ -5626,8 +5627,8 @@ struct tvmffi_i_assigned<void *&> {
                  .base)
 #define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
 /* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
-   If `to` or x is no pointer, or x is a void pointer, nothing is compared. The
-   comma makes a value of a bit-field, which has no __typeof__. */
+   Nothing is compared unless `to` and x are pointers and x is not a void
+   pointer. The comma makes a value of a bit-field, which has no __typeof__. */
 #define TVMFFI_I_ASSIGN(to, ...)                                             \
   __extension__({                                                            \
     typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \
@@ -5647,7 +5648,7 @@ struct tvmffi_i_assigned<void *&> {
             TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||  \
             TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||  \
             TVMFFI_I_IS_WANTED(tvmffi_6),                                    \
-        "not_derived_from_the_wanted_type__use_TVMFFI_CAST");                \
+        "not_derived_from_the_wanted_type__cast_it");                        \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
     (to) = tvmffi_v;                                                         \
@@ -5683,7 +5684,7 @@ extern "C++" {
 template <typename tvmffi_wanted, typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_wanted **slot, tvmffi_type *object) {
   TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                       not_derived_from_the_wanted_type__use_TVMFFI_CAST);
+                       not_derived_from_the_wanted_type__cast_it);
   tvmffi_i_keep(slot, object);
 }
 template <typename tvmffi_wanted>
@@ -5704,8 +5705,8 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
 #endif
 
 /* Begins the main function of a program. The body that follows is a scope, and
-   returns 0 or an error's code. On an error, also if the body returned 0 but its
-   scope is marked, main prints the error to stderr (include <stdio.h>) and
+   returns 0 or an error's code. On an error, also if the body returned 0 but
+   its scope is marked, main prints the error to stderr (include <stdio.h>) and
    returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
 #define TVMFFI_MAIN()                                                  \
@@ -7168,8 +7169,8 @@ TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
 /* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T, which
-   stores a pointer to T. */
+   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T,
+   which stores a pointer to T. */
 TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
@@ -10283,7 +10284,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
 TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
-  TVMFFIObject *error = tvmffi_i_error_take(); /* getters may raise */
+  TVMFFIObject *error = tvmffi_i_error_remove(); /* getters may raise */
   const TVMFFIFieldInfo *f;
   int32_t depth, i, n;
   for (depth = info->type_depth; depth >= 0; --depth) {
@@ -10996,7 +10997,8 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
   TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##T) \
-  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL) \
+  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
+                NULL) \
   TVMFFI_I_OUT_TYPE(T) \
   TVMFFI_I_OUT_OF_STRUCT(T)
 /* Checks that struct T begins with the member `base` of type `parent`. Measures

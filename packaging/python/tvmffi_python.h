@@ -825,7 +825,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_plain(TVMFFIObject *error) {
 /* Takes the library's error after a call that returned `code`. Returns NULL if
    the error is a Python exception. */
 TVMFFI_PY_COLD TVMFFIObject *tvmffi_py_error_of(int code) {
-  return code == -2 ? NULL : tvmffi_i_error_take();
+  return code == -2 ? NULL : tvmffi_i_error_remove();
 }
 
 /* Raises what tvmffi_py_error_of returned, which it takes. Returns NULL. */

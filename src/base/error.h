@@ -260,7 +260,7 @@ TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
 
 /* Removes the thread's pending error and returns the error, which the caller
    owns, or NULL if no error is pending. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_remove(void) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIErrorMoveFromRaised(&error);
   return (TVMFFIObject *)error;
@@ -268,7 +268,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_error_take(void) {
 
 /* Drops the thread's error, if any. */
 TVMFFI_I_INLINE void tvmffi_error_clear(void) {
-  tvmffi_i_release(tvmffi_i_error_take());
+  tvmffi_i_release(tvmffi_i_error_remove());
 }
 
 /* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
@@ -305,7 +305,7 @@ TVMFFI_I_INLINE int tvmffi_error_is(TVMFFIObjectHandle error,
        code = tvmffi_call("find", &at, key);
        if (code && tvmffi_error_catch("KeyError")) code = at = 0; */
 TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   int is = error && tvmffi_error_is(error, kind);
   if (error && !is) TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
@@ -334,7 +334,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
-  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_take();
+  TVMFFIObject *text, *error = code == -2 ? NULL : tvmffi_i_error_remove();
   va_list ap;
   if (!error) return code;
   va_start(ap, format);
@@ -344,7 +344,7 @@ TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
   parts[1] = ": ";
   parts[2] = cell->message.data;
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 3); /* joins the parts */
-  text = tvmffi_i_error_take();
+  text = tvmffi_i_error_remove();
   if (text && TVMFFIErrorGetCellPtr(text)->kind.size)
     TVMFFIErrorSetRaised(text); /* out of memory */
   else if (text)
@@ -412,7 +412,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
    error. */
 TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
   TVMFFIObjectHandle chain[8], at;
-  TVMFFIObject *text = NULL, *error = tvmffi_i_error_take();
+  TVMFFIObject *text = NULL, *error = tvmffi_i_error_remove();
   int n = 0;
   if (!error) return "";
   for (at = error; at && n < 8; at = tvmffi_error_cause(at)) chain[n++] = at;
@@ -420,7 +420,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
     tvmffi_i_error_append(text ? TVMFFIErrorGetCellPtr(text)->message.data : "",
                           chain[n]);
     tvmffi_i_release(text);
-    text = tvmffi_i_error_take();
+    text = tvmffi_i_error_remove();
   }
   tvmffi_i_release(error);
   if (!text) return "";
@@ -438,6 +438,6 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
 TVMFFI_I_COLD int tvmffi_i_pending(void) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   return error ? tvmffi_i_error_restore(error) : 0;
 }

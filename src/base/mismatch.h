@@ -50,7 +50,7 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
   TVMFFIByteArray trace;
   TVMFFIObject *error;
   TVMFFIErrorSetRaisedFromCStrParts(kind, p->part, p->size);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
   trace = tvmffi_i_outer_trace(cell->backtrace);

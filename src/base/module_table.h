@@ -192,7 +192,7 @@ TVMFFI_I_COLD void tvmffi_i_throw(int code) {
   void *call;
   t.code = code;
   t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_i_error_take();
+  t.error = tvmffi_i_error_remove();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */

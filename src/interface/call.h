@@ -59,8 +59,8 @@ TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
 /* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T, which
-   stores a pointer to T. */
+   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T,
+   which stores a pointer to T. */
 TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`

@@ -43,7 +43,7 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
 TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
                                            int retain) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
-  TVMFFIObject *error = tvmffi_i_error_take(); /* getters may raise */
+  TVMFFIObject *error = tvmffi_i_error_remove(); /* getters may raise */
   const TVMFFIFieldInfo *f;
   int32_t depth, i, n;
   for (depth = info->type_depth; depth >= 0; --depth) {

@@ -14,9 +14,10 @@
    marks its scope. In a marked scope, makers and calls do nothing: they fail
    and leave the first error pending. So a tree is made in one expression, and
    its root is checked. The body of a typed function or of TVMFFI_MAIN fails if
-   its scope is marked at its end. A mark lasts until the scope is closed or the error is
-   handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch). A scope
-   in a marked scope begins marked, but does not mark the scope around it.
+   its scope is marked at its end. A mark lasts until the scope is closed or the
+   error is handled (tvmffi_error_take, tvmffi_error_clear, tvmffi_error_catch).
+   A scope in a marked scope begins marked, but does not mark the scope around
+   it.
 
    An argument that is NULL while an error is pending comes from a maker that
    failed: the error stays, and the function is not called. So code that runs
@@ -431,7 +432,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_attach(tvmffi_i_owner to,
 #define tvmffi_error_take() tvmffi_i_scope_error_take(TVMFFI_I_OWNER)
 
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_scope_error_take(tvmffi_i_owner to) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   return tvmffi_i_hand(to, error) ? NULL : error;
 }
 
@@ -601,7 +602,7 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
       TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                           not_derived_from_the_wanted_type__use_TVMFFI_CAST);
+                           not_derived_from_the_wanted_type__cast_it);
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
     }
     void operator=(decltype(nullptr)) { to = nullptr; }
@@ -628,8 +629,8 @@ struct tvmffi_i_assigned<void *&> {
 
 /* TVMFFI_I_ASSIGN(to, x) assigns x to the variable `to`. If `to` is a pointer
    to an object, x may also be a pointer to a struct that is derived from the
-   object; for any other struct, the compiler's error names TVMFFI_CAST. C
-   compares with the first six ancestors of a struct. */
+   object. Another struct is a compile error. C compares with the first six
+   ancestors of a struct. */
 #if defined(__cplusplus)
 #define TVMFFI_I_ASSIGN(to, ...)                                     \
   (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::type &>(to) = \
@@ -648,8 +649,8 @@ struct tvmffi_i_assigned<void *&> {
                  .base)
 #define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
 /* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
-   If `to` or x is no pointer, or x is a void pointer, nothing is compared. The
-   comma makes a value of a bit-field, which has no __typeof__. */
+   Nothing is compared unless `to` and x are pointers and x is not a void
+   pointer. The comma makes a value of a bit-field, which has no __typeof__. */
 #define TVMFFI_I_ASSIGN(to, ...)                                             \
   __extension__({                                                            \
     typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \
@@ -669,7 +670,7 @@ struct tvmffi_i_assigned<void *&> {
             TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||  \
             TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||  \
             TVMFFI_I_IS_WANTED(tvmffi_6),                                    \
-        "not_derived_from_the_wanted_type__use_TVMFFI_CAST");                \
+        "not_derived_from_the_wanted_type__cast_it");                        \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
     (to) = tvmffi_v;                                                         \
@@ -705,7 +706,7 @@ extern "C++" {
 template <typename tvmffi_wanted, typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_wanted **slot, tvmffi_type *object) {
   TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                       not_derived_from_the_wanted_type__use_TVMFFI_CAST);
+                       not_derived_from_the_wanted_type__cast_it);
   tvmffi_i_keep(slot, object);
 }
 template <typename tvmffi_wanted>
@@ -726,8 +727,8 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
 #endif
 
 /* Begins the main function of a program. The body that follows is a scope, and
-   returns 0 or an error's code. On an error, also if the body returned 0 but its
-   scope is marked, main prints the error to stderr (include <stdio.h>) and
+   returns 0 or an error's code. On an error, also if the body returned 0 but
+   its scope is marked, main prints the error to stderr (include <stdio.h>) and
    returns 1:
        TVMFFI_MAIN() { return read() || compute(); } */
 #define TVMFFI_MAIN()                                                  \

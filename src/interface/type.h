@@ -265,7 +265,8 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
   TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_STATIC_ASSERT(sizeof(K) <= 81, type_key_of_##T##_is_too_long); \
   TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##T) \
-  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, NULL) \
+  TVMFFI_I_TYPE(T, T *, K, schema, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##T, \
+                NULL) \
   TVMFFI_I_OUT_TYPE(T) \
   TVMFFI_I_OUT_OF_STRUCT(T)
 /* Checks that struct T begins with the member `base` of type `parent`. Measures

@@ -193,7 +193,7 @@ static void test_bad_callees(TVMFFI_HERE) {
         "no 7");
   CHECK_INT(tvmffi_call(tvmffi_obj(code), tvmffi_out_any(NULL), tvmffi_int(-2)),
             -2);
-  CHECK(n == 3 && tvmffi_i_error_take() == NULL);
+  CHECK(n == 3 && tvmffi_i_error_remove() == NULL);
   OK(tvmffi_call(tvmffi_ptr(code), tvmffi_out_any(NULL), tvmffi_int(0)));
 }
 

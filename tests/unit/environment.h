@@ -66,7 +66,7 @@ static void test_signals(TVMFFI_HERE) {
   test_signal = -1;
   CHECK_INT(TVMFFIEnvCheckSignals(), -1);
   CHECK_LOG("ec5");
-  CHECK(tvmffi_i_error_take() == NULL); /* the environment holds it */
+  CHECK(tvmffi_i_error_remove() == NULL); /* the environment holds it */
   OK(TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", NULL));
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Ensure", NULL));
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Release", NULL));

@@ -74,7 +74,7 @@ static void test_slot(TVMFFI_HERE) {
   TVMFFIObject *second = test_make_error("Second", "2", "");
   TVMFFIObjectHandle got = NULL;
   if (!first || !second) return;
-  CHECK(tvmffi_i_error_take() == NULL);
+  CHECK(tvmffi_i_error_remove() == NULL);
   TVMFFIErrorSetRaised(first);
   CHECK_INT(test_strong(first), 2);
   TVMFFIErrorSetRaised(second);
@@ -169,7 +169,7 @@ static void test_memory_error(TVMFFI_HERE) {
   int i;
   for (i = 0; i < 3; ++i) {
     CHECK_INT(tvmffi_i_no_memory(), -1);
-    error = tvmffi_i_error_take();
+    error = tvmffi_i_error_remove();
     if (!CHECK(error != NULL)) return;
     CHECK(tvmffi_error_is(error, "MemoryError"));
     cell = TVMFFIErrorGetCellPtr(error);
@@ -225,7 +225,7 @@ static void test_raise(TVMFFI_HERE) {
   char line[24];
   int after = 0;
   CHECK_INT(test_raise_number(3), -1);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!CHECK(error != NULL)) return;
   OWN(error);
   if (test_hits()) return;
@@ -239,7 +239,7 @@ static void test_raise(TVMFFI_HERE) {
   CHECK(test_try(-2, &after) == -2 && !after);
   CHECK(test_try(0, &after) == 0 && after);
   CHECK_INT(tvmffi_raise(NULL, "E", "%s", "no trace"), -1);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!CHECK(error != NULL)) return;
   OWN(error);
   if (!test_hits()) CHECK_INT(TVMFFIErrorGetCellPtr(error)->backtrace.size, 0);
@@ -255,7 +255,7 @@ static void test_long_messages(TVMFFI_HERE) {
     text[n] = 0;
     (void)TVMFFI_RAISE("E", "%s", text);
     text[n] = 'x';
-    error = tvmffi_i_error_take();
+    error = tvmffi_i_error_remove();
     if (!CHECK(error != NULL)) return;
     OWN(error);
     if (test_hits()) return;
@@ -432,7 +432,7 @@ static void test_outer_trace(TVMFFI_HERE) {
   t = tvmffi_i_outer_trace(test_bytes(only, 0));
   CHECK_INT(t.size, 0);
   CHECK_INT(tvmffi_i_raise("KeyError", "%d", 7), -1);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (CHECK(error != NULL) && !test_hits()) {
     const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
     CHECK_TEXT(cell->message, "7");
@@ -451,7 +451,7 @@ static void test_error_catch(TVMFFI_HERE) {
     CHECK(tvmffi_error_catch("IndexError"));
   }
   tvmffi_error_clear();
-  CHECK(!tvmffi_i_error_take());
+  CHECK(!tvmffi_i_error_remove());
 }
 
 /* No end of causes: the nearest are told. */
@@ -483,7 +483,7 @@ static void test_error_print(TVMFFI_HERE) {
   if (!CHECK(file != NULL)) return;
   TVMFFIErrorSetRaised(error);
   tvmffi_error_print(file);
-  CHECK(tvmffi_i_error_take() == NULL);
+  CHECK(tvmffi_i_error_remove() == NULL);
   tvmffi_error_print(file);
   rewind(file);
   n = fread(got, 1, sizeof(got), file);

@@ -485,7 +485,7 @@ TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
 static int test_code(int code, const char *file, int line, const char *text) {
   TVMFFIObject *error;
   if (!code) return 0;
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!error) {
     (void)test_fail(file, line, text, " failed without an error", 24);
   } else if (!test_hits() || !tvmffi_error_is(error, "MemoryError")) {
@@ -512,7 +512,7 @@ static int test_contains(TVMFFIByteArray all, const char *part) {
    with "...", the rest must be part of the message; NULL allows any. */
 TEST_MAYBE void test_error(int failed, const char *kind, const char *text,
                            const char *file, int line, const char *call) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   const TVMFFIErrorCell *cell;
   if (!failed || !error) {
     (void)test_fail(file, line, call,

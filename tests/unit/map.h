@@ -487,7 +487,7 @@ static TVMFFIAny test_hook(int mode, TVMFFIAny good) {
              !tvmffi_i_map_set(&test_hooked_map, &one, &one)) {
     return good;
   }
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   return tvmffi_obj(error);
 }
 static TVMFFIAny test_map_hash(const TVMFFIAny *a) {

@@ -110,7 +110,7 @@ static void test_orders(TVMFFIAny a, TVMFFIAny b, const char *want) {
     code = TVMFFIFunctionCall(f, args, 2, &result);
     tvmffi_release((TVMFFIObject *)f);
     if (want[i] == 'e') {
-      TVMFFIObject *error = tvmffi_i_error_take();
+      TVMFFIObject *error = tvmffi_i_error_remove();
       CHECK(code == -1 && error != NULL);
       tvmffi_release(error);
       continue;

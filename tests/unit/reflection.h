@@ -374,7 +374,7 @@ static void test_misplaced_fields(TVMFFI_HERE) {
    stays. */
 static void test_long_field_error(const tvmffi_i_init *init) {
   enum { SIZE = 5000 };
-  TVMFFIObject *kept = tvmffi_i_error_take(), *error;
+  TVMFFIObject *kept = tvmffi_i_error_remove(), *error;
   char *message = (char *)malloc(SIZE + sizeof("\nthis"));
   CHECK(message != NULL);
   if (message) {
@@ -382,7 +382,7 @@ static void test_long_field_error(const tvmffi_i_init *init) {
     memcpy(message + SIZE, "\nthis", sizeof("\nthis"));
     TVMFFIErrorSetRaisedFromCStr("TypeError", message);
     (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
-    error = tvmffi_i_error_take();
+    error = tvmffi_i_error_remove();
     CHECK(test_hits() ||
           test_contains(TVMFFIErrorGetCellPtr(error)->message, "x\n  this"));
     tvmffi_release(error);
@@ -455,7 +455,7 @@ static void test_init_errors(TVMFFI_HERE) {
     test_long_field_error(init);
     tvmffi_i_free(init);
   }
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (error && !test_hits()) {
     TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
     CHECK_TEXT(cell->kind, "TypeError");

@@ -637,7 +637,7 @@ static void test_type_mistakes(TVMFFI_HERE) {
   FAILS(!TVMFFI_NEW(TestOrphan), "TypeError", missing);
   FAILS(TVMFFI_TYPE_INDEX(TestNobody) == -1, "TypeError", missing);
   CHECK(TVMFFI_CAST(TestNobody, &tvmffi_i_memory_error) == NULL);
-  CHECK(tvmffi_i_error_take() == NULL);
+  CHECK(tvmffi_i_error_remove() == NULL);
   FAILS(tvmffi_func_u_nobody.call(NULL, &any, 1, &result), "TypeError",
         missing);
   FAILS(tvmffi_func_u_no_pair.call(NULL, NULL, 0, &result), "TypeError",
@@ -925,7 +925,7 @@ static void test_no_types(TVMFFI_HERE) {
   OK(TVMFFI_REGISTER_TYPE(TestError));
   CHECK_INT(TVMFFI_TYPE_INDEX(TestError), kTVMFFIError);
   (void)TVMFFI_RAISE("ValueError", "one");
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   OWN(error);
   CHECK(TVMFFI_CAST(TestError, error) == (TestError *)error);
   CHECK(!TVMFFI_CAST(TestPair, error));

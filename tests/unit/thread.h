@@ -646,7 +646,7 @@ static void test_thread_exit(TVMFFI_HERE) {
   before = test_get(&test_live);
   test_parallel(test_exit_work);
   if (!test_hits() && !TVMFFI_DEBUG) CHECK_INT(test_get(&test_live), before);
-  CHECK(tvmffi_i_error_take() == NULL);
+  CHECK(tvmffi_i_error_remove() == NULL);
 }
 
 #if TVMFFI_I_SPLIT_THREAD

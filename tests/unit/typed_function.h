@@ -434,11 +434,11 @@ static void test_typed_codes(TVMFFI_HERE) {
   TVMFFIObject *error;
   CHECK_INT(test_call_typed(&tvmffi_func_u_code, tvmffi_int(-2), &result), -2);
   CHECK_INT(test_call_typed(&tvmffi_func_u_code, tvmffi_int(0), &result), 0);
-  CHECK(tvmffi_i_error_take() == NULL);
+  CHECK(tvmffi_i_error_remove() == NULL);
   FAILS(tvmffi_func_u_raise.call(NULL, NULL, 0, &result), "IndexError", "no 7");
   /* The trace names the function as it is written. */
   CHECK_INT(tvmffi_func_u_raise.call(NULL, NULL, 0, &result), -1);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   if (!CHECK(error != NULL)) return;
   OWN(error);
   if (!test_hits())

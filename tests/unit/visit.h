@@ -663,7 +663,7 @@ static void test_error_places(TVMFFI_HERE) {
           test_walk(tvmffi_obj(root), TEST_RAISE, kTVMFFIInt, order, &any);
       CHECK(code != 0);
       test_log_size = 0;
-      error = tvmffi_i_error_take();
+      error = tvmffi_i_error_remove();
       if (!CHECK(error != NULL)) return;
       OWN(error);
       if (test_hits()) return;

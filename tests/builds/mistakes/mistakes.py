@@ -304,7 +304,7 @@ static int run(void) {
     if (!tvmffi_list(i)) return -1;
   return 0;
 }"""),
-    ("an object is kept as another type", Refused("use_TVMFFI_CAST"), """
+    ("an object is kept as another type", Refused("not_derived_from_the_wanted_type"), """
 static int run(TVMFFI_HERE) {
   Plain *kept = NULL;
   tvmffi_keep(&kept, tvmffi_list(1)); /* ! */
@@ -330,13 +330,13 @@ static int run(TVMFFI_HERE) {
   return same != &one->base.base || other == &at->base.base;
 }"""),
     ("a struct is returned as one that it is not derived from",
-     Refused("use_TVMFFI_CAST", 23), ADD + """
+     Refused("not_derived_from_the_wanted_type", 23), ADD + """
 TVMFFI_FUNC(made, Expr, (Pair, pair)) {
   TVMFFI_RETURN(pair); /* ! */
 }
 static int run(void) { return TVMFFI_REGISTER("made", made); }"""),
     ("a struct is returned as one that is derived from it",
-     Refused("use_TVMFFI_CAST", 23), ADD + """
+     Refused("not_derived_from_the_wanted_type", 23), ADD + """
 TVMFFI_FUNC(made, Add, (Expr, expr)) {
   TVMFFI_RETURN(expr); /* ! */
 }

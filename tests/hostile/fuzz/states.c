@@ -1326,7 +1326,7 @@ static void check_map(const TVMFFIAny *map) {
 
 /* Puts the error of a call, or what it says of a visit, into a slot. */
 static void keep_error(int code, unsigned to) {
-  TVMFFIObject *error = tvmffi_i_error_take(), *context;
+  TVMFFIObject *error = tvmffi_i_error_remove(), *context;
   TVMFFIErrorSetRaised(error);
   fuzz_check_error(code);
   context = (TVMFFIObject *)TVMFFIErrorGetCellPtr(error)->extra_context;
@@ -1551,7 +1551,7 @@ static void use_error(void) {
       break;
   }
   tvmffi_any_release(&any);
-  put(how, tvmffi_obj(tvmffi_i_error_take()));
+  put(how, tvmffi_obj(tvmffi_i_error_remove()));
 }
 
 /* Values that belong to a scope. */

@@ -171,7 +171,7 @@ SCENE(raise_from) {
   int i;
   (void)TVMFFI_RAISE("ValueError", "the first");
   for (i = 0; i < 12; ++i) {
-    cause = tvmffi_i_error_take();
+    cause = tvmffi_i_error_remove();
     (void)TVMFFI_RAISE_FROM(cause, "ValueError", "caused by others");
     tvmffi_release(cause);
   }
@@ -179,7 +179,7 @@ SCENE(raise_from) {
 }
 
 SCENE(error_take) {
-  TVMFFIObject *error = tvmffi_i_error_take();
+  TVMFFIObject *error = tvmffi_i_error_remove();
   int is = error && tvmffi_error_is(error, "ValueError");
   tvmffi_release(error);
   return !is;
@@ -325,7 +325,7 @@ static __attribute__((__noinline__)) void measure(const char *name,
   code = scene();
   for (at = board_stack; *at == 0xA5A5A5A5u;) ++at;
   if (code) {
-    TVMFFIObject *error = tvmffi_i_error_take();
+    TVMFFIObject *error = tvmffi_i_error_remove();
     put(name);
     put(": ");
     if (error) put(TVMFFIErrorGetCellPtr(error)->message.data);

@@ -96,7 +96,7 @@ int main(void) {
     while ((made = tvmffi_array(1, 2, 3)) != NULL) array = made;
   }
   CHECK(array);
-  error = tvmffi_i_error_take();
+  error = tvmffi_i_error_remove();
   CHECK(error);
   CHECK(tvmffi_error_is(error, "MemoryError"));
   tvmffi_release(error);

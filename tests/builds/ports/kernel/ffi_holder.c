@@ -24,7 +24,7 @@ static int holder_keep(void *self, const TVMFFIAny *args, int32_t n,
 }
 
 static void holder_tell(const char *what, int code, int64_t result) {
-  TVMFFIObject *error = code ? tvmffi_i_error_take() : NULL;
+  TVMFFIObject *error = code ? tvmffi_i_error_remove() : NULL;
 
   if (error)
     pr_info("holder: %s: %s: %s\n", what,
