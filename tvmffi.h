@@ -10092,40 +10092,22 @@ TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
 }
 
 /* Returns the type index that upstream's headers register for a field. String,
-   Bytes, Any and Optional fields have the index of Any. An object type that is
-   not in `plain` has the index of Object. */
-TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_member *m) {
-  static const struct {
-    const char *schema;
-    int32_t index;
-  } plain[] = {{"int", kTVMFFIInt},           {"bool", kTVMFFIBool},
-               {"float", kTVMFFIFloat},       {"DataType", kTVMFFIDataType},
-               {"Device", kTVMFFIDevice},     {"void*", kTVMFFIOpaquePtr},
-               {"Function", kTVMFFIFunction}, {"Array", kTVMFFIArray},
-               {"List", kTVMFFIList},         {"Map", kTVMFFIMap},
-               {"Dict", kTVMFFIDict},         {"Shape", kTVMFFIShape}};
-  static const char type[] = "{\"type\":\"";
-  const char *text = m->word->schema;
-  size_t i, k;
-  if (m->storage >= TVMFFI_I_STORED_ANY || m->word->kind == TVMFFI_I_OPTIONAL)
-    return kTVMFFIAny;
-  if (*text == '[') ++text;
-  if (*text == '{')
-    for (i = 0; i < sizeof(type) - 1 && *text == type[i]; ++i) ++text;
-  if (m->storage == TVMFFI_I_STORED_OBJECT) {
-    static const char ffi[] = "ffi.";
-    for (i = 0; i < 4 && text[i] == ffi[i]; ++i) {
-    }
-    if (i < 4) return kTVMFFIObject;
-    text += 4;
+   Bytes, Any and Optional fields have the index of Any. An object that is
+   neither a container nor a function has the index of Object. */
+TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_word *word) {
+  switch (word->kind) {
+    case TVMFFI_I_INT: return kTVMFFIInt;
+    case TVMFFI_I_PTR: return kTVMFFIOpaquePtr;
+    case TVMFFI_I_BOOL:
+    case TVMFFI_I_FLOAT:
+    case TVMFFI_I_DTYPE:
+    case TVMFFI_I_DEVICE:
+    case TVMFFI_I_CONTAINER: return word->index;
+    case TVMFFI_I_OBJECT:
+      return word->index == kTVMFFIFunction ? word->index : kTVMFFIObject;
+    case TVMFFI_I_CUSTOM: return kTVMFFIObject;
+    default: return kTVMFFIAny;
   }
-  for (k = 0; k < sizeof(plain) / sizeof(plain[0]); ++k) {
-    for (i = 0; plain[k].schema[i] && plain[k].schema[i] == text[i]; ++i) {
-    }
-    if (!plain[k].schema[i] && (!text[i] || text[i] == '"'))
-      return plain[k].index;
-  }
-  return m->storage == TVMFFI_I_STORED_OBJECT ? kTVMFFIObject : kTVMFFIAny;
 }
 
 /* Returns 1 for an object field that may be None because its default is NULL,
@@ -10180,7 +10162,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
   info.offset = m->offset;
   info.getter = m->get;
   info.setter = (void *)(uintptr_t)m->set;
-  info.field_static_type_index = tvmffi_i_field_index(m);
+  info.field_static_type_index = tvmffi_i_field_index(m->word);
   info.default_value_or_factory = tvmffi_none();
   if (more) {
     TVMFFI_TRY(tvmffi_i_function(more->factory, &factory));
