@@ -303,11 +303,10 @@
      >>modules/system_library        modules of linked-in code
      >>modules/lookup                functions found in imports
      >>reflection/field              objects made and ended by their fields
+     >>reflection/builtin_struct     objects with fields, and their creators
      >>reflection/access             getters and setters
      >>reflection/construct          constructors that take fields
-     >>reflection/enum               enum, path and error context types
      >>reflection/access_path        paths from a value to a part of it
-     >>reflection/creator            constructors of built-in types
      >>reflection/field_convert      values converted to a field's type
      >>reflection/copy               shallow and deep copies
      >>extra/number_text             floats, big integers, dtypes as text
@@ -23386,6 +23385,111 @@ TVMFFI_I_PLAIN_ACCESSORS(float64)
 #endif
 #endif
 
+/* ======== Structs of built-in types ============ >>reflection/builtin_struct
+   objects with fields, and their creators */
+
+#if !TVMFFI_NO_CONTAINERS
+/* Structs of built-in types. An object owns its members. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny value;
+} tvmffi_i_interrupt;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *entries, *indexes, *attrs;
+} tvmffi_i_enum_state;
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t int_index;
+  TVMFFIAny str_index;
+} tvmffi_i_enum, tvmffi_i_int_enum, tvmffi_i_str_enum;
+
+typedef struct {
+  TVMFFIObject base;
+  int32_t kind;
+  TVMFFIAny key;
+} tvmffi_i_step;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *parent, *step;
+  int32_t depth;
+} tvmffi_i_path;
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *pattern, *previous;
+} tvmffi_i_error_context;
+
+TVMFFI_I_INLINE const tvmffi_i_path *tvmffi_i_path_of(const void *object) {
+  return (const tvmffi_i_path *)object;
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny key;
+  int64_t hash;
+} tvmffi_i_structural_key;
+
+/* A visitor or mutator with upstream's C++ layout. C++ code calls its methods
+   through the vtable `table`. */
+typedef struct {
+  TVMFFIObject base;
+  void *table;
+  int32_t region;
+} tvmffi_i_visitor;
+
+/* Kinds of steps of an access path. A path leads from a value to a part of the
+   value. Each path links to its parent, the path without the last step. Clients
+   can create paths, so each link is checked. */
+enum {
+  TVMFFI_I_STEP_ATTR,
+  TVMFFI_I_STEP_ARRAY_ITEM,
+  TVMFFI_I_STEP_MAP_ITEM,
+  TVMFFI_I_STEP_ATTR_MISSING,
+  TVMFFI_I_STEP_ARRAY_ITEM_MISSING,
+  TVMFFI_I_STEP_MAP_ITEM_MISSING
+};
+
+/* Defines a creator: a function that creates an object of the struct
+   tvmffi_i_NAME, whose members are zero except those that the expression sets.
+   The expression is false if it raised an error. */
+#define TVMFFI_I_CREATOR(name, index, ...)                                    \
+  static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {                \
+    tvmffi_i_##name *self =                                                   \
+        (tvmffi_i_##name *)(void *)tvmffi_i_new_object(index, sizeof(*self)); \
+    if (self && !(__VA_ARGS__)) {                                             \
+      tvmffi_i_release(self);                                                 \
+      self = NULL;                                                            \
+    }                                                                         \
+    *out = self;                                                              \
+    return self ? 0 : -1;                                                     \
+  }
+TVMFFI_I_CREATOR(enum_state, TVMFFI_I_ENUM_STATE,
+                 (self->entries = tvmffi_i_new_list(0)) != NULL &&
+                     (self->indexes = tvmffi_i_new_map(kTVMFFIDict, 0)) !=
+                         NULL &&
+                     (self->attrs = tvmffi_i_new_map(kTVMFFIDict, 0)) != NULL)
+#if !TVMFFI_NO_EXTRA || !TVMFFI_NO_REFLECTION
+TVMFFI_I_CREATOR(error_context, TVMFFI_I_VISIT_ERROR_CONTEXT,
+                 (self->pattern = tvmffi_i_new_list(0)) != NULL)
+#endif
+#if !TVMFFI_NO_REFLECTION
+TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, 1)
+TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, 1)
+TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, 1)
+TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY, 1)
+TVMFFI_I_CREATOR(enum, TVMFFI_I_ENUM_BASE,
+                 (self->str_index.type_index = kTVMFFISmallStr))
+TVMFFI_I_CREATOR(int_enum, TVMFFI_I_INT_ENUM,
+                 (self->str_index.type_index = kTVMFFISmallStr))
+TVMFFI_I_CREATOR(str_enum, TVMFFI_I_STR_ENUM,
+                 (self->str_index.type_index = kTVMFFISmallStr))
+#endif
+#endif
+
 /* ======== Field access: getters and setters ========== >>reflection/access */
 
 #if !TVMFFI_NO_CONTAINERS
@@ -23798,75 +23902,6 @@ static int tvmffi_i_set_init(int32_t type_index) {
 
 #endif
 
-/* ======== Enumerations ==================================== >>reflection/enum
-   enum, path and error context types */
-
-#if !TVMFFI_NO_CONTAINERS
-/* Structs of built-in types. An object owns its members. */
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIAny value;
-} tvmffi_i_interrupt;
-
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIObject *entries, *indexes, *attrs;
-} tvmffi_i_enum_state;
-
-typedef struct {
-  TVMFFIObject base;
-  int64_t int_index;
-  TVMFFIAny str_index;
-} tvmffi_i_enum;
-
-typedef struct {
-  TVMFFIObject base;
-  int32_t kind;
-  TVMFFIAny key;
-} tvmffi_i_step;
-
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIObject *parent, *step;
-  int32_t depth;
-} tvmffi_i_path;
-
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIObject *pattern, *previous;
-} tvmffi_i_error_context;
-
-TVMFFI_I_INLINE const tvmffi_i_path *tvmffi_i_path_of(const void *object) {
-  return (const tvmffi_i_path *)object;
-}
-
-typedef struct {
-  TVMFFIObject base;
-  TVMFFIAny key;
-  int64_t hash;
-} tvmffi_i_structural_key;
-
-/* A visitor or mutator with upstream's C++ layout. C++ code calls its methods
-   through the vtable `table`. */
-typedef struct {
-  TVMFFIObject base;
-  void *table;
-  int32_t region;
-} tvmffi_i_visitor;
-
-/* Kinds of steps of an access path. A path leads from a value to a part of the
-   value. Each path links to its parent, the path without the last step. Clients
-   can create paths, so each link is checked. */
-enum {
-  TVMFFI_I_STEP_ATTR,
-  TVMFFI_I_STEP_ARRAY_ITEM,
-  TVMFFI_I_STEP_MAP_ITEM,
-  TVMFFI_I_STEP_ATTR_MISSING,
-  TVMFFI_I_STEP_ARRAY_ITEM_MISSING,
-  TVMFFI_I_STEP_MAP_ITEM_MISSING
-};
-#endif
-
 /* ======== Access paths ============================= >>reflection/access_path
    paths from a value to a part of it */
 
@@ -23940,72 +23975,6 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
   }
   return 1;
 }
-#endif
-
-/* ======== Creators: constructors of built-in types == >>reflection/creator */
-
-#if !TVMFFI_NO_CONTAINERS
-#if !TVMFFI_NO_REFLECTION
-/* Defines a creator: a function that creates an object with all fields zero. */
-#define TVMFFI_I_CREATOR(name, index, type)                     \
-  static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {  \
-    TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(type)); \
-    *out = o;                                                   \
-    return o ? 0 : -1;                                          \
-  }
-TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, tvmffi_i_interrupt)
-TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, tvmffi_i_step)
-TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, tvmffi_i_path)
-TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY,
-                 tvmffi_i_structural_key)
-
-#define TVMFFI_I_ENUM_CREATOR(name, index)                          \
-  static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {      \
-    tvmffi_i_enum *e =                                              \
-        (tvmffi_i_enum *)(void *)tvmffi_i_new_object(index, sizeof(*e)); \
-    *out = e;                                                       \
-    if (!e) return -1;                                              \
-    e->str_index.type_index = kTVMFFISmallStr;                      \
-    return 0;                                                       \
-  }
-TVMFFI_I_ENUM_CREATOR(enum, TVMFFI_I_ENUM_BASE)
-TVMFFI_I_ENUM_CREATOR(int_enum, TVMFFI_I_INT_ENUM)
-TVMFFI_I_ENUM_CREATOR(str_enum, TVMFFI_I_STR_ENUM)
-#endif
-
-static int tvmffi_i_create_enum_state(TVMFFIObjectHandle *out) {
-  tvmffi_i_enum_state *s = (tvmffi_i_enum_state *)(void *)tvmffi_i_new_object(
-      TVMFFI_I_ENUM_STATE, sizeof(*s));
-  *out = NULL;
-  if (!s) return -1;
-  s->entries = tvmffi_i_new_list(0);
-  if (s->entries) s->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
-  if (s->indexes) s->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
-  if (!s->attrs) {
-    tvmffi_i_release(s);
-    return -1;
-  }
-  *out = s;
-  return 0;
-}
-
-#if !TVMFFI_NO_EXTRA || !TVMFFI_NO_REFLECTION
-static int tvmffi_i_create_error_context(TVMFFIObjectHandle *out) {
-  tvmffi_i_error_context *c =
-      (tvmffi_i_error_context *)(void *)tvmffi_i_new_object(
-          TVMFFI_I_VISIT_ERROR_CONTEXT, sizeof(*c));
-  *out = NULL;
-  if (!c) return -1;
-  c->pattern = tvmffi_i_new_list(0);
-  if (!c->pattern) {
-    tvmffi_i_release(c);
-    return -1;
-  }
-  *out = c;
-  return 0;
-}
-#endif
-
 #endif
 
 /* ======== Converters ============================== >>reflection/field_convert

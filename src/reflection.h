@@ -2,10 +2,9 @@
 #pragma once
 
 #include "reflection/field.h"
+#include "reflection/builtin_struct.h"
 #include "reflection/access.h"
 #include "reflection/construct.h"
-#include "reflection/enum.h"
 #include "reflection/access_path.h"
-#include "reflection/creator.h"
 #include "reflection/field_convert.h"
 #include "reflection/copy.h"

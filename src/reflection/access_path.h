@@ -7,8 +7,8 @@
 #include "../base.h"
 #include "../core.h"
 #include "../containers.h"
+#include "builtin_struct.h"
 #include "field.h"
-#include "enum.h"
 
 #if !TVMFFI_NO_CONTAINERS
 /* Returns a path (owned) that extends `parent` by `step`, or NULL with the
