@@ -307,7 +307,7 @@
      >>reflection/access             getters and setters
      >>reflection/construct          constructors that take fields
      >>reflection/access_path        paths from a value to a part of it
-     >>reflection/field_convert      values converted to a field's type
+     >>reflection/field_convert      values converted to containers
      >>reflection/copy               shallow and deep copies
      >>extra/number_text             floats, big integers, dtypes as text
      >>extra/bigint_text             big integers to and from decimal
@@ -339,9 +339,9 @@
      >>functions/access_function     getters and setters as functions
      >>functions/construct_function  a constructor for a type
      >>functions/dataclass           types that Python defines
+     >>functions/method              methods of the built-in types
      >>functions/reflection_word     parameter types of reflection
      >>functions/type_keys           all type keys, the end of a visit
-     >>functions/method              methods of the built-in types
      >>functions/path_function       construction and comparison
      >>functions/enum_function       a state without entries
      >>functions/copy_function       deep copies
@@ -356,7 +356,6 @@
      >>functions/bigint_json         None
      >>functions/graph_text          graphs from text; functions of graphs
      >>tables/builtin_attribute      the attributes of built-in types
-     >>tables/type_content           getters and setters of built-in types
      >>tables/type_field             the fields of built-in types
      >>tables/builtin_type           the methods and metadata of built-in types
      >>tables/builtin                the table of built-in global functions
@@ -23978,41 +23977,14 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
 #endif
 
 /* ======== Converters ============================== >>reflection/field_convert
-   values converted to a field's type */
+   values converted to containers */
 
-#if !TVMFFI_NO_CONTAINERS
-/* A type to which values are converted; `name` appears in error messages. */
-typedef struct tvmffi_i_target {
-  int32_t index;
-  int nullable;
-  const char *name;
-} tvmffi_i_target;
-
-static const tvmffi_i_target tvmffi_i_targets[] = {
-    {kTVMFFIObject, 1, "ffi.Object"},     {kTVMFFIStr, 0, "str"},
-    {kTVMFFIBytes, 0, "bytes"},           {kTVMFFIError, 0, "ffi.Error"},
-    {kTVMFFIFunction, 1, "ffi.Function"}, {kTVMFFIShape, 0, "ffi.Shape"},
-    {kTVMFFITensor, 1, "ffi.Tensor"},     {kTVMFFIArray, 0, "Array<Any>"},
-    {kTVMFFIMap, 0, "Map<Any, Any>"},     {kTVMFFIList, 0, "List<Any>"},
-    {kTVMFFIDict, 0, "Dict<Any, Any>"},   {TVMFFI_I_INT_ENUM, 0, "ffi.IntEnum"},
-    {TVMFFI_I_STR_ENUM, 0, "ffi.StrEnum"}};
-enum {
-  TVMFFI_I_NUM_TARGETS = sizeof(tvmffi_i_targets) / sizeof(tvmffi_i_targets[0])
-};
-
-static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
-  const tvmffi_i_target *t = tvmffi_i_targets;
-  while (t->index != index) ++t;
-  return t;
-}
-
-/* Creates an array or list (owned, of type `index`) with the items of another
-   sequence. */
-static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
-                                TVMFFIAny *out) {
+#if !TVMFFI_NO_EXTRA
+/* Creates an array (owned) with the items of another sequence. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   TVMFFIAny *to = NULL;
-  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
+  TVMFFIObject *made = tvmffi_i_new_items(kTVMFFIArray, from->size, &to);
   int64_t i;
   if (!made) return -1;
   for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
@@ -24036,59 +24008,24 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   return 0;
 }
 
-/* Converts `value` (borrowed) to the type `to`, as upstream's `cast` does. The
-   caller owns *out. Returns 0, an error code, or TVMFFI_I_MISMATCH if the types
-   do not match. TVMFFI_I_MISMATCH raises no error. */
-static int tvmffi_i_convert_to(const tvmffi_i_target *to,
-                               const TVMFFIAny *value, TVMFFIAny *out) {
-  int32_t index = value->type_index;
-  TVMFFIByteArray text;
-  int seq = (index == kTVMFFIArray || index == kTVMFFIList) && value->v_obj;
-  int map = (index == kTVMFFIMap || index == kTVMFFIDict) && value->v_obj;
+/* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
+   owns *out. TypeError if the value cannot be converted. */
+static int tvmffi_i_cast_to(int32_t index, const TVMFFIAny *value,
+                            TVMFFIAny *out) {
+  const int32_t other = index == kTVMFFIArray ? kTVMFFIList : kTVMFFIDict;
   TVMFFIObject *made;
-  if (index == kTVMFFINone && to->nullable) {
-    *out = tvmffi_none();
-    return 0;
-  }
-  if (index >= kTVMFFIStaticObjectBegin && value->v_obj &&
-      tvmffi_is_instance(index, to->index))
-    return TVMFFIAnyViewToOwnedAny(value, out);
-  switch (to->index) {
-    case kTVMFFIStr:
-      if (tvmffi_i_get_str(value, &text)) break;
-      return TVMFFIStringFromByteArray(&text, out);
-    case kTVMFFIBytes:
-      if (tvmffi_i_get_bytes(value, &text)) break;
-      return TVMFFIBytesFromByteArray(&text, out);
-    case kTVMFFIShape:
-      if (!seq) break;
-      return tvmffi_i_convert_shape(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
-                                    out);
-    case kTVMFFIArray:
-    case kTVMFFIList:
-      if (!seq) break;
-      return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
-                                  to->index, out);
-    case kTVMFFIMap:
-    case kTVMFFIDict:
-      if (!map) break;
-      made = tvmffi_i_map_copy(value->v_obj, to->index);
-      if (!made) return -1;
-      *out = tvmffi_obj(made);
-      return 0;
-    default: break;
-  }
-  return TVMFFI_I_MISMATCH;
-}
-
-/* Converts `value` (borrowed) to the type `index`. The caller owns *out.
-   TypeError if the value cannot be converted. */
-TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
-                                            const TVMFFIAny *value,
-                                            TVMFFIAny *out) {
-  const tvmffi_i_target *to = tvmffi_i_target_of(index);
-  int code = tvmffi_i_convert_to(to, value, out);
-  return code == TVMFFI_I_MISMATCH ? tvmffi_i_bad_cast(value, to->name) : code;
+  if (!value->v_obj ||
+      (value->type_index != index && value->type_index != other))
+    return tvmffi_i_bad_cast(
+        value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
+  if (value->type_index == index) return TVMFFIAnyViewToOwnedAny(value, out);
+  if (index == kTVMFFIArray)
+    return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
+                                out);
+  made = tvmffi_i_map_copy(value->v_obj, index);
+  if (!made) return -1;
+  *out = tvmffi_obj(made);
+  return 0;
 }
 #endif
 
@@ -31720,6 +31657,77 @@ TVMFFI_I_PACKED(i_make_object) {
 }
 #endif
 
+/* ======== Methods ========================================= >>functions/method
+   methods of the built-in types */
+
+/* The metadata of a field or method, JSON that has the schema as JSON inside a
+   string, and the schemas of the words of built-in types. These are literals,
+   so that a built-in type needs no memory for them; tvmffi_i_append_type makes
+   the same texts of the words. */
+#define TVMFFI_I_META(T) \
+  "{\"type_schema\":\"" TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T) "\"}"
+#define TVMFFI_I_SCHEMA_KEY(key) "{\\\"type\\\":\\\"" key "\\\"}"
+#define TVMFFI_I_SCHEMA_OF(key, args) \
+  "{\\\"type\\\":\\\"" key "\\\",\\\"args\\\":[" args "]}"
+#define TVMFFI_I_SCHEMA_any TVMFFI_I_SCHEMA_KEY("Any")
+#define TVMFFI_I_SCHEMA_bool TVMFFI_I_SCHEMA_KEY("bool")
+#define TVMFFI_I_SCHEMA__Bool TVMFFI_I_SCHEMA_bool
+#define TVMFFI_I_SCHEMA_int32 TVMFFI_I_SCHEMA_KEY("int")
+#define TVMFFI_I_SCHEMA_int64 TVMFFI_I_SCHEMA_int32
+#define TVMFFI_I_SCHEMA_str TVMFFI_I_SCHEMA_KEY("ffi.String")
+#define TVMFFI_I_SCHEMA_object TVMFFI_I_SCHEMA_KEY("ffi.Object")
+#define TVMFFI_I_SCHEMA_array(T) \
+  TVMFFI_I_SCHEMA_OF("ffi.Array", TVMFFI_I_SCHEMA_##T)
+#define TVMFFI_I_SCHEMA_list(T) \
+  TVMFFI_I_SCHEMA_OF("ffi.List", TVMFFI_I_SCHEMA_##T)
+#define TVMFFI_I_SCHEMA_dict(K, V) \
+  TVMFFI_I_SCHEMA_OF("ffi.Dict", TVMFFI_I_SCHEMA_##K "," TVMFFI_I_SCHEMA_##V)
+#define TVMFFI_I_SCHEMA_optional(T) \
+  TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
+
+/* Begins an attribute of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
+   function. `text` is its name in errors. */
+#define TVMFFI_I_METHOD(name, text, ...)                                      \
+  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
+                 __VA_ARGS__, ~)
+
+/* Begins a method that a type lists. The function tvmffi_meta_NAME returns its
+   metadata. */
+#define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
+  TVMFFI_I_UNUSED static const char *tvmffi_meta_##name(void) { \
+    return TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
+  }                                                             \
+  TVMFFI_I_METHOD(name, text, __VA_ARGS__)
+#if TVMFFI_NO_METADATA
+#define TVMFFI_I_METHOD_META(...) ""
+#else
+#define TVMFFI_I_METHOD_META(R, ...)     \
+  TVMFFI_I_FUNC_META(                    \
+      TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, R), \
+      TVMFFI_I_CAT(TVMFFI_I_PARAMS_,     \
+                   TVMFFI_I_HAS_COMMA(__VA_ARGS__))(__VA_ARGS__))
+#define TVMFFI_I_FUNC_META(result, params)                                     \
+  "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{" \
+  "\\\"return\\\":[" result "],\\\"params\\\":[" params "]}}\"}"
+#define TVMFFI_I_PARAMS_0(...) ""
+#define TVMFFI_I_PARAMS_1(p, ...)            \
+  TVMFFI_I_PARAM_META("", p)                 \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__)) \
+  (TVMFFI_I_PARAM_META, ",", __VA_ARGS__)
+#define TVMFFI_I_PARAM_META(comma, p) comma TVMFFI_I_PARAM_META_ p
+#define TVMFFI_I_PARAM_META_(T, x) TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T)
+#endif
+
+/* In a typed function, returns a new object, or -1 if the expression is NULL
+   (its error is raised already). */
+#define TVMFFI_I_RETURN_NEW(...)        \
+  do {                                  \
+    TVMFFIObject *made = (__VA_ARGS__); \
+    if (!made) return -1;               \
+    TVMFFI_I_GIVE(made);                \
+  } while (0)
+
 /* ======== Words of reflection ==================== >>functions/reflection_word
    parameter types of reflection */
 
@@ -31730,14 +31738,8 @@ TVMFFI_I_OBJECT_TYPE(i_step, "ffi.reflection.AccessStep",
                      "ffi.reflection.AccessStep", TVMFFI_I_ACCESS_STEP)
 TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
                      "ffi.reflection.AccessPath", TVMFFI_I_ACCESS_PATH)
-TVMFFI_I_OBJECT_TYPE(i_steps, "Array<ffi.reflection.AccessStep>",
-                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
-                     "reflection.AccessStep\"}]}",
-                     kTVMFFIArray)
-TVMFFI_I_OBJECT_TYPE(i_keys, "Array<str>",
-                     "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"ffi."
-                     "String\"}]}",
-                     kTVMFFIArray)
+#define TVMFFI_I_SCHEMA_i_step TVMFFI_I_SCHEMA_KEY("ffi.reflection.AccessStep")
+#define TVMFFI_I_SCHEMA_i_path TVMFFI_I_SCHEMA_KEY("ffi.reflection.AccessPath")
 #endif
 
 /* ======== Functions of types =========================== >>functions/type_keys
@@ -31759,7 +31761,7 @@ TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
+TVMFFI_I_BUILTIN_FUNC(i_type_keys, array(str)) {
   tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;
@@ -31784,25 +31786,6 @@ TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
 }
 #endif
 
-/* ======== Methods ========================================= >>functions/method
-   methods of the built-in types */
-
-/* Begins a method of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
-   function. `text` is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                                      \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
-                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
-                 __VA_ARGS__, ~)
-
-/* In a typed function, returns a new object, or -1 if the expression is NULL
-   (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_I_GIVE(made);                \
-  } while (0)
-
 /* ======== Methods of access paths ================== >>functions/path_function
    construction and comparison */
 
@@ -31810,20 +31793,20 @@ TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
 #define TVMFFI_I_PATH "ffi.reflection.AccessPath."
 
 /* Returns the root path, which has no steps. */
-TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
+TVMFFI_I_LISTED_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
 }
 
 /* Returns the path that extends this path by `step`. */
-TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
-                (i_step, step)) {
+TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
+                       (i_path, self), (i_step, step)) {
   tvmffi_i_retain(step);
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
 #define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
-  TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
-                  (i_path, self), (T, key)) {                                 \
+  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
+                         (i_path, self), (T, key)) {                          \
     TVMFFIAny owned;                                                          \
     TVMFFI_TRY(own(&owned, &key));                                            \
     TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
@@ -31857,8 +31840,8 @@ TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
 TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
 
 /* Returns whether two paths have equal steps. */
-TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
-                (i_path, other)) {
+TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,
+                       (i_path, self), (i_path, other)) {
   int same =
       tvmffi_i_same_path(tvmffi_i_path_of(self), tvmffi_i_path_of(other));
   if (same < 0) return same;
@@ -31866,8 +31849,8 @@ TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
 }
 
 /* Returns whether the path `other` begins with the steps of this path. */
-TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
-                (i_path, self), (i_path, other)) {
+TVMFFI_I_LISTED_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
+                       (i_path, self), (i_path, other)) {
   const tvmffi_i_path *a = tvmffi_i_path_of(self), *b = tvmffi_i_path_of(other);
   int same;
   while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
@@ -31877,8 +31860,8 @@ TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
 }
 
 /* Returns all steps of the path, beginning at the root. */
-TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
-                (i_path, self)) {
+TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
+                       (i_path, self)) {
   const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
   TVMFFIObject *steps;
   TVMFFIAny *items;
@@ -31902,7 +31885,8 @@ TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
 
 #if !TVMFFI_NO_CONTAINERS
 /* Creates an ffi.EnumState without entries. */
-TVMFFI_I_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__", object) {
+TVMFFI_I_LISTED_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__",
+                       object) {
   TVMFFIObjectHandle made = NULL;
   TVMFFI_TRY(tvmffi_i_create_enum_state(&made));
   TVMFFI_I_GIVE((TVMFFIObject *)made);
@@ -32240,8 +32224,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
 #define TVMFFI_I_KEY "ffi.StructuralKey."
 
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
-TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
-                (any, value)) {
+TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
+                       object, (any, value)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
 }
 #endif
@@ -32451,8 +32435,7 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
   while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
-    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
-                                kTVMFFIArray, &paths);
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found), &paths);
   tvmffi_i_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
@@ -33280,13 +33263,46 @@ typedef struct {
   int32_t type_index;
 } tvmffi_i_attr;
 
+/* The types that __ffi_convert__ converts values to. */
+TVMFFI_I_OBJECT_TYPE(i_int_enum, "ffi.IntEnum", "ffi.IntEnum",
+                     TVMFFI_I_INT_ENUM)
+TVMFFI_I_OBJECT_TYPE(i_str_enum, "ffi.StrEnum", "ffi.StrEnum",
+                     TVMFFI_I_STR_ENUM)
+typedef struct {
+  int32_t index, nullable;
+  const tvmffi_i_word *word;
+} tvmffi_i_target;
+static const tvmffi_i_target tvmffi_i_targets[] = {
+    {kTVMFFIObject, 1, &tvmffi_i_word_object},
+    {kTVMFFIStr, 0, &tvmffi_i_word_str},
+    {kTVMFFIBytes, 0, &tvmffi_i_word_bytes},
+    {kTVMFFIError, 0, &tvmffi_i_word_error},
+    {kTVMFFIFunction, 1, &tvmffi_i_word_func},
+    {kTVMFFIShape, 0, &tvmffi_i_word_shape},
+    {kTVMFFITensor, 1, &tvmffi_i_word_tensor_object},
+    {kTVMFFIArray, 0, &tvmffi_i_word_array},
+    {kTVMFFIMap, 0, &tvmffi_i_word_map},
+    {kTVMFFIList, 0, &tvmffi_i_word_list},
+    {kTVMFFIDict, 0, &tvmffi_i_word_dict},
+    {TVMFFI_I_INT_ENUM, 0, &tvmffi_i_word_i_int_enum},
+    {TVMFFI_I_STR_ENUM, 0, &tvmffi_i_word_i_str_enum}};
+enum {
+  TVMFFI_I_NUM_TARGETS = sizeof(tvmffi_i_targets) / sizeof(tvmffi_i_targets[0])
+};
+
+static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
+  const tvmffi_i_target *t = tvmffi_i_targets;
+  while (t->index != index) ++t;
+  return t;
+}
+
 /* Raises a TypeError because the number of arguments or the first argument is
    wrong. */
 TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
                                          const TVMFFIAny *args,
                                          int32_t num_args,
                                          const TVMFFIAny *result) {
-  tvmffi_i_word arg = tvmffi_i_word_any, to = tvmffi_i_word_object;
+  tvmffi_i_word arg = tvmffi_i_word_any;
   const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
@@ -33295,11 +33311,11 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
   name[n] = 0;
   arg.name = tvmffi_i_type_key(attr->type_index);
+  types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
     arg.name = "AnyView";
-    to.name = tvmffi_i_target_of(attr->type_index)->name;
+    types[0] = tvmffi_i_target_of(attr->type_index)->word;
   }
-  types[0] = &to;
   types[1] = &arg;
   f.name = name;
   f.call = NULL;
@@ -33338,13 +33354,15 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
-  int code;
+  int code = 0;
   if (num_args != 1)
     return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  code = tvmffi_i_convert_to(to, args, result);
-  if (code <= 0) return code;
+  if (args->type_index != kTVMFFINone || !to->nullable)
+    code = tvmffi_i_convert_item(to->word, args, result);
+  if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
+  if (code < 0 || code == TVMFFI_I_CONVERTED) return code < 0 ? code : 0;
   return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
-                       tvmffi_i_type_key(args->type_index), to->name);
+                       tvmffi_i_type_key(args->type_index), to->word->name);
 }
 
 /* The values of the attributes __any_hash__ and __any_equal__, which C++ code
@@ -33386,371 +33404,169 @@ static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
 #endif
 #endif
 
-/* ======== Field contents ============================== >>tables/type_content
-   getters and setters of built-in types */
-
-#if !TVMFFI_NO_REFLECTION
-/* Describes the type of a field of a built-in type. */
-typedef struct {
-  int32_t size, alignment, type_index;
-  TVMFFIFieldGetter get;
-  TVMFFIFieldSetter set;
-  const char *metadata;
-} tvmffi_i_content;
-
-/* Converts a value to the type `index` and stores a reference to the result in
-   the field. `name` is the type's name in errors. */
-static int tvmffi_i_set_converted(void *field, const TVMFFIAny *value,
-                                  int32_t index, const char *name) {
-  TVMFFIAny made = tvmffi_none();
-  int code = tvmffi_i_convert_to(tvmffi_i_target_of(index), value, &made);
-  if (code) return code > 0 ? tvmffi_i_bad_cast(value, name) : code;
-  tvmffi_i_put_reference(field, &made);
-  tvmffi_i_any_release(&made);
-  return 0;
-}
-
-static int tvmffi_i_is_object_or_none(const TVMFFIAny *value) {
-  return value->type_index == kTVMFFINone ||
-         value->type_index >= kTVMFFIStaticObjectBegin;
-}
-
-static int tvmffi_i_set_optional_step(void *field, const TVMFFIAny *value) {
-  if (value->type_index != kTVMFFINone &&
-      value->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_bad_cast(value, "Optional<ffi.reflection.AccessStep>");
-  return tvmffi_i_set_reference(field, value);
-}
-
-static int tvmffi_i_set_optional(void *field, const TVMFFIAny *value) {
-  if (!tvmffi_i_is_object_or_none(value))
-    return tvmffi_i_bad_cast(value, "Optional<ffi.Object>");
-  return tvmffi_i_set_reference(field, value);
-}
-
-static int tvmffi_i_set_str_field(void *field, const TVMFFIAny *value) {
-  TVMFFIAny made = tvmffi_none();
-  TVMFFI_TRY(tvmffi_i_cast_to(kTVMFFIStr, value, &made));
-  tvmffi_i_any_release((TVMFFIAny *)field);
-  *(TVMFFIAny *)field = made;
-  return 0;
-}
-
-/* Sets a field of type List<ffi.Object>. Raises a TypeError for an item that is
-   neither an object nor None. */
-static int tvmffi_i_set_objects(void *field, const TVMFFIAny *value) {
-  if ((value->type_index == kTVMFFIList || value->type_index == kTVMFFIArray) &&
-      value->v_obj) {
-    const tvmffi_i_seq *list = tvmffi_i_seq_of(value->v_obj);
-    const TVMFFIAny *items = TVMFFI_I_ITEMS(list);
-    int64_t i;
-    for (i = 0; i < list->cell.size; ++i)
-      if (!tvmffi_i_is_object_or_none(&items[i]))
-        return tvmffi_i_fail(
-            "TypeError",
-            "Cannot convert from type `List[index %lld: %s]` to "
-            "`List<ffi.Object>`",
-            (long long)i, tvmffi_i_type_key(items[i].type_index));
-  }
-  return tvmffi_i_set_converted(field, value, kTVMFFIList, "List<ffi.Object>");
-}
-
-static int tvmffi_i_set_array(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_converted(field, value, kTVMFFIArray, "Array<Any>");
-}
-
-/* Returns the first pair of a map or dict whose key is neither an object nor
-   None. Returns NULL if there is no such pair, or for a value of another
-   type. */
-static const tvmffi_i_pair *tvmffi_i_find_bad_key(const TVMFFIAny *value) {
-  const tvmffi_i_pair *pair;
-  uint64_t i;
-  if (value->type_index != kTVMFFIMap && value->type_index != kTVMFFIDict)
-    return NULL;
-  for (i = tvmffi_i_map_begin(value->v_obj);
-       (pair = tvmffi_i_map_pair(value->v_obj, i)) != NULL &&
-       tvmffi_i_is_object_or_none(&pair->key);
-       i = tvmffi_i_map_after(value->v_obj, i)) {
-  }
-  return pair;
-}
-
-/* Checks whether a key or value of a dict is of a kind: 'A' is any value, 'S' a
-   string, 'O' an object or None, 'D' a dict whose keys are of kind 'O'. Returns
-   2 if so, 1 if the item must be converted, or 0 if the item is wrong. */
-static int tvmffi_i_fits(char kind, const TVMFFIAny *item) {
-  int32_t index = item->type_index;
-  if (kind == 'A') return 2;
-  if (kind == 'S')
-    return index == kTVMFFISmallStr || index == kTVMFFIStr ? 2 : 0;
-  if (kind == 'O') return tvmffi_i_is_object_or_none(item) ? 2 : 0;
-  if (tvmffi_i_find_bad_key(item)) return 0;
-  return index == kTVMFFIDict ? 2 : index == kTVMFFIMap;
-}
-
-/* Raises a TypeError for `item`, a key or value of the wrong kind in a dict. */
-static int tvmffi_i_bad_dict(const TVMFFIAny *item, int is_key,
-                             const char *name) {
-  const tvmffi_i_pair *pair = tvmffi_i_find_bad_key(item);
-  return tvmffi_i_fail(
-      "TypeError", "Cannot convert from type `Dict[%s is %s%s%s%s]` to `%s`",
-      is_key ? "some key" : "K, some value", pair ? "Dict[some key is " : "",
-      tvmffi_i_type_key(pair ? pair->key.type_index : item->type_index),
-      pair ? ", V]" : "", is_key ? ", V" : "", name);
-}
-
-/* Sets a field of type Dict. `kinds[0]` is the kind of the keys and `kinds[1]`
-   the kind of the values: see tvmffi_i_fits. The field shares a dict that needs
-   no conversion. */
-static int tvmffi_i_set_dict(void *field, const TVMFFIAny *value,
-                             const char *kinds, const char *name) {
-  TVMFFIObject *from, *made;
-  const tvmffi_i_pair *pair;
-  tvmffi_i_pair *change;
-  int code = 0, fits = value->type_index == kTVMFFIDict ? 2 : 1;
-  TVMFFIAny result;
-  uint64_t i;
-  if ((value->type_index != kTVMFFIMap && fits != 2) || !value->v_obj)
-    return tvmffi_i_bad_cast(value, name);
-  from = value->v_obj;
-  for (i = tvmffi_i_map_begin(from);
-       (pair = tvmffi_i_map_pair(from, i)) != NULL;
-       i = tvmffi_i_map_after(from, i)) {
-    int value_fits = tvmffi_i_fits(kinds[1], &pair->value);
-    if (!tvmffi_i_fits(kinds[0], &pair->key))
-      return tvmffi_i_bad_dict(&pair->key, 1, name);
-    if (!value_fits) return tvmffi_i_bad_dict(&pair->value, 0, name);
-    if (value_fits < fits) fits = value_fits;
-  }
-  if (fits == 2) {
-    tvmffi_i_put_reference(field, value);
-    return 0;
-  }
-  made = tvmffi_i_map_copy(from, kTVMFFIDict);
-  if (!made) return -1;
-  for (i = tvmffi_i_map_begin(made);
-       !code && (change = tvmffi_i_map_pair(made, i)) != NULL;
-       i = tvmffi_i_map_after(made, i)) {
-    TVMFFIObject *dict;
-    if (kinds[1] != 'D' || change->value.type_index != kTVMFFIMap) continue;
-    dict = tvmffi_i_map_copy(change->value.v_obj, kTVMFFIDict);
-    if (!dict) code = -1;
-    if (!dict) break;
-    tvmffi_i_any_release(&change->value);
-    change->value = tvmffi_obj(dict);
-  }
-  if (!code) {
-    result = tvmffi_obj(made);
-    tvmffi_i_put_reference(field, &result);
-  }
-  tvmffi_i_release(made);
-  return code;
-}
-
-static int tvmffi_i_set_indexes(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_dict(field, value, "AO", "Dict<Any, ffi.Object>");
-}
-
-static int tvmffi_i_set_enum_attrs(void *field, const TVMFFIAny *value) {
-  return tvmffi_i_set_dict(field, value, "SD",
-                           "Dict<str, Dict<ffi.Object, Any>>");
-}
-
-#define TVMFFI_I_REFERENCE(index, set, metadata) \
-  {(int32_t)sizeof(void *),                      \
-   (int32_t)sizeof(void *),                      \
-   index,                                        \
-   tvmffi_i_get_reference,                       \
-   set,                                          \
-   metadata}
-#define TVMFFI_I_ANY_CONTENT(set, metadata) \
-  {16, 8, kTVMFFIAny, tvmffi_i_get_any_field, set, metadata}
-/* The metadata of fields and methods: JSON, which has the schema as JSON inside
-   a string. */
-#define TVMFFI_I_META(schema) "{\"type_schema\":\"" schema "\"}"
-#define TVMFFI_I_META_TYPE(key) "{\\\"type\\\":\\\"" key "\\\"}"
-#define TVMFFI_I_META_OF(key, args) \
-  "{\\\"type\\\":\\\"" key "\\\",\\\"args\\\":[" args "]}"
-#define TVMFFI_I_META_ANY TVMFFI_I_META_TYPE("Any")
-#define TVMFFI_I_META_INT TVMFFI_I_META_TYPE("int")
-#define TVMFFI_I_META_STR TVMFFI_I_META_TYPE("ffi.String")
-#define TVMFFI_I_META_OBJECT TVMFFI_I_META_TYPE("ffi.Object")
-#define TVMFFI_I_META_STEP TVMFFI_I_META_TYPE("ffi.reflection.AccessStep")
-static const tvmffi_i_content tvmffi_i_any_content = TVMFFI_I_ANY_CONTENT(
-    tvmffi_i_set_any_field, TVMFFI_I_META(TVMFFI_I_META_ANY));
-static const tvmffi_i_content tvmffi_i_str_content = TVMFFI_I_ANY_CONTENT(
-    tvmffi_i_set_str_field, TVMFFI_I_META(TVMFFI_I_META_STR));
-static const tvmffi_i_content tvmffi_i_int64_content = {
-    8,
-    8,
-    kTVMFFIInt,
-    tvmffi_i_get_int64_field,
-    tvmffi_i_set_int64_field,
-    TVMFFI_I_META(TVMFFI_I_META_INT)};
-static const tvmffi_i_content tvmffi_i_int32_content = {
-    4,
-    4,
-    kTVMFFIInt,
-    tvmffi_i_get_int32_field,
-    tvmffi_i_set_int32_field,
-    TVMFFI_I_META(TVMFFI_I_META_INT)};
-static const tvmffi_i_content tvmffi_i_array_content = TVMFFI_I_REFERENCE(
-    kTVMFFIArray, tvmffi_i_set_array,
-    TVMFFI_I_META(TVMFFI_I_META_OF("ffi.Array", TVMFFI_I_META_ANY)));
-static const tvmffi_i_content tvmffi_i_objects_content = TVMFFI_I_REFERENCE(
-    kTVMFFIList, tvmffi_i_set_objects,
-    TVMFFI_I_META(TVMFFI_I_META_OF("ffi.List", TVMFFI_I_META_OBJECT)));
-static const tvmffi_i_content tvmffi_i_indexes_content = TVMFFI_I_REFERENCE(
-    kTVMFFIObject, tvmffi_i_set_indexes,
-    TVMFFI_I_META(TVMFFI_I_META_OF(
-        "ffi.Dict", TVMFFI_I_META_ANY "," TVMFFI_I_META_OBJECT)));
-static const tvmffi_i_content tvmffi_i_enum_attrs_content =
-    TVMFFI_I_REFERENCE(kTVMFFIObject, tvmffi_i_set_enum_attrs,
-                       TVMFFI_I_META(TVMFFI_I_META_OF(
-                           "ffi.Dict", TVMFFI_I_META_STR
-                           "," TVMFFI_I_META_OF("ffi.Dict", TVMFFI_I_META_OBJECT
-                                                "," TVMFFI_I_META_ANY))));
-static const tvmffi_i_content tvmffi_i_optional_content = TVMFFI_I_REFERENCE(
-    kTVMFFIAny, tvmffi_i_set_optional,
-    TVMFFI_I_META(TVMFFI_I_META_OF("Optional", TVMFFI_I_META_OBJECT)));
-static const tvmffi_i_content tvmffi_i_step_content = TVMFFI_I_REFERENCE(
-    kTVMFFIAny, tvmffi_i_set_optional_step,
-    TVMFFI_I_META(TVMFFI_I_META_OF("Optional", TVMFFI_I_META_STEP)));
-#endif
-
 /* ======== Type fields: the fields of built-in types == >>tables/type_field */
+/* The fields and methods of built-in types, as constant data. A built-in type
+   has a row in tvmffi_i_static_types; a type with fields has a struct and a
+   creator in reflection/builtin_struct.h, a table of fields here, and a row in
+   tvmffi_i_builtin_types. */
 
 #if !TVMFFI_NO_REFLECTION
-/* Describes a field of a built-in type. */
-typedef struct {
-  int32_t type_index, flags;
-  size_t offset;
-  const tvmffi_i_content *content;
-  const char *name, *doc;
-} tvmffi_i_field;
+/* An item of a container of objects, or a key of a dict of objects, may be
+   None. */
+TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
+  (void)out;
+  return any->type_index == kTVMFFINone ||
+                 any->type_index >= kTVMFFIStaticObjectBegin
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+#define TVMFFI_I_SCHEMA_i_item TVMFFI_I_SCHEMA_object
+/* dict(i_item, any), because macros do not recurse. */
+TVMFFI_I_CONST_WORD tvmffi_i_word_i_column = {
+    "Dict",
+    "ffi.Dict",
+    {&tvmffi_i_word_i_item, &tvmffi_i_word_any},
+    NULL,
+    tvmffi_i_convert_item,
+    kTVMFFIDict,
+    TVMFFI_I_CONTAINER,
+    (uint8_t)sizeof(void *),
+    0};
+#define TVMFFI_I_SCHEMA_i_column \
+  TVMFFI_I_SCHEMA_OF("ffi.Dict", TVMFFI_I_SCHEMA_i_item "," TVMFFI_I_SCHEMA_any)
+
+/* Defines the setter of fields with the word W, as TVMFFI_TYPE does. */
+#define TVMFFI_I_SETTER(name, W, storage)                                     \
+  static int tvmffi_i_set_##name(void *field, const TVMFFIAny *value) {       \
+    return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W),            \
+                                 TVMFFI_I_STORED_##storage, 0, field, value); \
+  }
+TVMFFI_I_SETTER(str, str, STR)
+TVMFFI_I_SETTER(array, array, OBJECT)
+TVMFFI_I_SETTER(items, list(i_item), OBJECT)
+TVMFFI_I_SETTER(indexes, dict(any, i_item), OBJECT)
+TVMFFI_I_SETTER(columns, dict(str, i_column), OBJECT)
+TVMFFI_I_SETTER(optional, optional(object), OBJECT)
+TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
+
+/* The fields' types: word, C type, type index, getter and setter. */
+#define TVMFFI_I_OF_any any, TVMFFIAny, kTVMFFIAny, any_field, any_field
+#define TVMFFI_I_OF_str str, TVMFFIAny, kTVMFFIAny, any_field, str
+#define TVMFFI_I_OF_int32 int32, int32_t, kTVMFFIInt, int32_field, int32_field
+#define TVMFFI_I_OF_int64 int64, int64_t, kTVMFFIInt, int64_field, int64_field
+#define TVMFFI_I_OF_array array(any), void *, kTVMFFIArray, reference, array
+#define TVMFFI_I_OF_items list(i_item), void *, kTVMFFIList, reference, items
+#define TVMFFI_I_OF_indexes \
+  dict(any, i_item), void *, kTVMFFIObject, reference, indexes
+#define TVMFFI_I_OF_columns \
+  dict(str, i_column), void *, kTVMFFIObject, reference, columns
+#define TVMFFI_I_OF_optional \
+  optional(object), void *, kTVMFFIAny, reference, optional
+#define TVMFFI_I_OF_step \
+  optional(i_step), void *, kTVMFFIAny, reference, optional_step
+
+/* Describes the field `name` of a built-in type: a member of the struct T. */
+#define TVMFFI_I_FIELD_OF(T, content, member, name, flags, doc) \
+  TVMFFI_I_FIELD_ROW(T, TVMFFI_I_OF_##content, member, name, flags, doc)
+#define TVMFFI_I_FIELD_ROW(...) TVMFFI_I_FIELD_ROW_(__VA_ARGS__)
+#define TVMFFI_I_FIELD_ROW_(T, W, ctype, index, get, set, member, name, flags, \
+                            doc)                                               \
+  {                                                                            \
+    TVMFFI_I_LITERAL(name), TVMFFI_I_LITERAL(doc),                             \
+        TVMFFI_I_LITERAL(TVMFFI_I_META(W)), flags, (int64_t)sizeof(ctype),     \
+        (int64_t)(sizeof(ctype) < 8 ? sizeof(ctype) : 8),                      \
+        (int64_t)offsetof(T, member), tvmffi_i_get_##get,                      \
+        (void *)(uintptr_t)tvmffi_i_set_##set, TVMFFI_I_ZERO, index            \
+  }
+#define TVMFFI_I_LITERAL(text) \
+  { sizeof(text) > 1 ? text : NULL, sizeof(text) - 1 }
 
 enum {
   TVMFFI_I_NO_INIT = kTVMFFIFieldFlagBitMaskInitOff,
   TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
 };
-static const tvmffi_i_field tvmffi_i_fields[] = {
+
+static const TVMFFIFieldInfo tvmffi_i_module_fields[] = {
     /* The modules that this module imports. */
-    {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
-     "imports_", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_module, array, imports, "imports_", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_interrupt_fields[] = {
     /* A value for the caller of the interrupted visit. */
-    {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
-     offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, entries), &tvmffi_i_objects_content,
-     "entries", "Enum singletons in registration order."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, indexes), &tvmffi_i_indexes_content,
-     "indexes", "Canonical integer and string indices to enum singletons."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, attrs), &tvmffi_i_enum_attrs_content,
-     "attrs", "Extensible-attribute columns keyed by enum singleton."},
-    {TVMFFI_I_ENUM_BASE, TVMFFI_I_IGNORED, offsetof(tvmffi_i_enum, int_index),
-     &tvmffi_i_int64_content, "_int_index", "Canonical integer index."},
-    {TVMFFI_I_ENUM_BASE, 0, offsetof(tvmffi_i_enum, str_index),
-     &tvmffi_i_str_content, "_str_index", "Canonical string index."},
-    {TVMFFI_I_INT_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, int_index), &tvmffi_i_int64_content, "value",
-     "Canonical integer index."},
-    {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
-     "Canonical string index."},
+    TVMFFI_I_FIELD_OF(tvmffi_i_interrupt, any, value, "value",
+                      kTVMFFIFieldFlagBitMaskHasDefault, "")};
+static const TVMFFIFieldInfo tvmffi_i_enum_state_fields[] = {
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum_state, items, entries, "entries",
+                      TVMFFI_I_NO_INIT,
+                      "Enum singletons in registration order."),
+    TVMFFI_I_FIELD_OF(
+        tvmffi_i_enum_state, indexes, indexes, "indexes", TVMFFI_I_NO_INIT,
+        "Canonical integer and string indices to enum singletons."),
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum_state, columns, attrs, "attrs",
+                      TVMFFI_I_NO_INIT,
+                      "Extensible-attribute columns keyed by enum singleton.")};
+static const TVMFFIFieldInfo tvmffi_i_enum_fields[] = {
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum, int64, int_index, "_int_index",
+                      TVMFFI_I_IGNORED, "Canonical integer index."),
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum, str, str_index, "_str_index", 0,
+                      "Canonical string index.")};
+static const TVMFFIFieldInfo tvmffi_i_int_enum_fields[] = {TVMFFI_I_FIELD_OF(
+    tvmffi_i_enum, int64, int_index, "value",
+    TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT, "Canonical integer index.")};
+static const TVMFFIFieldInfo tvmffi_i_str_enum_fields[] = {TVMFFI_I_FIELD_OF(
+    tvmffi_i_enum, str, str_index, "value", TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+    "Canonical string index.")};
+static const TVMFFIFieldInfo tvmffi_i_step_fields[] = {
     /* The kind of the step: 0 is a field, 1 an item, 2 a map's value. If only
        the other compared value has the child, the kind is 3, 4 or 5 instead. */
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
-     &tvmffi_i_int32_content, "kind", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_step, int32, kind, "kind", 0, ""),
     /* The field's name, the item's index or the map's key. */
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
-     &tvmffi_i_any_content, "key", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_step, any, key, "key", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_path_fields[] = {
     /* The path without its last step, or None for a path without steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
-     &tvmffi_i_optional_content, "parent", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, optional, parent, "parent", 0, ""),
     /* The last step, or None for a path without steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
-     &tvmffi_i_step_content, "step", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, step, step, "step", 0, ""),
     /* The number of steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
-     &tvmffi_i_int32_content, "depth", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, int32, depth, "depth", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_error_context_fields[] = {
     /* The visited objects, from the innermost outwards. */
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
-     &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_error_context, items, pattern,
+                      "reverse_visit_pattern", 0, ""),
     /* The error's previous extra context. */
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
-     offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
-     "prev_error_context", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_error_context, optional, previous,
+                      "prev_error_context", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
     /* The value that is compared by structure. */
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
-     &tvmffi_i_any_content, "key", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_structural_key, any, key, "key", 0, ""),
     /* The structural hash of the value. */
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
-     &tvmffi_i_int64_content, "hash_i64", NULL}};
-enum {
-  TVMFFI_I_NUM_FIELDS = sizeof(tvmffi_i_fields) / sizeof(tvmffi_i_fields[0])
-};
-static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
+    TVMFFI_I_FIELD_OF(tvmffi_i_structural_key, int64, hash, "hash_i64", 0, "")};
 
 /* Describes a method of a built-in type. The function's name ends in a dot and
    the method's name. */
 typedef struct {
-  int32_t type_index, flags;
+  int32_t type_index;
   const tvmffi_func *func;
-  const char *doc, *metadata;
+  const char *(*metadata)(void);
+  const char *doc;
 } tvmffi_i_method;
-
-/* The metadata of a method, which equals the text that tvmffi_i_metadata makes
-   of its types. */
-#if TVMFFI_NO_METADATA
-#define TVMFFI_I_META_FUNC(result, params) ""
-#else
-#define TVMFFI_I_META_FUNC(result, params)                      \
-  TVMFFI_I_META(                                                \
-      "{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{" \
-      "\\\"return\\\":[" result "],\\\"params\\\":[" params "]}}")
-#endif
-#define TVMFFI_I_META_PATH TVMFFI_I_META_TYPE("ffi.reflection.AccessPath")
-#define TVMFFI_I_META_BOOL TVMFFI_I_META_TYPE("bool")
-#define TVMFFI_I_META_CHILD(key) \
-  TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, TVMFFI_I_META_PATH "," key)
-#define TVMFFI_I_META_IS_PATH            \
-  TVMFFI_I_META_FUNC(TVMFFI_I_META_BOOL, \
-                     TVMFFI_I_META_PATH "," TVMFFI_I_META_PATH)
+#define TVMFFI_I_METHOD_ROW(type_index, name, doc) \
+  { type_index, &tvmffi_func_i_##name, tvmffi_meta_i_##name, doc }
 static const tvmffi_i_method tvmffi_i_methods[] = {
-    {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_enum_state_init, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, "")},
-    {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_path_root, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, "")},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STEP)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL,
-     TVMFFI_I_META_IS_PATH},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OF("ffi.Array", TVMFFI_I_META_STEP),
-                        TVMFFI_I_META_PATH)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL,
-     TVMFFI_I_META_IS_PATH},
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ENUM_STATE, enum_state_init, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_root, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_extend, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_attr, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_array_item, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_map_item, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_attr_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_array_item_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_map_item_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_is_prefix, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_steps, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_equal, NULL),
 #if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_structural_key_init,
-     "Constructor that takes any key and computes its structural hash",
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, TVMFFI_I_META_ANY)}
+    TVMFFI_I_METHOD_ROW(
+        TVMFFI_I_STRUCTURAL_KEY, structural_key_init,
+        "Constructor that takes any key and computes its structural hash"),
 #endif
 };
 enum {
@@ -33769,75 +33585,51 @@ static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
 enum { TVMFFI_I_FINAL = 1, TVMFFI_I_COPIED = 2 };
 typedef struct {
   int32_t type_index, flags;
-  size_t size;
-  TVMFFISEqHashKind kind;
-  TVMFFIObjectCreator creator;
+  TVMFFITypeMetadata metadata;
+  const TVMFFIFieldInfo *fields;
+  int32_t num_fields;
 } tvmffi_i_builtin_type;
+#define TVMFFI_I_TYPE_ROW(index, flags, size, kind, creator, ...)        \
+  {                                                                      \
+    index, flags,                                                        \
+        {{NULL, 0}, creator, (int32_t)(size), kTVMFFISEqHashKind##kind}, \
+        __VA_ARGS__                                                      \
+  }
+#define TVMFFI_I_FIELDS(array) \
+  array, (int32_t)(sizeof(array) / sizeof((array)[0]))
+/* A type whose objects are structs with fields and a creator. */
+#define TVMFFI_I_STRUCT_ROW(index, flags, name, kind)                          \
+  TVMFFI_I_TYPE_ROW(index, (flags) | TVMFFI_I_COPIED, sizeof(tvmffi_i_##name), \
+                    kind, tvmffi_i_create_##name,                              \
+                    TVMFFI_I_FIELDS(tvmffi_i_##name##_fields))
 static const tvmffi_i_builtin_type tvmffi_i_builtin_types[] = {
-    {kTVMFFIModule, TVMFFI_I_FINAL,
-     sizeof(TVMFFIObject) + 3 * sizeof(void *), kTVMFFISEqHashKindUnsupported,
-     NULL},
-    {kTVMFFIVisitInterrupt, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_interrupt), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_interrupt},
-    {kTVMFFIBigInt, TVMFFI_I_FINAL,
-     TVMFFI_I_BIGINT_WORDS, kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum_state), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_enum_state},
-    {TVMFFI_I_ENUM_BASE, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_enum},
-    {TVMFFI_I_INT_ENUM, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_int_enum},
-    {TVMFFI_I_STR_ENUM, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_str_enum},
-    {TVMFFI_I_ACCESS_STEP, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_step), kTVMFFISEqHashKindConstTreeNode,
-     tvmffi_i_create_step},
-    {TVMFFI_I_ACCESS_PATH, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_path), kTVMFFISEqHashKindConstTreeNode,
-     tvmffi_i_create_path},
-    {TVMFFI_I_STRUCTURAL_VISITOR, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_visitor), kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_error_context), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_error_context},
-    {TVMFFI_I_STRUCTURAL_MUTATOR, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_visitor), kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_STRUCTURAL_KEY, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_structural_key), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_structural_key}};
+    TVMFFI_I_TYPE_ROW(kTVMFFIModule, TVMFFI_I_FINAL, sizeof(tvmffi_i_module),
+                      Unsupported, NULL,
+                      TVMFFI_I_FIELDS(tvmffi_i_module_fields)),
+    TVMFFI_I_TYPE_ROW(kTVMFFIBigInt, TVMFFI_I_FINAL, TVMFFI_I_BIGINT_WORDS,
+                      Unsupported, NULL, NULL, 0),
+    TVMFFI_I_TYPE_ROW(TVMFFI_I_STRUCTURAL_VISITOR, TVMFFI_I_COPIED,
+                      sizeof(tvmffi_i_visitor), Unsupported, NULL, NULL, 0),
+    TVMFFI_I_TYPE_ROW(TVMFFI_I_STRUCTURAL_MUTATOR, TVMFFI_I_COPIED,
+                      sizeof(tvmffi_i_visitor), Unsupported, NULL, NULL, 0),
+    TVMFFI_I_STRUCT_ROW(kTVMFFIVisitInterrupt, TVMFFI_I_FINAL, interrupt,
+                        Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ENUM_STATE, TVMFFI_I_FINAL, enum_state,
+                        Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ENUM_BASE, 0, enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_INT_ENUM, 0, int_enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_STR_ENUM, 0, str_enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ACCESS_STEP, TVMFFI_I_FINAL, step,
+                        ConstTreeNode),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ACCESS_PATH, TVMFFI_I_FINAL, path,
+                        ConstTreeNode),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_VISIT_ERROR_CONTEXT, TVMFFI_I_FINAL,
+                        error_context, Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_STRUCTURAL_KEY, TVMFFI_I_FINAL, structural_key,
+                        Unsupported)};
 enum {
   TVMFFI_I_NUM_BUILTIN_TYPES =
       sizeof(tvmffi_i_builtin_types) / sizeof(tvmffi_i_builtin_types[0])
-};
-static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_BUILTIN_TYPES];
-
-/* Attributes that are function objects, beside those that a loop in
-   tvmffi_i_add_functions adds. */
-static const struct {
-  int column;
-  int32_t type_index;
-  TVMFFISafeCallType call;
-} tvmffi_i_other_attrs[] = {
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
-     tvmffi_call_i_structural_key_init},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
-    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
-    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
-    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
-    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
-    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
-#endif
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init}};
-enum {
-  TVMFFI_I_NUM_OTHER_ATTRS =
-      sizeof(tvmffi_i_other_attrs) / sizeof(tvmffi_i_other_attrs[0])
 };
 
 static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
@@ -33847,64 +33639,91 @@ static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
   f->cell.safe_call = call;
 }
 
-static void tvmffi_i_fill_field(TVMFFIFieldInfo *to,
-                                const tvmffi_i_field *from) {
-  to->name = tvmffi_byte_array(from->name);
+/* Fills the description of method i of the table. It is static unless its first
+   parameter has the type. */
+static void tvmffi_i_fill_method(int32_t i) {
+  const tvmffi_i_method *from = &tvmffi_i_methods[i];
+  const tvmffi_func *f = from->func;
+  TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
+  tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
+  to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->content->metadata);
-  to->flags = from->flags;
-  to->size = from->content->size;
-  to->alignment = from->content->alignment;
-  to->offset = (int64_t)from->offset;
-  to->getter = from->content->get;
-  to->setter = (void *)(uintptr_t)from->content->set;
-  to->field_static_type_index = from->content->type_index;
-}
-
-static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
-                                 tvmffi_i_function_object *function,
-                                 const tvmffi_i_method *from, size_t prefix) {
-  tvmffi_i_fill_function(function, from->func->call);
-  to->name = tvmffi_byte_array(from->func->name + prefix);
-  to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->metadata);
-  to->flags = from->flags;
-  to->method = tvmffi_obj(&function->base);
+  to->metadata = tvmffi_byte_array(from->metadata());
+  if (!f->num_args || f->types[1]->index != from->type_index)
+    to->flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);
 }
 
 /* Fills the description of a built-in type that is not published yet. Mutex
    held. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
-  TVMFFITypeMetadata *metadata = tvmffi_i_static_metadata;
-  int32_t i, n;
-  for (i = 0; i < TVMFFI_I_NUM_BUILTIN_TYPES; ++i, ++row, ++metadata)
-    if (row->type_index == index) break;
-  if (i == TVMFFI_I_NUM_BUILTIN_TYPES) return;
-  metadata->creator = row->creator;
-  metadata->total_size = (int32_t)row->size;
-  if (row->creator) t->made_size = metadata->total_size;
-  metadata->structural_eq_hash_kind = row->kind;
-  t->info.metadata = metadata;
-  for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
-    if (tvmffi_i_fields[i].type_index != index) continue;
-    if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
-    tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
-  }
-  t->info.num_fields = n;
-  for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
-    const char *name = tvmffi_i_methods[i].func->name;
-    size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
+  int32_t i;
+  while (row->type_index != index)
+    if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
+  t->info.metadata = &row->metadata;
+  if (row->metadata.creator) t->made_size = row->metadata.total_size;
+  t->info.fields = row->fields;
+  t->info.num_fields = row->num_fields;
+  for (i = TVMFFI_I_NUM_METHODS; i--;) {
     if (tvmffi_i_methods[i].type_index != index) continue;
-    if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
-    tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
-                         &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
-                         prefix);
+    tvmffi_i_fill_method(i);
+    t->info.methods = &tvmffi_i_static_methods[i];
+    ++t->info.num_methods;
   }
-  t->info.num_methods = n;
 }
 
 /* -------- Attribute columns -------- */
+
+/* The values of attributes, beside those that tvmffi_i_collect_values gives to
+   many types: the address of a function or, if is_call is 1, a function object
+   that calls it. */
+typedef struct {
+  uint8_t column, is_call;
+  int16_t type_index;
+  void *function;
+} tvmffi_i_attr_row;
+#define TVMFFI_I_ATTR_ROW(column, index, is_call, function) \
+  { TVMFFI_I_COLUMN_##column, is_call, index, (void *)(uintptr_t)(function) }
+#define TVMFFI_I_CONTAINER_ROWS(index)                                \
+  TVMFFI_I_ATTR_ROW(VISIT, index, 0, tvmffi_i_visit_container),       \
+      TVMFFI_I_ATTR_ROW(MUTATE, index, 0, tvmffi_i_mutate_container), \
+      TVMFFI_I_ATTR_ROW(MUTATE_INPLACE, index, 0, tvmffi_i_mutate_in_place)
+#define TVMFFI_I_LEAF_ROWS(index)                            \
+  TVMFFI_I_ATTR_ROW(MUTATE, index, 0, tvmffi_i_mutate_leaf), \
+      TVMFFI_I_ATTR_ROW(MUTATE_INPLACE, index, 0, tvmffi_i_mutate_leaf)
+static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
+#if !TVMFFI_NO_EXTRA
+    TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_STRUCTURAL_KEY, 1,
+                      tvmffi_call_i_structural_key_init),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, tvmffi_call_i_step_repr),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, tvmffi_call_i_path_repr),
+    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_hash),
+    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_eq),
+    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_compare),
+    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_to_json),
+    TVMFFI_I_ATTR_ROW(FROM_JSON, kTVMFFIBigInt, 1,
+                      tvmffi_call_i_bigint_from_json),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIArray),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIMap),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIList),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIDict),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIStr),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIBytes),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIBigInt),
+    TVMFFI_I_ATTR_ROW(ANY_EQUAL, TVMFFI_I_STRUCTURAL_KEY, 0,
+                      tvmffi_i_equal_structural_key),
+#endif
+    TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_ENUM_STATE, 1,
+                      tvmffi_call_i_enum_state_init),
+    TVMFFI_I_ATTR_ROW(ANY_HASH, kTVMFFIBigInt, 0, tvmffi_i_hash_bigint),
+    TVMFFI_I_ATTR_ROW(ANY_EQUAL, kTVMFFIBigInt, 0, tvmffi_i_equal_bigint),
+    TVMFFI_I_ATTR_ROW(ANY_HASH, TVMFFI_I_STRUCTURAL_KEY, 0,
+                      tvmffi_i_hash_structural_key)};
+enum {
+  TVMFFI_I_NUM_ATTR_ROWS =
+      sizeof(tvmffi_i_attr_rows) / sizeof(tvmffi_i_attr_rows[0])
+};
 
 /* The array of a column is allocated when the column is first used, because all
    arrays together have 27 KB. Two passes over all values of built-in types
@@ -33917,89 +33736,51 @@ typedef struct {
   tvmffi_i_attr *functions; /* behind the values */
 } tvmffi_i_collected;
 
+/* Adds a value to its column: a function object that calls `call`, or `value`
+   if `call` is NULL. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
-                               int32_t type_index, TVMFFIAny value) {
+                               int32_t type_index, TVMFFISafeCallType call,
+                               TVMFFIAny value) {
   if (column != to->column) return;
   if (to->values) {
+    if (call) {
+      tvmffi_i_attr *a = &to->functions[to->num_functions];
+      tvmffi_i_fill_function(&a->function, call);
+      a->column = column;
+      a->type_index = type_index;
+      value = tvmffi_obj(&a->function.base);
+    }
     to->values[type_index - to->begin] = value;
   } else {
     if (type_index < to->begin) to->begin = type_index;
     if (type_index >= to->end) to->end = type_index + 1;
   }
+  if (call) ++to->num_functions;
 }
 
-#define TVMFFI_I_ADD_ADDRESS(to, column, type_index, function) \
-  tvmffi_i_add_value(to, TVMFFI_I_COLUMN_##column, type_index, \
-                     tvmffi_ptr((void *)(uintptr_t)(function)))
-
-/* Adds a function object that calls `call`. */
-static void tvmffi_i_add_function(tvmffi_i_collected *to, int column,
-                                  int32_t type_index, TVMFFISafeCallType call) {
-  TVMFFIAny value = tvmffi_none();
-  if (column != to->column) return;
-  if (to->values) {
-    tvmffi_i_attr *a = &to->functions[to->num_functions];
-    tvmffi_i_fill_function(&a->function, call);
-    a->column = column;
-    a->type_index = type_index;
-    value = tvmffi_obj(&a->function.base);
-  }
-  ++to->num_functions;
-  tvmffi_i_add_value(to, column, type_index, value);
-}
-
-static void tvmffi_i_add_functions(tvmffi_i_collected *to) {
+static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
   int i;
   for (i = 0; i < TVMFFI_I_NUM_BUILTIN_TYPES; ++i) {
     const tvmffi_i_builtin_type *t = &tvmffi_i_builtin_types[i];
-    if (t->creator)
-      tvmffi_i_add_function(to, TVMFFI_I_COLUMN_NEW, t->type_index,
-                            tvmffi_i_call_new);
+    if (t->metadata.creator)
+      tvmffi_i_add_value(to, TVMFFI_I_COLUMN_NEW, t->type_index,
+                         tvmffi_i_call_new, tvmffi_none());
     if (t->flags & TVMFFI_I_COPIED)
-      tvmffi_i_add_function(to, TVMFFI_I_COLUMN_COPY, t->type_index,
-                            tvmffi_i_call_copy);
-    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_FINAL, t->type_index,
+      tvmffi_i_add_value(to, TVMFFI_I_COLUMN_COPY, t->type_index,
+                         tvmffi_i_call_copy, tvmffi_none());
+    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_FINAL, t->type_index, NULL,
                        tvmffi_bool((t->flags & TVMFFI_I_FINAL) != 0));
   }
   for (i = 0; i < TVMFFI_I_NUM_TARGETS; ++i)
-    tvmffi_i_add_function(to, TVMFFI_I_COLUMN_CONVERT,
-                          tvmffi_i_targets[i].index, tvmffi_i_call_convert);
-  for (i = 0; i < TVMFFI_I_NUM_OTHER_ATTRS; ++i)
-    tvmffi_i_add_function(to, tvmffi_i_other_attrs[i].column,
-                          tvmffi_i_other_attrs[i].type_index,
-                          tvmffi_i_other_attrs[i].call);
-}
-
-#if !TVMFFI_NO_EXTRA
-static void tvmffi_i_add_extra(tvmffi_i_collected *to) {
-  static const int32_t containers[] = {kTVMFFIArray, kTVMFFIMap, kTVMFFIList,
-                                       kTVMFFIDict};
-  static const int32_t leaves[] = {kTVMFFIStr, kTVMFFIBytes, kTVMFFIBigInt};
-  int i;
-  for (i = 0; i < 4; ++i) {
-    TVMFFI_I_ADD_ADDRESS(to, VISIT, containers[i], tvmffi_i_visit_container);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE, containers[i], tvmffi_i_mutate_container);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE_INPLACE, containers[i],
-                         tvmffi_i_mutate_in_place);
+    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_CONVERT, tvmffi_i_targets[i].index,
+                       tvmffi_i_call_convert, tvmffi_none());
+  for (i = 0; i < TVMFFI_I_NUM_ATTR_ROWS; ++i) {
+    const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
+    tvmffi_i_add_value(
+        to, row->column, row->type_index,
+        row->is_call ? (TVMFFISafeCallType)(uintptr_t)row->function : NULL,
+        tvmffi_ptr(row->function));
   }
-  for (i = 0; i < 3; ++i) {
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE, leaves[i], tvmffi_i_mutate_leaf);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE_INPLACE, leaves[i], tvmffi_i_mutate_leaf);
-  }
-  TVMFFI_I_ADD_ADDRESS(to, ANY_EQUAL, TVMFFI_I_STRUCTURAL_KEY,
-                       tvmffi_i_equal_structural_key);
-}
-#endif
-
-static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
-  TVMFFI_I_ADD_ADDRESS(to, ANY_HASH, kTVMFFIBigInt, tvmffi_i_hash_bigint);
-  TVMFFI_I_ADD_ADDRESS(to, ANY_EQUAL, kTVMFFIBigInt, tvmffi_i_equal_bigint);
-  TVMFFI_I_ADD_ADDRESS(to, ANY_HASH, TVMFFI_I_STRUCTURAL_KEY,
-                       tvmffi_i_hash_structural_key);
-  tvmffi_i_add_functions(to);
-#if !TVMFFI_NO_EXTRA
-  tvmffi_i_add_extra(to);
-#endif
 }
 
 /* The array has upstream's size, or with one thread only the types that have a

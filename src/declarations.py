@@ -126,7 +126,8 @@ def arguments(text):
 class Macros:
     """The macros with arguments of the sources, to expand calls of them."""
 
-    KEPT = {"TVMFFI_I_BUILTIN_FUNC", "TVMFFI_I_PACKED", "TVMFFI_I_METHOD"}
+    KEPT = {"TVMFFI_I_BUILTIN_FUNC", "TVMFFI_I_PACKED", "TVMFFI_I_METHOD",
+            "TVMFFI_I_LISTED_METHOD"}
 
     def __init__(self, rooms):
         self.macros = {}
@@ -316,7 +317,7 @@ class Function:
 
     def __init__(self, macro, given, comment, room):
         self.words, self.comment, self.room = None, comment, room
-        if macro == "TVMFFI_I_METHOD":
+        if macro.endswith("_METHOD"):
             self.method = re.findall(r"(_\w+)\W*$|\"_\" #(\w+)", given[1])[0]
             self.method = self.method[0] or "_" + self.method[1]
             del given[1]
@@ -327,7 +328,7 @@ class Function:
 def read_functions(rooms, macros):
     """The runtime's own typed and packed functions by their C names."""
     functions = {}
-    begin = re.compile(r"(TVMFFI_I_BUILTIN_FUNC|TVMFFI_I_PACKED|TVMFFI_I_METHOD)\(")
+    begin = re.compile(rf"({'|'.join(Macros.KEPT)})\(")
 
     def add(lines, room, outer):
         for group in groups(lines):
@@ -433,18 +434,19 @@ def read_surface():
 
 
 def rows(rooms, tag, table):
-    """The rows of a table of a room: (arguments, the comment above)."""
+    """The rows of a table of a room, in braces or calls of a macro:
+    (arguments, the comment above)."""
     text = "\n".join(next(r for r in rooms if r.tag == tag).lines)
     begin = re.search(rf"\b{table}\[\w*\] = ", text).end()
     body = text[begin:]
     size = arguments(body)[1]
     comment, at = None, 1
     while at < size - 1:
-        m = re.compile(r"/\*.*?\*/|\{|.", re.S).match(body, at)
+        m = re.compile(r"/\*.*?\*/|\w+\(|\{|.", re.S).match(body, at)
         at = m.end()
         if m[0].startswith("/*"):
             comment = m[0].replace("\n    ", "\n")
-        elif m[0] == "{":
+        elif m[0][-1] in "({":
             given, n = arguments(body[at - 1:])
             yield given, comment
             comment, at = None, at - 1 + n

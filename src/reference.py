@@ -273,12 +273,18 @@ class Reference:
                           "tvmffi_i_static_types"))
         keys = {row[0]: string(row[1]) for row, _ in table}
         text = {string(row[1]): comment for row, comment in table}
-        docs = {(keys[row[0]], string(row[4])):
-                comment or f"/* {string(row[5])} */" * (row[5] != "NULL")
-                for row, comment in
-                rows(self.rooms, "tables/type_field", "tvmffi_i_fields")}
+        fields = {row[0]: row[2] if len(row) == 4 else
+                  re.search(r"tvmffi_i_(\w+)_fields", row[-1])[1]
+                  for row, _ in rows(self.rooms, "tables/builtin_type",
+                                     "tvmffi_i_builtin_types")
+                  if len(row) == 4 or "fields" in row[-1]}
+        docs = {(keys[index], string(row[3])):
+                comment or f"/* {string(row[5])} */" * (row[5] != '""')
+                for index, name in fields.items()
+                for row, comment in rows(self.rooms, "tables/type_field",
+                                         f"tvmffi_i_{name}_fields")}
         methods = {(keys[row[0]], f.method): f for f, row in
-                   [(self.functions[row[2].removeprefix("&tvmffi_func_")], row)
+                   [(self.functions["i_" + row[1]], row)
                     for row, _ in rows(self.rooms, "tables/type_field",
                                        "tvmffi_i_methods")]}
         kinds = next(e.shown[0] for e in self.entries["head/abi"]

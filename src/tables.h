@@ -2,7 +2,6 @@
 #pragma once
 
 #include "tables/builtin_attribute.h"
-#include "tables/type_content.h"
 #include "tables/type_field.h"
 #include "tables/builtin_type.h"
 #include "tables/builtin.h"

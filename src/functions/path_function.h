@@ -15,20 +15,20 @@
 #define TVMFFI_I_PATH "ffi.reflection.AccessPath."
 
 /* Returns the root path, which has no steps. */
-TVMFFI_I_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
+TVMFFI_I_LISTED_METHOD(i_path_root, TVMFFI_I_PATH "_root", i_path) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(NULL, NULL));
 }
 
 /* Returns the path that extends this path by `step`. */
-TVMFFI_I_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path, (i_path, self),
-                (i_step, step)) {
+TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
+                       (i_path, self), (i_step, step)) {
   tvmffi_i_retain(step);
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
 #define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
-  TVMFFI_I_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,             \
-                  (i_path, self), (T, key)) {                                 \
+  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
+                         (i_path, self), (T, key)) {                          \
     TVMFFIAny owned;                                                          \
     TVMFFI_TRY(own(&owned, &key));                                            \
     TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
@@ -62,8 +62,8 @@ TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
 TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
 
 /* Returns whether two paths have equal steps. */
-TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
-                (i_path, other)) {
+TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,
+                       (i_path, self), (i_path, other)) {
   int same =
       tvmffi_i_same_path(tvmffi_i_path_of(self), tvmffi_i_path_of(other));
   if (same < 0) return same;
@@ -71,8 +71,8 @@ TVMFFI_I_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool, (i_path, self),
 }
 
 /* Returns whether the path `other` begins with the steps of this path. */
-TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
-                (i_path, self), (i_path, other)) {
+TVMFFI_I_LISTED_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
+                       (i_path, self), (i_path, other)) {
   const tvmffi_i_path *a = tvmffi_i_path_of(self), *b = tvmffi_i_path_of(other);
   int same;
   while (b && b->depth > a->depth) TVMFFI_TRY(tvmffi_i_parent_path(b, &b));
@@ -82,8 +82,8 @@ TVMFFI_I_METHOD(i_path_is_prefix, TVMFFI_I_PATH "_is_prefix_of", bool,
 }
 
 /* Returns all steps of the path, beginning at the root. */
-TVMFFI_I_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", i_steps,
-                (i_path, self)) {
+TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
+                       (i_path, self)) {
   const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
   TVMFFIObject *steps;
   TVMFFIAny *items;

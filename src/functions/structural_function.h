@@ -101,8 +101,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
 #define TVMFFI_I_KEY "ffi.StructuralKey."
 
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
-TVMFFI_I_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__", object,
-                (any, value)) {
+TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
+                       object, (any, value)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
 }
 #endif

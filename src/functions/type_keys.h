@@ -27,7 +27,7 @@ TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_I_BUILTIN_FUNC(i_type_keys, i_keys) {
+TVMFFI_I_BUILTIN_FUNC(i_type_keys, array(str)) {
   tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;

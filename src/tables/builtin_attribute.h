@@ -121,13 +121,46 @@ typedef struct {
   int32_t type_index;
 } tvmffi_i_attr;
 
+/* The types that __ffi_convert__ converts values to. */
+TVMFFI_I_OBJECT_TYPE(i_int_enum, "ffi.IntEnum", "ffi.IntEnum",
+                     TVMFFI_I_INT_ENUM)
+TVMFFI_I_OBJECT_TYPE(i_str_enum, "ffi.StrEnum", "ffi.StrEnum",
+                     TVMFFI_I_STR_ENUM)
+typedef struct {
+  int32_t index, nullable;
+  const tvmffi_i_word *word;
+} tvmffi_i_target;
+static const tvmffi_i_target tvmffi_i_targets[] = {
+    {kTVMFFIObject, 1, &tvmffi_i_word_object},
+    {kTVMFFIStr, 0, &tvmffi_i_word_str},
+    {kTVMFFIBytes, 0, &tvmffi_i_word_bytes},
+    {kTVMFFIError, 0, &tvmffi_i_word_error},
+    {kTVMFFIFunction, 1, &tvmffi_i_word_func},
+    {kTVMFFIShape, 0, &tvmffi_i_word_shape},
+    {kTVMFFITensor, 1, &tvmffi_i_word_tensor_object},
+    {kTVMFFIArray, 0, &tvmffi_i_word_array},
+    {kTVMFFIMap, 0, &tvmffi_i_word_map},
+    {kTVMFFIList, 0, &tvmffi_i_word_list},
+    {kTVMFFIDict, 0, &tvmffi_i_word_dict},
+    {TVMFFI_I_INT_ENUM, 0, &tvmffi_i_word_i_int_enum},
+    {TVMFFI_I_STR_ENUM, 0, &tvmffi_i_word_i_str_enum}};
+enum {
+  TVMFFI_I_NUM_TARGETS = sizeof(tvmffi_i_targets) / sizeof(tvmffi_i_targets[0])
+};
+
+static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
+  const tvmffi_i_target *t = tvmffi_i_targets;
+  while (t->index != index) ++t;
+  return t;
+}
+
 /* Raises a TypeError because the number of arguments or the first argument is
    wrong. */
 TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
                                          const TVMFFIAny *args,
                                          int32_t num_args,
                                          const TVMFFIAny *result) {
-  tvmffi_i_word arg = tvmffi_i_word_any, to = tvmffi_i_word_object;
+  tvmffi_i_word arg = tvmffi_i_word_any;
   const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
@@ -136,11 +169,11 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
   name[n] = 0;
   arg.name = tvmffi_i_type_key(attr->type_index);
+  types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
     arg.name = "AnyView";
-    to.name = tvmffi_i_target_of(attr->type_index)->name;
+    types[0] = tvmffi_i_target_of(attr->type_index)->word;
   }
-  types[0] = &to;
   types[1] = &arg;
   f.name = name;
   f.call = NULL;
@@ -179,13 +212,15 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
-  int code;
+  int code = 0;
   if (num_args != 1)
     return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  code = tvmffi_i_convert_to(to, args, result);
-  if (code <= 0) return code;
+  if (args->type_index != kTVMFFINone || !to->nullable)
+    code = tvmffi_i_convert_item(to->word, args, result);
+  if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
+  if (code < 0 || code == TVMFFI_I_CONVERTED) return code < 0 ? code : 0;
   return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
-                       tvmffi_i_type_key(args->type_index), to->name);
+                       tvmffi_i_type_key(args->type_index), to->word->name);
 }
 
 /* The values of the attributes __any_hash__ and __any_equal__, which C++ code

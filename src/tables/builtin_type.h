@@ -19,75 +19,51 @@
 enum { TVMFFI_I_FINAL = 1, TVMFFI_I_COPIED = 2 };
 typedef struct {
   int32_t type_index, flags;
-  size_t size;
-  TVMFFISEqHashKind kind;
-  TVMFFIObjectCreator creator;
+  TVMFFITypeMetadata metadata;
+  const TVMFFIFieldInfo *fields;
+  int32_t num_fields;
 } tvmffi_i_builtin_type;
+#define TVMFFI_I_TYPE_ROW(index, flags, size, kind, creator, ...)        \
+  {                                                                      \
+    index, flags,                                                        \
+        {{NULL, 0}, creator, (int32_t)(size), kTVMFFISEqHashKind##kind}, \
+        __VA_ARGS__                                                      \
+  }
+#define TVMFFI_I_FIELDS(array) \
+  array, (int32_t)(sizeof(array) / sizeof((array)[0]))
+/* A type whose objects are structs with fields and a creator. */
+#define TVMFFI_I_STRUCT_ROW(index, flags, name, kind)                          \
+  TVMFFI_I_TYPE_ROW(index, (flags) | TVMFFI_I_COPIED, sizeof(tvmffi_i_##name), \
+                    kind, tvmffi_i_create_##name,                              \
+                    TVMFFI_I_FIELDS(tvmffi_i_##name##_fields))
 static const tvmffi_i_builtin_type tvmffi_i_builtin_types[] = {
-    {kTVMFFIModule, TVMFFI_I_FINAL,
-     sizeof(TVMFFIObject) + 3 * sizeof(void *), kTVMFFISEqHashKindUnsupported,
-     NULL},
-    {kTVMFFIVisitInterrupt, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_interrupt), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_interrupt},
-    {kTVMFFIBigInt, TVMFFI_I_FINAL,
-     TVMFFI_I_BIGINT_WORDS, kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum_state), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_enum_state},
-    {TVMFFI_I_ENUM_BASE, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_enum},
-    {TVMFFI_I_INT_ENUM, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_int_enum},
-    {TVMFFI_I_STR_ENUM, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_enum), kTVMFFISEqHashKindUniqueInstance,
-     tvmffi_i_create_str_enum},
-    {TVMFFI_I_ACCESS_STEP, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_step), kTVMFFISEqHashKindConstTreeNode,
-     tvmffi_i_create_step},
-    {TVMFFI_I_ACCESS_PATH, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_path), kTVMFFISEqHashKindConstTreeNode,
-     tvmffi_i_create_path},
-    {TVMFFI_I_STRUCTURAL_VISITOR, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_visitor), kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_error_context), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_error_context},
-    {TVMFFI_I_STRUCTURAL_MUTATOR, TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_visitor), kTVMFFISEqHashKindUnsupported, NULL},
-    {TVMFFI_I_STRUCTURAL_KEY, TVMFFI_I_FINAL | TVMFFI_I_COPIED,
-     sizeof(tvmffi_i_structural_key), kTVMFFISEqHashKindUnsupported,
-     tvmffi_i_create_structural_key}};
+    TVMFFI_I_TYPE_ROW(kTVMFFIModule, TVMFFI_I_FINAL, sizeof(tvmffi_i_module),
+                      Unsupported, NULL,
+                      TVMFFI_I_FIELDS(tvmffi_i_module_fields)),
+    TVMFFI_I_TYPE_ROW(kTVMFFIBigInt, TVMFFI_I_FINAL, TVMFFI_I_BIGINT_WORDS,
+                      Unsupported, NULL, NULL, 0),
+    TVMFFI_I_TYPE_ROW(TVMFFI_I_STRUCTURAL_VISITOR, TVMFFI_I_COPIED,
+                      sizeof(tvmffi_i_visitor), Unsupported, NULL, NULL, 0),
+    TVMFFI_I_TYPE_ROW(TVMFFI_I_STRUCTURAL_MUTATOR, TVMFFI_I_COPIED,
+                      sizeof(tvmffi_i_visitor), Unsupported, NULL, NULL, 0),
+    TVMFFI_I_STRUCT_ROW(kTVMFFIVisitInterrupt, TVMFFI_I_FINAL, interrupt,
+                        Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ENUM_STATE, TVMFFI_I_FINAL, enum_state,
+                        Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ENUM_BASE, 0, enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_INT_ENUM, 0, int_enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_STR_ENUM, 0, str_enum, UniqueInstance),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ACCESS_STEP, TVMFFI_I_FINAL, step,
+                        ConstTreeNode),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_ACCESS_PATH, TVMFFI_I_FINAL, path,
+                        ConstTreeNode),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_VISIT_ERROR_CONTEXT, TVMFFI_I_FINAL,
+                        error_context, Unsupported),
+    TVMFFI_I_STRUCT_ROW(TVMFFI_I_STRUCTURAL_KEY, TVMFFI_I_FINAL, structural_key,
+                        Unsupported)};
 enum {
   TVMFFI_I_NUM_BUILTIN_TYPES =
       sizeof(tvmffi_i_builtin_types) / sizeof(tvmffi_i_builtin_types[0])
-};
-static TVMFFITypeMetadata tvmffi_i_static_metadata[TVMFFI_I_NUM_BUILTIN_TYPES];
-
-/* Attributes that are function objects, beside those that a loop in
-   tvmffi_i_add_functions adds. */
-static const struct {
-  int column;
-  int32_t type_index;
-  TVMFFISafeCallType call;
-} tvmffi_i_other_attrs[] = {
-#if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_STRUCTURAL_KEY,
-     tvmffi_call_i_structural_key_init},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_STEP, tvmffi_call_i_step_repr},
-    {TVMFFI_I_COLUMN_REPR, TVMFFI_I_ACCESS_PATH, tvmffi_call_i_path_repr},
-    {TVMFFI_I_COLUMN_HASH, kTVMFFIBigInt, tvmffi_call_i_bigint_hash},
-    {TVMFFI_I_COLUMN_EQ, kTVMFFIBigInt, tvmffi_call_i_bigint_eq},
-    {TVMFFI_I_COLUMN_COMPARE, kTVMFFIBigInt, tvmffi_call_i_bigint_compare},
-    {TVMFFI_I_COLUMN_TO_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_to_json},
-    {TVMFFI_I_COLUMN_FROM_JSON, kTVMFFIBigInt, tvmffi_call_i_bigint_from_json},
-#endif
-    {TVMFFI_I_COLUMN_INIT, TVMFFI_I_ENUM_STATE, tvmffi_call_i_enum_state_init}};
-enum {
-  TVMFFI_I_NUM_OTHER_ATTRS =
-      sizeof(tvmffi_i_other_attrs) / sizeof(tvmffi_i_other_attrs[0])
 };
 
 static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
@@ -97,64 +73,91 @@ static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
   f->cell.safe_call = call;
 }
 
-static void tvmffi_i_fill_field(TVMFFIFieldInfo *to,
-                                const tvmffi_i_field *from) {
-  to->name = tvmffi_byte_array(from->name);
+/* Fills the description of method i of the table. It is static unless its first
+   parameter has the type. */
+static void tvmffi_i_fill_method(int32_t i) {
+  const tvmffi_i_method *from = &tvmffi_i_methods[i];
+  const tvmffi_func *f = from->func;
+  TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
+  tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
+  to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->content->metadata);
-  to->flags = from->flags;
-  to->size = from->content->size;
-  to->alignment = from->content->alignment;
-  to->offset = (int64_t)from->offset;
-  to->getter = from->content->get;
-  to->setter = (void *)(uintptr_t)from->content->set;
-  to->field_static_type_index = from->content->type_index;
-}
-
-static void tvmffi_i_fill_method(TVMFFIMethodInfo *to,
-                                 tvmffi_i_function_object *function,
-                                 const tvmffi_i_method *from, size_t prefix) {
-  tvmffi_i_fill_function(function, from->func->call);
-  to->name = tvmffi_byte_array(from->func->name + prefix);
-  to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->metadata);
-  to->flags = from->flags;
-  to->method = tvmffi_obj(&function->base);
+  to->metadata = tvmffi_byte_array(from->metadata());
+  if (!f->num_args || f->types[1]->index != from->type_index)
+    to->flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
+  to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);
 }
 
 /* Fills the description of a built-in type that is not published yet. Mutex
    held. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
-  TVMFFITypeMetadata *metadata = tvmffi_i_static_metadata;
-  int32_t i, n;
-  for (i = 0; i < TVMFFI_I_NUM_BUILTIN_TYPES; ++i, ++row, ++metadata)
-    if (row->type_index == index) break;
-  if (i == TVMFFI_I_NUM_BUILTIN_TYPES) return;
-  metadata->creator = row->creator;
-  metadata->total_size = (int32_t)row->size;
-  if (row->creator) t->made_size = metadata->total_size;
-  metadata->structural_eq_hash_kind = row->kind;
-  t->info.metadata = metadata;
-  for (i = n = 0; i < TVMFFI_I_NUM_FIELDS; ++i) {
-    if (tvmffi_i_fields[i].type_index != index) continue;
-    if (!n++) t->info.fields = &tvmffi_i_static_fields[i];
-    tvmffi_i_fill_field(&tvmffi_i_static_fields[i], &tvmffi_i_fields[i]);
-  }
-  t->info.num_fields = n;
-  for (i = n = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
-    const char *name = tvmffi_i_methods[i].func->name;
-    size_t prefix = (size_t)(strrchr(name, '.') - name) + 1;
+  int32_t i;
+  while (row->type_index != index)
+    if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
+  t->info.metadata = &row->metadata;
+  if (row->metadata.creator) t->made_size = row->metadata.total_size;
+  t->info.fields = row->fields;
+  t->info.num_fields = row->num_fields;
+  for (i = TVMFFI_I_NUM_METHODS; i--;) {
     if (tvmffi_i_methods[i].type_index != index) continue;
-    if (!n++) t->info.methods = &tvmffi_i_static_methods[i];
-    tvmffi_i_fill_method(&tvmffi_i_static_methods[i],
-                         &tvmffi_i_method_objects[i], &tvmffi_i_methods[i],
-                         prefix);
+    tvmffi_i_fill_method(i);
+    t->info.methods = &tvmffi_i_static_methods[i];
+    ++t->info.num_methods;
   }
-  t->info.num_methods = n;
 }
 
 /* -------- Attribute columns -------- */
+
+/* The values of attributes, beside those that tvmffi_i_collect_values gives to
+   many types: the address of a function or, if is_call is 1, a function object
+   that calls it. */
+typedef struct {
+  uint8_t column, is_call;
+  int16_t type_index;
+  void *function;
+} tvmffi_i_attr_row;
+#define TVMFFI_I_ATTR_ROW(column, index, is_call, function) \
+  { TVMFFI_I_COLUMN_##column, is_call, index, (void *)(uintptr_t)(function) }
+#define TVMFFI_I_CONTAINER_ROWS(index)                                \
+  TVMFFI_I_ATTR_ROW(VISIT, index, 0, tvmffi_i_visit_container),       \
+      TVMFFI_I_ATTR_ROW(MUTATE, index, 0, tvmffi_i_mutate_container), \
+      TVMFFI_I_ATTR_ROW(MUTATE_INPLACE, index, 0, tvmffi_i_mutate_in_place)
+#define TVMFFI_I_LEAF_ROWS(index)                            \
+  TVMFFI_I_ATTR_ROW(MUTATE, index, 0, tvmffi_i_mutate_leaf), \
+      TVMFFI_I_ATTR_ROW(MUTATE_INPLACE, index, 0, tvmffi_i_mutate_leaf)
+static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
+#if !TVMFFI_NO_EXTRA
+    TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_STRUCTURAL_KEY, 1,
+                      tvmffi_call_i_structural_key_init),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, tvmffi_call_i_step_repr),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, tvmffi_call_i_path_repr),
+    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_hash),
+    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_eq),
+    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_compare),
+    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_to_json),
+    TVMFFI_I_ATTR_ROW(FROM_JSON, kTVMFFIBigInt, 1,
+                      tvmffi_call_i_bigint_from_json),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIArray),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIMap),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIList),
+    TVMFFI_I_CONTAINER_ROWS(kTVMFFIDict),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIStr),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIBytes),
+    TVMFFI_I_LEAF_ROWS(kTVMFFIBigInt),
+    TVMFFI_I_ATTR_ROW(ANY_EQUAL, TVMFFI_I_STRUCTURAL_KEY, 0,
+                      tvmffi_i_equal_structural_key),
+#endif
+    TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_ENUM_STATE, 1,
+                      tvmffi_call_i_enum_state_init),
+    TVMFFI_I_ATTR_ROW(ANY_HASH, kTVMFFIBigInt, 0, tvmffi_i_hash_bigint),
+    TVMFFI_I_ATTR_ROW(ANY_EQUAL, kTVMFFIBigInt, 0, tvmffi_i_equal_bigint),
+    TVMFFI_I_ATTR_ROW(ANY_HASH, TVMFFI_I_STRUCTURAL_KEY, 0,
+                      tvmffi_i_hash_structural_key)};
+enum {
+  TVMFFI_I_NUM_ATTR_ROWS =
+      sizeof(tvmffi_i_attr_rows) / sizeof(tvmffi_i_attr_rows[0])
+};
 
 /* The array of a column is allocated when the column is first used, because all
    arrays together have 27 KB. Two passes over all values of built-in types
@@ -167,89 +170,51 @@ typedef struct {
   tvmffi_i_attr *functions; /* behind the values */
 } tvmffi_i_collected;
 
+/* Adds a value to its column: a function object that calls `call`, or `value`
+   if `call` is NULL. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
-                               int32_t type_index, TVMFFIAny value) {
+                               int32_t type_index, TVMFFISafeCallType call,
+                               TVMFFIAny value) {
   if (column != to->column) return;
   if (to->values) {
+    if (call) {
+      tvmffi_i_attr *a = &to->functions[to->num_functions];
+      tvmffi_i_fill_function(&a->function, call);
+      a->column = column;
+      a->type_index = type_index;
+      value = tvmffi_obj(&a->function.base);
+    }
     to->values[type_index - to->begin] = value;
   } else {
     if (type_index < to->begin) to->begin = type_index;
     if (type_index >= to->end) to->end = type_index + 1;
   }
+  if (call) ++to->num_functions;
 }
 
-#define TVMFFI_I_ADD_ADDRESS(to, column, type_index, function) \
-  tvmffi_i_add_value(to, TVMFFI_I_COLUMN_##column, type_index, \
-                     tvmffi_ptr((void *)(uintptr_t)(function)))
-
-/* Adds a function object that calls `call`. */
-static void tvmffi_i_add_function(tvmffi_i_collected *to, int column,
-                                  int32_t type_index, TVMFFISafeCallType call) {
-  TVMFFIAny value = tvmffi_none();
-  if (column != to->column) return;
-  if (to->values) {
-    tvmffi_i_attr *a = &to->functions[to->num_functions];
-    tvmffi_i_fill_function(&a->function, call);
-    a->column = column;
-    a->type_index = type_index;
-    value = tvmffi_obj(&a->function.base);
-  }
-  ++to->num_functions;
-  tvmffi_i_add_value(to, column, type_index, value);
-}
-
-static void tvmffi_i_add_functions(tvmffi_i_collected *to) {
+static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
   int i;
   for (i = 0; i < TVMFFI_I_NUM_BUILTIN_TYPES; ++i) {
     const tvmffi_i_builtin_type *t = &tvmffi_i_builtin_types[i];
-    if (t->creator)
-      tvmffi_i_add_function(to, TVMFFI_I_COLUMN_NEW, t->type_index,
-                            tvmffi_i_call_new);
+    if (t->metadata.creator)
+      tvmffi_i_add_value(to, TVMFFI_I_COLUMN_NEW, t->type_index,
+                         tvmffi_i_call_new, tvmffi_none());
     if (t->flags & TVMFFI_I_COPIED)
-      tvmffi_i_add_function(to, TVMFFI_I_COLUMN_COPY, t->type_index,
-                            tvmffi_i_call_copy);
-    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_FINAL, t->type_index,
+      tvmffi_i_add_value(to, TVMFFI_I_COLUMN_COPY, t->type_index,
+                         tvmffi_i_call_copy, tvmffi_none());
+    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_FINAL, t->type_index, NULL,
                        tvmffi_bool((t->flags & TVMFFI_I_FINAL) != 0));
   }
   for (i = 0; i < TVMFFI_I_NUM_TARGETS; ++i)
-    tvmffi_i_add_function(to, TVMFFI_I_COLUMN_CONVERT,
-                          tvmffi_i_targets[i].index, tvmffi_i_call_convert);
-  for (i = 0; i < TVMFFI_I_NUM_OTHER_ATTRS; ++i)
-    tvmffi_i_add_function(to, tvmffi_i_other_attrs[i].column,
-                          tvmffi_i_other_attrs[i].type_index,
-                          tvmffi_i_other_attrs[i].call);
-}
-
-#if !TVMFFI_NO_EXTRA
-static void tvmffi_i_add_extra(tvmffi_i_collected *to) {
-  static const int32_t containers[] = {kTVMFFIArray, kTVMFFIMap, kTVMFFIList,
-                                       kTVMFFIDict};
-  static const int32_t leaves[] = {kTVMFFIStr, kTVMFFIBytes, kTVMFFIBigInt};
-  int i;
-  for (i = 0; i < 4; ++i) {
-    TVMFFI_I_ADD_ADDRESS(to, VISIT, containers[i], tvmffi_i_visit_container);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE, containers[i], tvmffi_i_mutate_container);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE_INPLACE, containers[i],
-                         tvmffi_i_mutate_in_place);
+    tvmffi_i_add_value(to, TVMFFI_I_COLUMN_CONVERT, tvmffi_i_targets[i].index,
+                       tvmffi_i_call_convert, tvmffi_none());
+  for (i = 0; i < TVMFFI_I_NUM_ATTR_ROWS; ++i) {
+    const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
+    tvmffi_i_add_value(
+        to, row->column, row->type_index,
+        row->is_call ? (TVMFFISafeCallType)(uintptr_t)row->function : NULL,
+        tvmffi_ptr(row->function));
   }
-  for (i = 0; i < 3; ++i) {
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE, leaves[i], tvmffi_i_mutate_leaf);
-    TVMFFI_I_ADD_ADDRESS(to, MUTATE_INPLACE, leaves[i], tvmffi_i_mutate_leaf);
-  }
-  TVMFFI_I_ADD_ADDRESS(to, ANY_EQUAL, TVMFFI_I_STRUCTURAL_KEY,
-                       tvmffi_i_equal_structural_key);
-}
-#endif
-
-static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
-  TVMFFI_I_ADD_ADDRESS(to, ANY_HASH, kTVMFFIBigInt, tvmffi_i_hash_bigint);
-  TVMFFI_I_ADD_ADDRESS(to, ANY_EQUAL, kTVMFFIBigInt, tvmffi_i_equal_bigint);
-  TVMFFI_I_ADD_ADDRESS(to, ANY_HASH, TVMFFI_I_STRUCTURAL_KEY,
-                       tvmffi_i_hash_structural_key);
-  tvmffi_i_add_functions(to);
-#if !TVMFFI_NO_EXTRA
-  tvmffi_i_add_extra(to);
-#endif
 }
 
 /* The array has upstream's size, or with one thread only the types that have a

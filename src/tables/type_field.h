@@ -1,4 +1,8 @@
 /* ======== Type fields: the fields of built-in types == >>tables/type_field */
+/* The fields and methods of built-in types, as constant data. A built-in type
+   has a row in tvmffi_i_static_types; a type with fields has a struct and a
+   creator in reflection/builtin_struct.h, a table of fields here, and a row in
+   tvmffi_i_builtin_types. */
 
 #pragma once
 
@@ -6,140 +10,166 @@
 #include "../base.h"
 #include "../core.h"
 #include "../reflection.h"
+#include "../interface.h"
 #include "../functions.h"
-#include "type_content.h"
 
 #if !TVMFFI_NO_REFLECTION
-/* Describes a field of a built-in type. */
-typedef struct {
-  int32_t type_index, flags;
-  size_t offset;
-  const tvmffi_i_content *content;
-  const char *name, *doc;
-} tvmffi_i_field;
+/* An item of a container of objects, or a key of a dict of objects, may be
+   None. */
+TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
+  (void)out;
+  return any->type_index == kTVMFFINone ||
+                 any->type_index >= kTVMFFIStaticObjectBegin
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+#define TVMFFI_I_SCHEMA_i_item TVMFFI_I_SCHEMA_object
+/* dict(i_item, any), because macros do not recurse. */
+TVMFFI_I_CONST_WORD tvmffi_i_word_i_column = {
+    "Dict",
+    "ffi.Dict",
+    {&tvmffi_i_word_i_item, &tvmffi_i_word_any},
+    NULL,
+    tvmffi_i_convert_item,
+    kTVMFFIDict,
+    TVMFFI_I_CONTAINER,
+    (uint8_t)sizeof(void *),
+    0};
+#define TVMFFI_I_SCHEMA_i_column \
+  TVMFFI_I_SCHEMA_OF("ffi.Dict", TVMFFI_I_SCHEMA_i_item "," TVMFFI_I_SCHEMA_any)
+
+/* Defines the setter of fields with the word W, as TVMFFI_TYPE does. */
+#define TVMFFI_I_SETTER(name, W, storage)                                     \
+  static int tvmffi_i_set_##name(void *field, const TVMFFIAny *value) {       \
+    return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W),            \
+                                 TVMFFI_I_STORED_##storage, 0, field, value); \
+  }
+TVMFFI_I_SETTER(str, str, STR)
+TVMFFI_I_SETTER(array, array, OBJECT)
+TVMFFI_I_SETTER(items, list(i_item), OBJECT)
+TVMFFI_I_SETTER(indexes, dict(any, i_item), OBJECT)
+TVMFFI_I_SETTER(columns, dict(str, i_column), OBJECT)
+TVMFFI_I_SETTER(optional, optional(object), OBJECT)
+TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
+
+/* The fields' types: word, C type, type index, getter and setter. */
+#define TVMFFI_I_OF_any any, TVMFFIAny, kTVMFFIAny, any_field, any_field
+#define TVMFFI_I_OF_str str, TVMFFIAny, kTVMFFIAny, any_field, str
+#define TVMFFI_I_OF_int32 int32, int32_t, kTVMFFIInt, int32_field, int32_field
+#define TVMFFI_I_OF_int64 int64, int64_t, kTVMFFIInt, int64_field, int64_field
+#define TVMFFI_I_OF_array array(any), void *, kTVMFFIArray, reference, array
+#define TVMFFI_I_OF_items list(i_item), void *, kTVMFFIList, reference, items
+#define TVMFFI_I_OF_indexes \
+  dict(any, i_item), void *, kTVMFFIObject, reference, indexes
+#define TVMFFI_I_OF_columns \
+  dict(str, i_column), void *, kTVMFFIObject, reference, columns
+#define TVMFFI_I_OF_optional \
+  optional(object), void *, kTVMFFIAny, reference, optional
+#define TVMFFI_I_OF_step \
+  optional(i_step), void *, kTVMFFIAny, reference, optional_step
+
+/* Describes the field `name` of a built-in type: a member of the struct T. */
+#define TVMFFI_I_FIELD_OF(T, content, member, name, flags, doc) \
+  TVMFFI_I_FIELD_ROW(T, TVMFFI_I_OF_##content, member, name, flags, doc)
+#define TVMFFI_I_FIELD_ROW(...) TVMFFI_I_FIELD_ROW_(__VA_ARGS__)
+#define TVMFFI_I_FIELD_ROW_(T, W, ctype, index, get, set, member, name, flags, \
+                            doc)                                               \
+  {                                                                            \
+    TVMFFI_I_LITERAL(name), TVMFFI_I_LITERAL(doc),                             \
+        TVMFFI_I_LITERAL(TVMFFI_I_META(W)), flags, (int64_t)sizeof(ctype),     \
+        (int64_t)(sizeof(ctype) < 8 ? sizeof(ctype) : 8),                      \
+        (int64_t)offsetof(T, member), tvmffi_i_get_##get,                      \
+        (void *)(uintptr_t)tvmffi_i_set_##set, TVMFFI_I_ZERO, index            \
+  }
+#define TVMFFI_I_LITERAL(text) \
+  { sizeof(text) > 1 ? text : NULL, sizeof(text) - 1 }
 
 enum {
   TVMFFI_I_NO_INIT = kTVMFFIFieldFlagBitMaskInitOff,
   TVMFFI_I_IGNORED = kTVMFFIFieldFlagBitMaskSEqHashIgnore
 };
-static const tvmffi_i_field tvmffi_i_fields[] = {
+
+static const TVMFFIFieldInfo tvmffi_i_module_fields[] = {
     /* The modules that this module imports. */
-    {kTVMFFIModule, 0, sizeof(TVMFFIObject), &tvmffi_i_array_content,
-     "imports_", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_module, array, imports, "imports_", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_interrupt_fields[] = {
     /* A value for the caller of the interrupted visit. */
-    {kTVMFFIVisitInterrupt, kTVMFFIFieldFlagBitMaskHasDefault,
-     offsetof(tvmffi_i_interrupt, value), &tvmffi_i_any_content, "value", NULL},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, entries), &tvmffi_i_objects_content,
-     "entries", "Enum singletons in registration order."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, indexes), &tvmffi_i_indexes_content,
-     "indexes", "Canonical integer and string indices to enum singletons."},
-    {TVMFFI_I_ENUM_STATE, TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum_state, attrs), &tvmffi_i_enum_attrs_content,
-     "attrs", "Extensible-attribute columns keyed by enum singleton."},
-    {TVMFFI_I_ENUM_BASE, TVMFFI_I_IGNORED, offsetof(tvmffi_i_enum, int_index),
-     &tvmffi_i_int64_content, "_int_index", "Canonical integer index."},
-    {TVMFFI_I_ENUM_BASE, 0, offsetof(tvmffi_i_enum, str_index),
-     &tvmffi_i_str_content, "_str_index", "Canonical string index."},
-    {TVMFFI_I_INT_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, int_index), &tvmffi_i_int64_content, "value",
-     "Canonical integer index."},
-    {TVMFFI_I_STR_ENUM, TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
-     offsetof(tvmffi_i_enum, str_index), &tvmffi_i_str_content, "value",
-     "Canonical string index."},
+    TVMFFI_I_FIELD_OF(tvmffi_i_interrupt, any, value, "value",
+                      kTVMFFIFieldFlagBitMaskHasDefault, "")};
+static const TVMFFIFieldInfo tvmffi_i_enum_state_fields[] = {
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum_state, items, entries, "entries",
+                      TVMFFI_I_NO_INIT,
+                      "Enum singletons in registration order."),
+    TVMFFI_I_FIELD_OF(
+        tvmffi_i_enum_state, indexes, indexes, "indexes", TVMFFI_I_NO_INIT,
+        "Canonical integer and string indices to enum singletons."),
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum_state, columns, attrs, "attrs",
+                      TVMFFI_I_NO_INIT,
+                      "Extensible-attribute columns keyed by enum singleton.")};
+static const TVMFFIFieldInfo tvmffi_i_enum_fields[] = {
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum, int64, int_index, "_int_index",
+                      TVMFFI_I_IGNORED, "Canonical integer index."),
+    TVMFFI_I_FIELD_OF(tvmffi_i_enum, str, str_index, "_str_index", 0,
+                      "Canonical string index.")};
+static const TVMFFIFieldInfo tvmffi_i_int_enum_fields[] = {TVMFFI_I_FIELD_OF(
+    tvmffi_i_enum, int64, int_index, "value",
+    TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT, "Canonical integer index.")};
+static const TVMFFIFieldInfo tvmffi_i_str_enum_fields[] = {TVMFFI_I_FIELD_OF(
+    tvmffi_i_enum, str, str_index, "value", TVMFFI_I_IGNORED | TVMFFI_I_NO_INIT,
+    "Canonical string index.")};
+static const TVMFFIFieldInfo tvmffi_i_step_fields[] = {
     /* The kind of the step: 0 is a field, 1 an item, 2 a map's value. If only
        the other compared value has the child, the kind is 3, 4 or 5 instead. */
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, kind),
-     &tvmffi_i_int32_content, "kind", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_step, int32, kind, "kind", 0, ""),
     /* The field's name, the item's index or the map's key. */
-    {TVMFFI_I_ACCESS_STEP, 0, offsetof(tvmffi_i_step, key),
-     &tvmffi_i_any_content, "key", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_step, any, key, "key", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_path_fields[] = {
     /* The path without its last step, or None for a path without steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, parent),
-     &tvmffi_i_optional_content, "parent", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, optional, parent, "parent", 0, ""),
     /* The last step, or None for a path without steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, step),
-     &tvmffi_i_step_content, "step", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, step, step, "step", 0, ""),
     /* The number of steps. */
-    {TVMFFI_I_ACCESS_PATH, 0, offsetof(tvmffi_i_path, depth),
-     &tvmffi_i_int32_content, "depth", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_path, int32, depth, "depth", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_error_context_fields[] = {
     /* The visited objects, from the innermost outwards. */
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0, offsetof(tvmffi_i_error_context, pattern),
-     &tvmffi_i_objects_content, "reverse_visit_pattern", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_error_context, items, pattern,
+                      "reverse_visit_pattern", 0, ""),
     /* The error's previous extra context. */
-    {TVMFFI_I_VISIT_ERROR_CONTEXT, 0,
-     offsetof(tvmffi_i_error_context, previous), &tvmffi_i_optional_content,
-     "prev_error_context", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_error_context, optional, previous,
+                      "prev_error_context", 0, "")};
+static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
     /* The value that is compared by structure. */
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, key),
-     &tvmffi_i_any_content, "key", NULL},
+    TVMFFI_I_FIELD_OF(tvmffi_i_structural_key, any, key, "key", 0, ""),
     /* The structural hash of the value. */
-    {TVMFFI_I_STRUCTURAL_KEY, 0, offsetof(tvmffi_i_structural_key, hash),
-     &tvmffi_i_int64_content, "hash_i64", NULL}};
-enum {
-  TVMFFI_I_NUM_FIELDS = sizeof(tvmffi_i_fields) / sizeof(tvmffi_i_fields[0])
-};
-static TVMFFIFieldInfo tvmffi_i_static_fields[TVMFFI_I_NUM_FIELDS];
+    TVMFFI_I_FIELD_OF(tvmffi_i_structural_key, int64, hash, "hash_i64", 0, "")};
 
 /* Describes a method of a built-in type. The function's name ends in a dot and
    the method's name. */
 typedef struct {
-  int32_t type_index, flags;
+  int32_t type_index;
   const tvmffi_func *func;
-  const char *doc, *metadata;
+  const char *(*metadata)(void);
+  const char *doc;
 } tvmffi_i_method;
-
-/* The metadata of a method, which equals the text that tvmffi_i_metadata makes
-   of its types. */
-#if TVMFFI_NO_METADATA
-#define TVMFFI_I_META_FUNC(result, params) ""
-#else
-#define TVMFFI_I_META_FUNC(result, params)                      \
-  TVMFFI_I_META(                                                \
-      "{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{" \
-      "\\\"return\\\":[" result "],\\\"params\\\":[" params "]}}")
-#endif
-#define TVMFFI_I_META_PATH TVMFFI_I_META_TYPE("ffi.reflection.AccessPath")
-#define TVMFFI_I_META_BOOL TVMFFI_I_META_TYPE("bool")
-#define TVMFFI_I_META_CHILD(key) \
-  TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, TVMFFI_I_META_PATH "," key)
-#define TVMFFI_I_META_IS_PATH            \
-  TVMFFI_I_META_FUNC(TVMFFI_I_META_BOOL, \
-                     TVMFFI_I_META_PATH "," TVMFFI_I_META_PATH)
+#define TVMFFI_I_METHOD_ROW(type_index, name, doc) \
+  { type_index, &tvmffi_func_i_##name, tvmffi_meta_i_##name, doc }
 static const tvmffi_i_method tvmffi_i_methods[] = {
-    {TVMFFI_I_ENUM_STATE, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_enum_state_init, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, "")},
-    {TVMFFI_I_ACCESS_PATH, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_path_root, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_PATH, "")},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_extend, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STEP)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_attr_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_STR)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_array_item_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_INT)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_map_item_missing, NULL,
-     TVMFFI_I_META_CHILD(TVMFFI_I_META_ANY)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_is_prefix, NULL,
-     TVMFFI_I_META_IS_PATH},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_steps, NULL,
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OF("ffi.Array", TVMFFI_I_META_STEP),
-                        TVMFFI_I_META_PATH)},
-    {TVMFFI_I_ACCESS_PATH, 0, &tvmffi_func_i_path_equal, NULL,
-     TVMFFI_I_META_IS_PATH},
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ENUM_STATE, enum_state_init, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_root, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_extend, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_attr, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_array_item, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_map_item, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_attr_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_array_item_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_map_item_missing, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_is_prefix, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_steps, NULL),
+    TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_equal, NULL),
 #if !TVMFFI_NO_EXTRA
-    {TVMFFI_I_STRUCTURAL_KEY, kTVMFFIFieldFlagBitMaskIsStaticMethod,
-     &tvmffi_func_i_structural_key_init,
-     "Constructor that takes any key and computes its structural hash",
-     TVMFFI_I_META_FUNC(TVMFFI_I_META_OBJECT, TVMFFI_I_META_ANY)}
+    TVMFFI_I_METHOD_ROW(
+        TVMFFI_I_STRUCTURAL_KEY, structural_key_init,
+        "Constructor that takes any key and computes its structural hash"),
 #endif
 };
 enum {

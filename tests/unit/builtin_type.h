@@ -76,7 +76,7 @@ static void test_method_metadata(TVMFFI_HERE) {
   int i;
   for (i = 0; i < TVMFFI_I_NUM_METHODS; ++i) {
     const tvmffi_i_method *m = &tvmffi_i_methods[i];
-    CHECK_TEXT(tvmffi_i_metadata(m->func, buffer), m->metadata);
+    CHECK_TEXT(tvmffi_i_metadata(m->func, buffer), m->metadata());
   }
 }
 
@@ -329,7 +329,7 @@ static void test_enum_attributes(TVMFFI_HERE) {
   CHECK(((tvmffi_i_enum_state *)state.v_ptr)->attrs == any.v_obj);
   pair[0] = tvmffi_obj(&tvmffi_i_kwargs_object);
   pair[1] = pair[2] = pair[3] = tvmffi_int(4);
-  OK(test_apply_global("ffi.Map", pair, 4, &inner));
+  OK(test_apply_global("ffi.Dict", pair, 4, &inner));
   pair[0] = tvmffi_str("name");
   pair[1] = inner;
   OK(test_apply_global("ffi.Map", pair, 2, &any));
