@@ -6,7 +6,8 @@ bench/compare/compare.py. Several runs of the program may be given, each of
 which measured every row at another time: a figure is their median, and a goal
 is met if every run meets it. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
-With --goals nothing is written, and the goals are printed.
+With --goals nothing is written, and the goals are printed. With --growth, plots of
+time by size go into a folder of their own, which no page shows.
 """
 
 import argparse
@@ -49,11 +50,16 @@ class Rows:
     def name(row):
         return f"{row['group']}: {row['name']}"
 
-    def text(self):
-        """The figures as JSON, a line for each row, as bench writes them."""
+    def summary(self):
+        """Times and ratios as JSON, a line for each row, as `bench --compare`
+        reads them."""
         head = [f"{json.dumps(key)}: {json.dumps(value)}"
                 for key, value in self.run.items() if key != "rows"]
-        lines = ",\n".join("    " + json.dumps(row) for row in self.all)
+        rows = [{key: value["min_ns"] if key in SUBJECTS else value
+                 for key, value in row.items()
+                 if key in ("group", "name", *SUBJECTS, *RATIOS)}
+                for row in self.all]
+        lines = ",\n".join("    " + json.dumps(row) for row in rows)
         return "{\n  " + ",\n  ".join(head) + ',\n  "rows": [\n' \
             + lines + "\n  ]\n}\n"
 
@@ -207,7 +213,7 @@ def print_goals(goals):
 
 
 class Pictures:
-    def __init__(self, folder):
+    def __init__(self, folder, growth):
         import matplotlib
 
         matplotlib.use("svg")
@@ -218,19 +224,19 @@ class Pictures:
         from matplotlib import pyplot
 
         self.pyplot = pyplot
-        self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        self.folder, self.growth_folder = folder, growth
+        for each in filter(None, (folder, growth)):
+            shutil.rmtree(each, ignore_errors=True)
+            each.mkdir(parents=True)
 
-    def save(self, figure, name):
-        path = self.folder / f"{name}.svg"
+    def save(self, figure, path):
         figure.savefig(path, metadata={"Date": None, "Creator": None},
                        bbox_inches="tight")
         self.pyplot.close(figure)
         text = path.read_text(encoding="utf-8")
         path.write_text(re.sub(r"[ \t]+$", "", text, flags=re.M),
                         encoding="utf-8")
-        return f"{self.folder.name}/{path.name}"
+        return f"{path.parent.name}/{path.name}"
 
     def overview(self, rows):
         """A dot for each row: ours to stock, and ours to the limit."""
@@ -252,7 +258,7 @@ class Pictures:
             axis.set_title(title, fontsize=9)
             axis.set_yticks(range(len(groups)), list(groups))
         sides[0].invert_yaxis()
-        return self.save(figure, "overview")
+        return self.save(figure, self.folder / "overview.svg")
 
     def growth(self, group, families):
         """A small plot for each operation: time by size."""
@@ -281,7 +287,7 @@ class Pictures:
             axis.set_xlabel(unit, fontsize=8)
         axes[0].set_ylabel("ns")
         axes[0].legend(fontsize=7, frameon=False)
-        return self.save(figure, group)
+        self.save(figure, self.growth_folder / f"{group}.svg")
 
     def python(self, calls):
         names = list(next(iter(calls.values())))
@@ -303,7 +309,7 @@ class Pictures:
         axis.set_xlabel("ns")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
-        return self.save(figure, "python")
+        return self.save(figure, self.folder / "python.svg")
 
 
 # -- the page -------------------------------------------------------------
@@ -424,9 +430,8 @@ def page_limits(ini, rows):
 def page_rows(rows, pictures):
     yield "## Every row"
     yield ""
-    if pictures:
-        yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
-        yield ""
+    yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
+    yield ""
     yield from table(
         ["group", "rows", "ours to the limit", "ours to stock"],
         [[group, len(members),
@@ -440,10 +445,8 @@ def page_rows(rows, pictures):
         yield f"### {group}"
         yield ""
         families = rows.families(group)
-        if families and pictures:
-            yield (f"![{group}: time by size]"
-                   f"({pictures.growth(group, families)})")
-            yield ""
+        if families and pictures.growth_folder:
+            pictures.growth(group, families)
         head = ["", "limit", "stock", "ours", "to limit", "to stock"]
         lines = []
         for row in members:
@@ -470,9 +473,8 @@ def page_python(ini, compared, pictures):
     yield "## From Python"
     yield ""
     yield from paragraphs(ini["page"]["python"])
-    if pictures:
-        yield f"![a call from Python]({pictures.python(calls)})"
-        yield ""
+    yield f"![a call from Python]({pictures.python(calls)})"
+    yield ""
     yield from table(["ns", *names],
                      [[f"`{row}`", *(f"{columns[name][0]:.0f}"
                                      if name in columns else "-"
@@ -500,7 +502,7 @@ def page_sizes(ini, lines):
 
 
 def write_page(args, ini, rows, goals, sizes):
-    pictures = Pictures(args.out / "benchmarks")
+    pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
              *page_machine(rows, ini, args), *page_goals(goals),
              *page_losses(rows, ini)]
@@ -512,7 +514,7 @@ def write_page(args, ini, rows, goals, sizes):
     lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
-    (args.out / "benchmarks/run.json").write_text(rows.text())
+    (args.out / "benchmarks/summary.json").write_text(rows.summary())
 
 
 def numbers(lines):
@@ -534,6 +536,7 @@ def main():
     parser.add_argument("--commands", type=Path,
                         help="compile_commands.json of the build")
     parser.add_argument("--goals", action="store_true")
+    parser.add_argument("--growth", type=Path)
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
     parser.add_argument("runs", type=Path, nargs="+")
     args = parser.parse_args()

@@ -216,14 +216,15 @@ class Checks:
             self.tap.skip("the page", "matplotlib is not there")
             return
         done = run(sys.executable, HERE / "report.py", "--out", self.folder,
-                   figures, figures, figures)
+                   "--growth", self.folder / "growth", figures, figures,
+                   figures)
         page = (self.folder / "benchmarks.md")
         pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text())
         self.tap.ok(done.returncode == 0 and pictures, "the page", done)
         self.tap.ok("Separate runs: 3." in page.read_text(),
                     "the page says how many runs there were", done)
         done = self.bench("--filter", "IncRef and DecRef", "--passes", "1",
-                          "--compare", self.folder / "benchmarks/run.json")
+                          "--compare", self.folder / "benchmarks/summary.json")
         self.tap.ok(re.search(r"compared: [1-9]", done.stdout),
                     "--compare reads the report's figures", done)
         for picture in pictures:

@@ -428,6 +428,16 @@ def examples_built(tree):
             if name and f"'{name.group(1)}':" not in build]
 
 
+def measured_data(tree):
+    """Pictures that no page shows, and more figures than a summary has."""
+    pages = "".join(tree.read(name) for name in tree.files()
+                    if name.endswith(".md"))
+    return [f"{path.relative_to(tree.root)}: {path.stat().st_size} bytes"
+            for path in sorted((tree.root / "docs").rglob("*.*"))
+            if (path.suffix in (".png", ".svg") and path.name not in pages)
+            or (path.suffix == ".json" and path.stat().st_size > 200_000)]
+
+
 def pinned_requirements(tree):
     return [f"{where}: {line}" for where, line in tree.lines({".txt"})
             if where.split(":")[0].endswith("requirements.txt")
@@ -593,6 +603,9 @@ CHECKS = [
     ("the README's first example is examples/01", readme_example,
      [edit("README.md", r"^```c\n", "```c\n// changed\n")]),
     ("every numbered example is built", examples_built, [add_example]),
+    ("measured data is a summary and pictures that pages show", measured_data,
+     [append("docs/benchmarks/unshown.svg", "<svg/>\n"),
+      append("docs/benchmarks/summary.json", " " * 200_000)]),
     ("every requirement is pinned", pinned_requirements,
      [append("requirements.txt", "anything>=1\n"),
       append("tests/clients/requirements.txt", "anything\n")]),
