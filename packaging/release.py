@@ -29,7 +29,6 @@ PLACES = [
     ("CITATION.cff", r"^version: (\S+)$"),
     ("CMakeLists.txt", r"^project\(tvmffi VERSION (\S+)"),
     ("README.md", r"^This is version (\d[\w.]*)[,.]"),
-    ("dev", r"libtvmffi\.so\.(\d\S*)"),
     ("docs/packaging.md", r"GIT_TAG v([\w.]+)"),
     ("docs/packaging.md", r"^tvmffi/(\d[\w.]*)$"),
     ("docs/packaging.md", r"tvmffi-wasm-(\d[\w.]*)\.tgz"),

@@ -1,0 +1,193 @@
+"""The commands of ./dev that need programs or Python packages; the script
+checks their arguments."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from shutil import rmtree
+
+sys.dont_write_bytecode = True
+sys.path.append("packaging")
+import packages  # noqa: E402
+import suites  # noqa: E402
+from job import die, main, output, run, say, status_of  # noqa: E402
+from packages import prepare  # noqa: E402
+from release import header_version  # noqa: E402
+from suites import optimised, stock_library, test  # noqa: E402, F401
+
+LIBRARY = f"libtvmffi.so.{header_version('.')}"
+DROPIN = """Python   PYTHONPATH={0} python program.py
+Rust     LD_LIBRARY_PATH={0}/lib cargo run
+C++      LD_LIBRARY_PATH={0}/lib ./program
+Without the variable, each has upstream's library as before.
+
+{0}"""
+
+
+def compilers():
+    """Options of programs that compile, also for the wheel's headers."""
+    return ["--cc", os.environ.get("CC") or "cc",
+            "--cxx", os.environ.get("CXX") or "c++", "--wheel-include",
+            output("python", "-m", "tvm_ffi.config", "--includedir")]
+
+
+def run_bench(*options):
+    run("build/opt/bench", "--ours", "build/opt/libtvmffi.so", "--stock",
+        stock_library(), *options)
+
+
+def demo():
+    prepare()
+    optimised(LIBRARY, "01_quick_start", "kernels.so", "bench")
+    say("the quick start: examples/01_quick_start.c")
+    run("build/opt/01_quick_start")
+    say("a C kernel on numpy arrays: examples/kernel")
+    run("python", "examples/kernel/run_kernels.py", "build/opt/kernels.so")
+    say("nanoseconds, compared with the stock library: bench")
+    run_bench("--short")
+
+
+def dropin(cxx=""):
+    prepare()
+    library = "dropin/cxx/libtvm_ffi.so" if cxx else "dropin/libtvm_ffi.so"
+    folder = os.path.abspath("build/dropin-cxx" if cxx else "build/dropin")
+    optimised(library)
+    run("python", "dropin/folder.py", f"build/opt/{library}", folder)
+    say("how to use it: docs/dropin.md")
+    print(DROPIN.format(folder))
+
+
+def prepare_wheel():
+    packages.need_venv("build/venv-wheel", "packaging/python")
+    packages.use_venv("build/venv-wheel")
+    os.environ["ZIG_GLOBAL_CACHE_DIR"] = os.path.abspath("build/zig")
+
+
+def wheel():
+    packages.need_tools()
+    prepare_wheel()
+    rmtree("build/wheel", ignore_errors=True)
+    run("python", "packaging/python/release.py", "build/wheel")
+
+
+def release(*options):
+    # Find what is wrong before the download.
+    run(sys.executable, "packaging/release.py", "--check", *options)
+    packages.need_tools("release")
+    prepare_wheel()
+    rmtree("build/release", ignore_errors=True)
+    # The compiler for the wasm module is pinned like that of the wheels.
+    os.environ["CC"] = "python -m ziglang cc"
+    run("python", "packaging/release.py", *options)
+
+
+def fuzz(name, seconds):
+    if not re.fullmatch("[1-9][0-9]*", seconds):
+        die(f"not a number of seconds: {seconds}")
+    names = Path("tests/hostile/fuzz/fuzzers.txt").read_text().split()
+    if name not in (*names, "all"):
+        die(f"no fuzzer is named {name}; the fuzzers are {' '.join(names)}")
+    prepare("sanitizers")
+    suites.use_compilers("clang", "clang++")
+    folder, failed = "tests/hostile/fuzz", []
+    built = os.path.abspath(f"build/asan/{folder}")
+    for each in names if name == "all" else [name]:
+        program, replay = f"fuzz-{each}", f"fuzz-replay-{each}"
+        suites.need_built("asan", suites.ASAN, f"{folder}/{program}",
+                          f"{folder}/{replay}")
+        say(f"{each} for {seconds} seconds; inputs go to "
+            f"build/asan/{folder}/found")
+        if status_of("python", f"{folder}/run.py", each, "--program",
+                     f"{built}/{program}", "--replay", f"{built}/{replay}",
+                     "--seconds", seconds, "--work", f"{built}/found"):
+            failed.append(each)
+    if failed:
+        die(f"found an input that fails: {' '.join(failed)}")
+
+
+def bench(*options):
+    if options[:1] == ("--report",):
+        bench_report()
+        return
+    prepare()
+    optimised(LIBRARY, "bench")
+    Path("build/bench").mkdir(exist_ok=True)
+    say("nanoseconds, compared with the stock library")
+    run_bench("--json", "build/bench/run.json", *options)
+    if not options:
+        say("sizes, compile and load times")
+        run("python", "tests/builds/sizes.py", *compilers(), "--stock",
+            stock_library(), "--json", "build/bench/sizes.json")
+        say("goals")
+        run("python", "bench/report.py", "--goals", "--sizes",
+            "build/bench/sizes.json", "build/bench/run.json")
+
+
+def bench_report():
+    """Measures every row three times, some minutes apart."""
+    bench()
+    runs = [f"build/bench/run{number}.json" for number in ("", 2, 3)]
+    for path in runs[1:]:
+        run_bench("--json", path)
+    compare("--json", os.path.abspath("build/bench/python.json"))
+    packages.need_venv("build/venv-bench", "requirements.txt", "bench")
+    run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
+        "build/bench/sizes.json", "--python", "build/bench/python.json",
+        "--growth", "build/bench/growth", "--commands",
+        "build/opt/compile_commands.json", *runs)
+    say("written: docs/benchmarks.md")
+
+
+def compare(*options):
+    prepare("compare")
+    # With Debian's PyTorch and NumPy, or without PyTorch.
+    folder = "build/venv-compare"
+    if packages.have_torch():
+        folder = "build/venv-compare-torch"
+        packages.need_venv(folder, "tests/clients", "bench/compare",
+                           base=packages.DEBIAN_PYTHON, options=["--no-deps"])
+    else:
+        packages.need_venv(folder, "requirements.txt", "bench/compare")
+    optimised("dropin/libtvm_ffi.so")
+    run("python", "dropin/folder.py", "build/opt/dropin/libtvm_ffi.so",
+        "build/dropin")
+    run(f"{folder}/bin/python", "bench/compare/compare.py", "build/compare",
+        *compilers(), "--dropin", "build/dropin", "--stock", stock_library(),
+        *options)
+
+
+def lint():
+    prepare()
+    run("python", "tests/tools/lint.py", *compilers())
+
+
+def web(option, page=""):
+    tvm = packages.installed_tvm()
+    if option == "--serve":
+        tvm = packages.client_venv("tvm") if page else ""
+        if page and not tvm:
+            die("Apache TVM is needed to compile the programs")
+    os.environ.update(TVM_PYTHON=tvm, NODE_MODULES="build/web/node_modules")
+    if option == "--test":
+        run("sh", "web/test/run.sh", "build/web")
+        return
+    run("sh", "web/test/run.sh", "--no-tests", "build/web")
+    run("node", "web/serve.js", "build/web/demo.wasm",
+        *(["build/web/webgpu.wasm"] if tvm else []))
+
+
+def rpc():
+    prepare()
+    optimised("tvmffi-rpc")
+    print(os.path.abspath("build/opt/tvmffi-rpc"))
+
+
+def install():
+    """What `test --all` installs in the background."""
+    suites.prepare_clients()
+    suites.prepare_ports()
+
+
+if __name__ == "__main__":
+    main(globals()[sys.argv[1]], *sys.argv[2:])

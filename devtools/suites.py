@@ -1,0 +1,292 @@
+"""Builds, and the runs of tests: their order and their totals."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from shutil import rmtree
+
+import packages
+from job import output, run, say, start, status_of, wait
+
+# Builds the library optimised, as for clients, and the tests without.
+QUICK = ["-Doptimization=2", "-Dtest_optimization=0"]
+# Line numbers for valgrind's reports, but no locations of variables, which take
+# a quarter of gcc's time with optimisation.
+OPTIMISED = ["-Dwerror=true", "-Doptimization=2", "-Ddebug=false",
+             "-Dc_args=-g1", "-Dcpp_args=-g1"]
+BARE = ["-Dbench=disabled", "-Dcxx=disabled"]
+# The options of the build with these sanitizers.
+ASAN = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+        "-Doptimization=1", "-Dtest_optimization=0", *BARE]
+
+results = []  # exit status and log of each run
+begun = []    # process and log of each run in the background
+# A Python with PyTorch, one with Apache TVM, the folders of an old TVM and of
+# an old apache-tvm-ffi, for the following builds.
+clients = {"torch_python": "", "tvm_python": "", "legacy_wheel": "",
+           "old_wheel": ""}
+
+
+def use_compilers(cc, cxx):
+    os.environ.update(CC=cc, CXX=cxx)
+
+
+# -- builds --------------------------------------------------------------
+
+
+def configure(name, *options):
+    """Returns whether meson could set up build/NAME."""
+    options = [f"-Dwheel_python={os.getcwd()}/build/venv/bin/python",
+               *(f"-D{key}={value}" for key, value in clients.items()),
+               *options]
+    chosen = " ".join([os.environ.get("CC", ""), os.environ.get("CXX", ""),
+                       *options])
+    stamp, log = Path(f"build/{name}.options"), Path(f"build/{name}.log")
+    if stamp.is_file() and stamp.read_text() == chosen \
+            and Path(f"build/{name}/build.ninja").is_file():
+        return True
+    rmtree(f"build/{name}", ignore_errors=True)
+    with log.open("w") as file:
+        status = status_of("meson", "setup", f"build/{name}", *options,
+                           stdout=file, stderr=file)
+    if status:
+        print(log.read_text(), end="")
+    else:
+        stamp.write_text(chosen)
+    return not status
+
+
+def build(name, *targets):
+    """Returns ninja's exit status."""
+    began = time.monotonic()
+    print(f"building build/{name}")
+    status = status_of("ninja", "--quiet", "-C", f"build/{name}", *targets)
+    print(f"build/{name}: {time.monotonic() - began:.0f} s", flush=True)
+    return status
+
+
+def need_built(name, options, *targets):
+    status = 1
+    if not configure(name, *options) or (status := build(name, *targets)):
+        sys.exit(status)
+
+
+def optimised(*targets):
+    """The build for demo, dropin and benchmarks."""
+    need_built("opt", ["-Doptimization=2", "-Ddebug=false"], *targets)
+
+
+# -- runs ----------------------------------------------------------------
+
+
+def suites(names, without=""):
+    """The options of `meson test` for suites, and for those left out."""
+    return [word for name in names.split() for word in ("--suite", name)] + \
+        [word for name in without.split() for word in ("--no-suite", name)]
+
+
+def check(name, setup, *arguments, log="tests"):
+    """Runs a build's tests, after building what they need."""
+    status = status_of("meson", "test", "-C", f"build/{name}",
+                       "--print-errorlogs", "--logbase", log, "--setup", setup,
+                       *arguments)
+    results.append((status, f"build/{name}/meson-logs/{log}-{setup}.json"))
+
+
+def configure_and_check(name, options, setup, *arguments, everything=False,
+                        cc=None):
+    """With `everything`, also builds targets that no test needs. The tests run
+    compilers, too: CC is then `cc`, if given."""
+    for log in Path(f"build/{name}/meson-logs").glob("*.json"):
+        log.unlink()
+    # A build that fails leaves no log, which counts as a failure.
+    if configure(name, *options) and not (everything and build(name)):
+        if cc:
+            os.environ["CC"] = cc
+        check(name, setup, *arguments)
+    else:
+        results.append((1, f"build/{name}/meson-logs/tests-{setup}.json"))
+
+
+def begin(name, *command):
+    """Starts a test that is not in a build of meson's."""
+    log = f"build/{name}.json"
+    begun.append((start("python", "tests/tools/record.py", log, name,
+                        *command), log))
+
+
+def finish(count):
+    """Waits for the last `count` tests of `begin`."""
+    for child, log in begun[-count:]:
+        results.append((wait(child), log))
+    del begun[-count:]
+
+
+def record(name, *command):
+    begin(name, *command)
+    finish(1)
+
+
+def tally(*options):
+    say("result")
+    run("python", "tests/tools/tally.py", *options,
+        *(f"{status}={log}" for status, log in results))
+
+
+# -- groups of runs ------------------------------------------------------
+
+
+def default():
+    say(f"tests with {os.environ.get('CC') or 'cc'}")
+    configure_and_check("test", ["-Dwerror=true", *QUICK], "quick",
+                        everything=True)
+
+
+def coverage():
+    say("line coverage")
+    configure_and_check("coverage", ["-Db_coverage=true", "-Doptimization=0",
+                                     *BARE], "all", *suites("coverage"))
+
+
+def sanitizers():
+    """Leaves CC and CXX set to clang."""
+    say("clang: address and undefined behaviour sanitizers, fuzzers")
+    use_compilers("clang", "clang++")
+    configure_and_check("asan", ASAN, "all",
+                        *suites("unit oom examples robust fuzz", "c99"))
+    say("clang: thread sanitizer")
+    configure_and_check(
+        "tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
+                 *BARE], "quick", *suites("unit examples robust", "c99"))
+
+
+def prepare_ports():
+    packages.need_venv("build/venv-ports", "tests/builds/ports",
+                       "tests/builds/ports/systems")
+
+
+def ports(*options):
+    prepare_ports()
+    say("other compilers, processors and systems")
+    folder, python = "tests/builds/ports", "build/venv-ports/bin/python"
+    write = ["--write"] if "--write" in options else []
+    record("ports", python, f"{folder}/ports.py", "build/ports", *options)
+    # Each of these uses one processor for long.
+    begin("web", "env", "-u", "CC", f"TVM_PYTHON={packages.installed_tvm()}",
+          "sh", "web/test/run.sh", "build/web")
+    begin("kernel", "python", f"{folder}/kernel/kernel.py", "--cache",
+          "build/kernel")
+    for path, *more in (
+            ("freestanding/freestanding",), ("firmware/firmware", *write),
+            ("bounds/bounds", *write), ("device_shell/device_shell",),
+            ("firmware/profiles", *write), ("languages/languages",),
+            ("msvc/msvc",), ("interrupts/interrupts",)):
+        record(path.split("/")[1], "python", f"{folder}/{path}.py", *more)
+    record("systems", python, f"{folder}/systems/systems.py", "--cache",
+           "build/systems")
+    finish(2)
+
+
+def packaging():
+    say("build systems and packages")
+    record("packaging", "python", "tests/builds/packaging/run.py")
+    record("wheel", "python", "tests/builds/wheel/wheel.py")
+
+
+def stock_library():
+    return output("python", "-m", "tvm_ffi.config", "--libdir") \
+        + "/libtvm_ffi.so"
+
+
+def heavy_clients(*options):
+    """Clients of upstream that are large downloads."""
+    say("clients of upstream and its wheels")
+    plain, cxx = "dropin/libtvm_ffi.so", "dropin/cxx/libtvm_ffi.so"
+    optimised(plain, cxx)
+    python = {name: packages.client_venv(name)
+              for name in ("jax", "tilelang", "wheels")}
+    if not all(python.values()):
+        sys.exit(1)
+    for name, venv, program, library, *more in (
+            ("jax", "jax", "jax_client", plain),
+            ("orcjit", "jax", "orcjit_client", cxx),
+            ("tilelang", "tilelang", "tilelang_client", cxx),
+            ("wheels", "wheels", "wheels", cxx, "--work", "build/wheels",
+             "--newest", stock_library())):
+        record(f"client-{name}", python[venv], f"tests/clients/{program}.py",
+               "--lib", f"build/opt/{library}", *more)
+    if options[:1] == ("--write",):
+        run("python", "tests/clients/table.py",
+            *(f"build/client-{name}.json"
+              for name in ("wheels", "jax", "orcjit", "tilelang")))
+
+
+def prepare_clients():
+    clients.update(
+        torch_python=packages.client_venv("torch"),
+        tvm_python=packages.client_venv("tvm"),
+        # TVM's runtime is used without its package, so any Python's wheel will
+        # do.
+        legacy_wheel=packages.unpack_wheel(
+            "legacy", "--platform", "manylinux1_x86_64", "--python-version",
+            "3.10"),
+        old_wheel=packages.unpack_wheel("old"))
+
+
+def everything():
+    """Test programs are built without optimisation, in a fifth of the time.
+    Another build of each compiler tests optimised code."""
+    # Downloads in the background; the first builds do not need the files.
+    with open("build/install.log", "w", encoding="utf-8") as log:
+        installing = start(sys.executable, "devtools/main.py", "install",
+                           stdout=log, stderr=log)
+    coverage()
+    say("gcc: 32 bits")
+    # Debian has no asm/ headers for 32 bits if cross compilers are installed.
+    flags = f"-m32 -idirafter/usr/include/{output('gcc', '-print-multiarch')}"
+    use_compilers(f"gcc {flags}", f"g++ {flags}")
+    configure_and_check("m32", ["-Dwerror=true", "-Doptimization=0", *BARE],
+                        "all", *suites("unit oom examples abi", "self-test"),
+                        everything=True)
+    sanitizers()
+    say("clang")
+    configure_and_check("clang", ["-Dwerror=true", *QUICK], "quick",
+                        *suites("unit examples abi surface", "slow"),
+                        everything=True)
+    say("clang: optimised")
+    configure_and_check("clang-opt", [*OPTIMISED, "-Dbench=disabled"], "all",
+                        *suites("unit", "c99"))
+    use_compilers("gcc", "g++")
+    if wait(installing):
+        say("see build/install.log")
+    say("gcc: optimised, benchmark limits")
+    configure_and_check("gcc-opt", OPTIMISED, "all",
+                        *suites("unit bench", "c99"))
+    say("gcc: optimised, valgrind")
+    check("gcc-opt", "valgrind", *suites("unit examples", "c99 c++11"),
+          "--test-args=--short", log="valgrind")
+    prepare_clients()
+    say("gcc: hardened, as distributions build")
+    use_compilers("gcc -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong", "g++")
+    configure_and_check("hardened", [*OPTIMISED, *BARE], "all",
+                        *suites("unit rpc", "c99 c++11"), cc="gcc")
+    use_compilers("gcc", "g++")
+    say("gcc: everything")
+    configure_and_check("gcc", ["-Dwerror=true", *QUICK, "-Dbench=disabled"],
+                        "all", everything=True)
+    packaging()
+    ports()
+    # PyTorch has its own run, with Debian's packages, which are too old for
+    # some cases. The other run, without PyTorch, covers those.
+    return ["--may-skip=C kernels in Python, NumPy*: PyTorch",
+            "--may-skip=C kernels in Python, PyTorch*: *"]
+
+
+def test(kind="--default", *options):
+    """`./dev test` with its options."""
+    packages.prepare(kind[2:])
+    group = {"--default": default, "--all": everything, "--clients":
+             heavy_clients, "--coverage": coverage, "--packaging": packaging,
+             "--ports": ports, "--sanitizers": sanitizers}[kind]
+    tally(*(group(*options) or []))
