@@ -2,9 +2,10 @@
 """Builds the files of a release from the last commit.
 
     release.py [VERSION] [--draft] [--check | --no-wheels] [--folder FOLDER]
+    release.py --show
 
 VERSION, if given, must be the header's. FOLDER is build/release by default and
-must be empty. The wheels need the packages of packaging/python/requirements.txt;
+must be empty. --show only prints the header's version. The wheels need the packages of packaging/python/requirements.txt;
 the wasm module needs npm and the compiler that CC names (web/build.sh). Two runs
 from one commit with the same tools write the same bytes.
 """
@@ -23,19 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = "tvmffi.h"
 CHANGELOG = "docs/changelog.md"
-# Every other place with the project's version. All matches must be equal.
+# Places with the project's version that no program reads from the header.
 PLACES = [
-    (HEADER, r"^/\* tvmffi\.h - .* Version (\d[\w.]*)\.$"),
-    ("CITATION.cff", r"^version: (\S+)$"),
-    ("CMakeLists.txt", r"^project\(tvmffi VERSION (\S+)"),
-    ("README.md", r"^This is version (\d[\w.]*)[,.]"),
-    ("docs/packaging.md", r"GIT_TAG v([\w.]+)"),
-    ("docs/packaging.md", r"^tvmffi/(\d[\w.]*)$"),
-    ("docs/packaging.md", r"tvmffi-wasm-(\d[\w.]*)\.tgz"),
-    ("docs/packaging.md", r'^tvmffi-sys = "([^"]*)"$'),
-    ("meson.build", r"^  version: '([^']*)'"),
-    ("packaging/conan/conanfile.py", r'^    version = "([^"]*)"'),
-    ("packaging/debian/changelog", r"\Atvmffi \(([\d.]+)-"),
     ("packaging/npm/package.json", r'"version": "([^"]*)"'),
     ("packaging/rust/tvmffi-sys/Cargo.toml", r'^version = "([^"]*)"'),
     ("packaging/tvmffi.wrap", r"^revision = v(.*)$"),
@@ -142,8 +132,7 @@ def notes(root, version, draft):
     heading = rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$"
     found = re.search(heading, text, re.M)
     if draft and not found:
-        found = re.search(rf"^## Unreleased \({re.escape(version)}\)$", text,
-                          re.M)
+        found = re.search(r"^## Unreleased$", text, re.M)
     if not found:
         first = re.search(r"^## .*$", text, re.M)
         where = f":{line_of(text, first.start())}" if first else ""
@@ -265,10 +254,15 @@ def main():
                         help="accept a changelog that says Unreleased")
     parser.add_argument("--check", action="store_true",
                         help="only check that the commit can be released")
+    parser.add_argument("--show", action="store_true",
+                        help="only print the header's version")
     parser.add_argument("--no-wheels", action="store_true",
                         help="leave out the Python wheels")
     parser.add_argument("--folder", type=Path, default=ROOT / "build/release")
     options = parser.parse_args()
+    if options.show:
+        print(header_version(ROOT))
+        return
     folder = options.folder.resolve()
     try:
         version, text = check(ROOT, options.version, options.draft)

@@ -20,6 +20,7 @@ INCLUDE = re.compile(r'^#include "([\w./]+)"', re.M)
 BANNER = re.compile(r"/\* ======== [^:]+?(?:: (.+?))? =+ >>([\w/]+)"
                     r"(?: \*/|\n   (.+?) \*/)", re.S)
 CONTENTS = "     @contents@"
+VERSION = re.compile(r"^#define TVMFFI_VERSION_\w+ (\d+)", re.M)
 GUARD = "#define TVMFFI_H_"
 # What a smaller header leaves out: its layers, and the options that it sets.
 # A room that is empty under one of these options is left out, too.
@@ -158,6 +159,7 @@ def main():
         print(f"{line.path.relative_to(SRC.parent)}:{line.number}")
         return
     text = "".join(line.text + "\n" for line in lines)
+    text = text.replace("@version@", ".".join(VERSION.findall(text)), 1)
     if not options.check:
         options.output.write_text(text, encoding="utf-8")
     elif HEADER.read_text(encoding="utf-8") != text:

@@ -1,4 +1,4 @@
-/* tvmffi.h - the TVM FFI in one C header. Version 0.1.0.
+/* tvmffi.h - the TVM FFI in one C header. Version @version@.
 
    SPDX-License-Identifier: Apache-2.0 OR MIT
 

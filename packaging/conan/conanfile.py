@@ -1,10 +1,11 @@
 """The recipe of Conan 2. It packages the sources that it lies in."""
 
+import re
 from os.path import join
 
 from conan import ConanFile
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
-from conan.tools.files import copy, rmdir
+from conan.tools.files import copy, load, rmdir
 
 # Options of tvmffi.h in lower case. All files of a program must agree on the
 # first ones.
@@ -17,7 +18,6 @@ SOURCES = ["CMakeLists.txt", "LICENSE*", "tvmffi.h", "debug/*", "dropin/*.c",
 
 class Tvmffi(ConanFile):
     name = "tvmffi"
-    version = "0.1.0"
     description = "TVM FFI in one C header, and its runtime as a library"
     license = "Apache-2.0 OR MIT"
     topics = "tvm", "ffi", "machine-learning", "single-header"
@@ -27,6 +27,11 @@ class Tvmffi(ConanFile):
                **{name: [True, False] for name in COMMON + LIBRARY}}
     default_options = {name: False for name in options}
     languages = "C"
+
+    def set_version(self):
+        header = load(self, join(self.recipe_folder, "../../tvmffi.h"))
+        self.version = ".".join(re.findall(
+            r"^#define TVMFFI_VERSION_\w+ (\d+)", header, re.M))
 
     def export_sources(self):
         root = join(self.recipe_folder, "../..")

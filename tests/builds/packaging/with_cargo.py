@@ -40,7 +40,7 @@ def pack(work, folder):
 
 def project(folder, dependencies, program, lock):
     """A project of a user, with the locked versions of another one."""
-    write(folder, Cargo_toml='[package]\nname = "user"\nversion = "0.1.0"\n'
+    write(folder, Cargo_toml='[package]\nname = "user"\nversion = "1.0.0"\n'
           f'edition = "2021"\n{dependencies}')
     (folder / "src").mkdir()
     write(folder / "src", main_rs=program)

@@ -2,8 +2,8 @@
 
 import re
 
-from work import (KERNELS, PROGRAM, ROOT, check_gdb_script, expect, files_in,
-                  needs_runtime, run, shell, use_kernels, write)
+from work import (KERNELS, PROGRAM, ROOT, VERSION, check_gdb_script, expect,
+                  files_in, needs_runtime, run, shell, use_kernels, write)
 
 GENERATORS = {"Ninja": "Ninja", "Makefiles": "Unix Makefiles"}
 LANGUAGES = {"C": "c", "C++": "cpp"}
@@ -99,10 +99,12 @@ if(NOT tvmffi_FOUND)
   file(APPEND found "none for 16 bits\\n")
 endif()
 """
-GOOD_VERSIONS = ["0.1", "0.1.0", "0.1.0;EXACT", "0.1...0.2", "0.0...<0.1.1",
-                 "0.0...0.1.0"]
-BAD_VERSIONS = ["0", "0.0", "0.1.1", "0.2", "1", "0.1.1...0.3",
-                "0.0...<0.1.0"]
+MINOR, PATCH = VERSION.split(".")[1:]
+LATER, NEXT = f"0.{MINOR}.{int(PATCH) + 1}", f"0.{int(MINOR) + 1}"
+GOOD_VERSIONS = [f"0.{MINOR}", VERSION, f"{VERSION};EXACT",
+                 f"0.{MINOR}...{NEXT}", f"0.0...<{LATER}", f"0.0...{VERSION}"]
+BAD_VERSIONS = ["0", "0.0", LATER, NEXT, "1", f"{LATER}...{NEXT}",
+                f"0.0...<{VERSION}"]
 
 
 def versions(by):

@@ -45,8 +45,8 @@ def schemas(work):
             ("github-issue-forms", [f for f in FORMS if f != config],
              r"^  - type: input$", "  - type: line"),
             ("github-issue-config", [config], r"true", "perhaps"),
-            ("citation-file-format", [ROOT / "CITATION.cff"], r"^version:",
-             "versions:")):
+            ("citation-file-format", [ROOT / "CITATION.cff"], r"^title:",
+             "titles:")):
         expect(files, f"no file for {schema}")
         valid(schema, files)
         wrong = broken(work, files[0], pattern, text)

@@ -6,7 +6,7 @@ import sys
 
 from work import VERSION, expect, files_in, run
 
-SECTION = re.compile(rf"^## .*{re.escape(VERSION)}.*$", re.M)
+SECTION = re.compile(rf"^## (Unreleased|{re.escape(VERSION)} .*)$", re.M)
 HEADERS = ["tvmffi.h", "tvmffi-core.h", "tvmffi-no-extra.h",
            "tvmffi-interface.h", "tvmffi-abi.h"]
 
@@ -58,8 +58,8 @@ def refusals(work):
     refused(f'no section "## {VERSION} (YEAR-MONTH-DAY)"',
             (changelog, SECTION.pattern, "## Other"))
     refused(": no section \"",
-            (changelog, SECTION.pattern, f"## Unreleased ({VERSION})"),
-            ("README.md", r", not yet released", ""), options=())
+            (changelog, SECTION.pattern, "## Unreleased"),
+            ("README.md", r", not yet released,", ""), options=())
     refused("tvmffi.h is not what src/ gives",
             ("tvmffi.h", r"^   WHAT IT IS$", "   WHAT IT WAS"))
     refused("the working tree has changes; a release is built from a commit, so "
@@ -75,7 +75,7 @@ def files(work):
     top = work.folder("release")
     first = clone(work.source, top / "first")
     edit(first, "docs/changelog.md", SECTION.pattern, f"## {VERSION} (2026-01-31)")
-    edit(first, "README.md", r"(This is version [\d.]+).*?released", r"\1")
+    edit(first, "README.md", r", not yet released,", "")
     commit(first)
     run(["git", "-C", first, "tag", "--force", f"v{VERSION}"])
     folders = []

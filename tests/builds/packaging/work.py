@@ -82,7 +82,8 @@ class Work:
                         flags=re.M)[1]
         text = re.split(r"^## ", text, flags=re.M)[0]
         blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
-        return blocks[number].replace(URL, f'"{self.url}"')
+        return blocks[number].replace(URL, f'"{self.url}"') \
+            .replace("vX.Y.Z", f"v{VERSION}")
 
 
 def run(command, cwd=None, **env):
