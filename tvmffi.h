@@ -250,7 +250,7 @@
      >>platform/memory               allocation and the per-thread free lists
      >>platform/unwound              what runs when a call is unwound
      >>platform/hash                 hashes of names and type keys
-     >>platform/name_table           an insert-only table read without a lock
+     >>platform/name_table           nodes by name, records by words
      >>platform/stack                a stack of frames in chunks
      >>platform/vector               growth of arrays
      >>platform/sort                 heapsort
@@ -13258,13 +13258,20 @@ static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
   return h ^ h >> (wide ? 47 : 15);
 }
 
-/* ======== Name table ================================== >>platform/name_table
-   an insert-only table read without a lock */
+/* ======== Hash table ================================== >>platform/name_table
+   nodes by name, records by words */
 
-/* The hash table of every registry. Writers hold the mutex; readers take no
-   lock. Nodes are never moved or freed. A replaced array of slots is kept,
-   because a reader may still search it. Growth doubles the array, so all
-   outgrown arrays together are smaller than the current one. */
+/* The one hash table of the runtime beside the ABI's map: slots with linear
+   probing. A slot whose first word is 0 is empty. A zeroed table is empty.
+
+   The slots of a name table point to nodes, which are never moved or freed.
+   Writers hold the mutex; readers take no lock. A replaced array of slots is
+   kept, because a reader may still search it. Growth doubles the array, so all
+   outgrown arrays together are smaller than the current one.
+
+   The slots of a record table are structs that begin with their key: one or two
+   words, `a` and `b`, of which the first is not 0. All records of a table have
+   the same `size` and number of `words`. Adding or removing moves records. */
 
 typedef struct tvmffi_i_node {
   const char *key;
@@ -13272,9 +13279,9 @@ typedef struct tvmffi_i_node {
   uint32_t size, hash;
 } tvmffi_i_node;
 
-/* Header of an array of mask + 1 slots, searched by linear probing. A slot is a
-   node's address, whose low bits are replaced by bits of the node's hash.
-   Comparing these bits first avoids cache misses for other nodes. */
+/* Header of an array of mask + 1 slots. In a name table, a slot is a node's
+   address, whose low bits are replaced by bits of the node's hash. Comparing
+   these bits first avoids cache misses for other nodes. */
 typedef struct tvmffi_i_slots {
   size_t mask;
   struct tvmffi_i_slots *older;
@@ -13284,14 +13291,79 @@ enum { TVMFFI_I_TAG = offsetof(tvmffi_i_node, next) - 1 };
 
 typedef struct {
   tvmffi_i_slots *table;
-  tvmffi_i_node *first, *last;
-  size_t count; /* all nodes, including removed ones */
+  tvmffi_i_node *first, *last; /* all nodes, including removed ones */
+  size_t count;
   size_t used;  /* slots in use, including tombstones */
 } tvmffi_i_name_table;
 
-TVMFFI_I_INLINE uintptr_t *tvmffi_i_slot_array(tvmffi_i_slots *table) {
-  return (uintptr_t *)(void *)(table + 1);
+/* Marks the slot of a removed node. A search continues past the slot, and a new
+   node may reuse it. The size UINT32_MAX differs from the size of any key. */
+static const tvmffi_i_node tvmffi_i_tombstone = {NULL, NULL, UINT32_MAX, 0};
+
+TVMFFI_I_INLINE uintptr_t *tvmffi_i_slot_at(tvmffi_i_slots *table, size_t size,
+                                            size_t i) {
+  return (uintptr_t *)(void *)((char *)(table + 1) + i * size);
 }
+
+/* Returns the first free slot of a hash's probe sequence. */
+TVMFFI_I_ALWAYS_INLINE uintptr_t *tvmffi_i_free_slot(tvmffi_i_slots *table,
+                                                     size_t size,
+                                                     uint32_t hash) {
+  uintptr_t *slot;
+  size_t i;
+  for (i = hash & table->mask;; i = (i + 1) & table->mask) {
+    slot = tvmffi_i_slot_at(table, size, i);
+    if (!*slot || *slot == (uintptr_t)&tvmffi_i_tombstone) return slot;
+  }
+}
+
+/* Returns the hash of a record. Ignores `b` if the key is one word. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_hash_words(int words, uintptr_t a,
+                                             uintptr_t b) {
+  uint64_t hash = a * (uint64_t)0x9E3779B97F4A7C15u;
+  if (words == 2) hash = (hash ^ hash >> 29 ^ b) * 0xBF58476D1CE4E5B9u;
+  return (uint32_t)(hash >> 32);
+}
+
+/* Returns the hash of the key in a slot. `words` is 0 for a name table. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_slot_hash(int words, const uintptr_t *slot) {
+  if (words) return tvmffi_i_hash_words(words, slot[0], slot[words - 1]);
+  return ((tvmffi_i_node *)(*slot & ~(uintptr_t)TVMFFI_I_TAG))->hash;
+}
+
+/* Replaces an array of slots, to which `older` of the new array points. Drops
+   tombstones. Returns 0, or -1 if out of memory. */
+static int tvmffi_i_grow_slots(tvmffi_i_slots **table, size_t size, int words,
+                               size_t capacity) {
+  tvmffi_i_slots *old = *table, *made;
+  const uintptr_t *slot;
+  uintptr_t *to;
+  size_t i;
+  made = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(*made) + capacity * size);
+  if (!made) return -1;
+  memset((void *)made, 0, sizeof(*made) + capacity * size);
+  made->mask = capacity - 1;
+  made->older = old;
+  for (i = 0; old && i <= old->mask; ++i) {
+    slot = tvmffi_i_slot_at(old, size, i);
+    if (!*slot || *slot == (uintptr_t)&tvmffi_i_tombstone) continue;
+    to = tvmffi_i_free_slot(made, size, tvmffi_i_slot_hash(words, slot));
+    memcpy((void *)to, slot, size);
+  }
+  TVMFFI_I_STORE(table, made);
+  return 0;
+}
+
+/* Frees an array of slots that nobody reads, and the arrays before it. */
+static void tvmffi_i_free_slots(tvmffi_i_slots *table) {
+  while (table) {
+    tvmffi_i_slots *older = table->older;
+    TVMFFI_I_FREE(table);
+    table = older;
+  }
+}
+
+/* -------- Names -------- */
 
 /* Returns the bits of a hash that a slot stores. Other bits select the slot. */
 TVMFFI_I_INLINE uintptr_t tvmffi_i_tag(uint32_t hash) {
@@ -13306,7 +13378,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_node *tvmffi_i_find_hashed(
   size_t i;
   if (!table) return NULL;
   for (i = hash & table->mask;; i = (i + 1) & table->mask) {
-    slot = TVMFFI_I_LOAD(&tvmffi_i_slot_array(table)[i]);
+    slot = TVMFFI_I_LOAD(tvmffi_i_slot_at(table, sizeof(slot), i));
     if (!slot) return NULL;
     if ((slot & TVMFFI_I_TAG) != tvmffi_i_tag(hash)) continue;
     node = (tvmffi_i_node *)(slot - tvmffi_i_tag(hash));
@@ -13343,19 +13415,13 @@ static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
   TVMFFI_I_STORE(&map->table, table);
 }
 
-/* Marks the slot of a removed node. A search continues past the slot, and a new
-   node may reuse it. The size UINT32_MAX differs from the size of any key. */
-static const tvmffi_i_node tvmffi_i_tombstone = {NULL, NULL, UINT32_MAX, 0};
-
-/* Stores a node in the first free slot of its probe sequence. Returns 1 if the
-   slot was empty, 0 if it was a tombstone. */
-static int tvmffi_i_fill_slot(tvmffi_i_slots *table, tvmffi_i_node *node) {
-  const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
-  uintptr_t *slot = tvmffi_i_slot_array(table), old;
-  size_t i = node->hash & table->mask;
-  while ((old = slot[i]) != 0 && old != tombstone) i = (i + 1) & table->mask;
-  TVMFFI_I_STORE(&slot[i], (uintptr_t)node + tvmffi_i_tag(node->hash));
-  return !old;
+/* Stores a node in a free slot. Call tvmffi_i_reserve before. Needs the mutex.
+ */
+static void tvmffi_i_fill_slot(tvmffi_i_name_table *map, tvmffi_i_node *node) {
+  uintptr_t *slot = tvmffi_i_free_slot(map->table, sizeof(*slot), node->hash);
+  map->used += !*slot;
+  ++map->count;
+  TVMFFI_I_STORE(slot, (uintptr_t)node + tvmffi_i_tag(node->hash));
 }
 
 /* Returns 1 if the search for any stored node passes slot `i`, else 0. */
@@ -13363,11 +13429,11 @@ static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
   const size_t mask = table->mask;
   size_t n;
   for (n = 1;; ++n) {
-    const uintptr_t slot = tvmffi_i_slot_array(table)[(i + n) & mask];
-    const tvmffi_i_node *node =
-        (const tvmffi_i_node *)(slot & ~(uintptr_t)TVMFFI_I_TAG);
-    if (!slot) return 0;
-    if (node != &tvmffi_i_tombstone && ((i + n - node->hash) & mask) >= n)
+    const uintptr_t *slot =
+        tvmffi_i_slot_at(table, sizeof(*slot), (i + n) & mask);
+    if (!*slot) return 0;
+    if (*slot != (uintptr_t)&tvmffi_i_tombstone &&
+        ((i + n - tvmffi_i_slot_hash(0, slot)) & mask) >= n)
       return 1;
   }
 }
@@ -13379,10 +13445,11 @@ static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
                                 const tvmffi_i_node *node) {
   const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
   const size_t mask = map->table->mask;
-  uintptr_t *slot = tvmffi_i_slot_array(map->table);
+  uintptr_t *slot = tvmffi_i_slot_at(map->table, sizeof(*slot), 0);
   size_t i = node->hash & mask;
   while (slot[i] != (uintptr_t)node + tvmffi_i_tag(node->hash))
     i = (i + 1) & mask;
+  --map->count;
   TVMFFI_I_STORE(&slot[i], tombstone);
   for (; slot[i] == tombstone && !tvmffi_i_is_passed(map->table, i);
        i = (i - 1) & mask) {
@@ -13394,48 +13461,116 @@ static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
 /* Ensures a free slot for one more node with a key of `size` bytes. Returns 0,
    or -1 on failure. Needs the mutex. */
 static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
-  tvmffi_i_slots *old = map->table, *table;
-  tvmffi_i_node *node;
-  size_t capacity = TVMFFI_FREESTANDING ? 16 : 64, used = 0;
+  const tvmffi_i_slots *old = map->table;
+  size_t capacity = TVMFFI_FREESTANDING ? 16 : 64;
   if (size >= UINT32_MAX) return -1;
   if (old) {
     const int is_full = map->count * 2 > old->mask;
     if (!is_full && map->used / 3 <= old->mask / 4) return 0;
     capacity = (old->mask + 1) << is_full; /* or drop tombstones */
   }
-  table = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(tvmffi_i_slots) +
-                                           capacity * sizeof(node));
-  if (!table) return -1;
-  memset((void *)table, 0, sizeof(tvmffi_i_slots) + capacity * sizeof(node));
-  table->mask = capacity - 1;
-  table->older = old;
-  for (node = map->first; node; node = node->next)
-    if (node->key) used += (size_t)tvmffi_i_fill_slot(table, node);
-  map->used = used;
-  TVMFFI_I_STORE(&map->table, table);
+  if (tvmffi_i_grow_slots(&map->table, sizeof(uintptr_t), 0, capacity))
+    return -1;
+  map->used = map->count;
   return 0;
 }
 
 /* Inserts a node. Call tvmffi_i_reserve before. Needs the mutex. */
-static void tvmffi_i_insert_hashed(tvmffi_i_name_table *map,
-                                   tvmffi_i_node *node, const char *key,
-                                   size_t size, uint32_t hash) {
+static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
+                            const char *key, size_t size) {
   node->key = key;
   node->size = (uint32_t)size;
-  node->hash = hash;
+  node->hash = tvmffi_i_hash(key, size);
   node->next = NULL;
-  map->used += (size_t)tvmffi_i_fill_slot(map->table, node);
+  tvmffi_i_fill_slot(map, node);
   if (map->last)
     TVMFFI_I_STORE(&map->last->next, node);
   else
     TVMFFI_I_STORE(&map->first, node);
   map->last = node;
-  ++map->count;
 }
 
-static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
-                            const char *key, size_t size) {
-  tvmffi_i_insert_hashed(map, node, key, size, tvmffi_i_hash(key, size));
+/* -------- Records -------- */
+
+typedef struct {
+  tvmffi_i_slots *table;
+  size_t count;
+} tvmffi_i_records;
+
+/* Returns the record with this key, or the empty slot for it. */
+TVMFFI_I_ALWAYS_INLINE uintptr_t *tvmffi_i_record_slot(
+    const tvmffi_i_records *t, size_t size, int words, uintptr_t a,
+    uintptr_t b) {
+  const size_t mask = t->table->mask;
+  size_t i = tvmffi_i_hash_words(words, a, b) & mask;
+  for (;; i = (i + 1) & mask) {
+    uintptr_t *slot = tvmffi_i_slot_at(t->table, size, i);
+    if (!*slot || (slot[0] == a && (words == 1 || slot[1] == b))) return slot;
+  }
+}
+
+/* Returns the record with this key, or NULL. */
+TVMFFI_I_ALWAYS_INLINE void *tvmffi_i_find_record(const tvmffi_i_records *t,
+                                                  size_t size, int words,
+                                                  uintptr_t a, uintptr_t b) {
+  uintptr_t *slot;
+  if (!t->table) return NULL;
+  slot = tvmffi_i_record_slot(t, size, words, a, b);
+  return *slot ? slot : NULL;
+}
+
+/* Returns the record with this key, added if missing and then zero behind its
+   key. Returns NULL, with no error raised, if out of memory. */
+TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
+                                          int words, uintptr_t a, uintptr_t b) {
+  tvmffi_i_slots *old = t->table;
+  uintptr_t *slot;
+  if (!old || t->count * 2 > old->mask) {
+    size_t capacity = old ? old->mask * 2 + 2 : 16;
+    if (tvmffi_i_grow_slots(&t->table, size, words, capacity)) return NULL;
+    t->table->older = NULL;
+    tvmffi_i_free_slots(old);
+  }
+  slot = tvmffi_i_record_slot(t, size, words, a, b);
+  if (*slot) return slot;
+  memcpy((void *)slot, &a, sizeof(a)); /* the record may have pointers there */
+  if (words == 2) memcpy((void *)(slot + 1), &b, sizeof(b));
+  ++t->count;
+  return slot;
+}
+
+/* Removes the record with the key `a`, which must exist. Later records of the
+   probe sequence move into the hole. */
+TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
+                                                   size_t size, uintptr_t a) {
+  const size_t mask = t->table->mask;
+  uintptr_t *hole = tvmffi_i_record_slot(t, size, 1, a, 0), *slot;
+  size_t i = (size_t)((char *)hole - (char *)(t->table + 1)) / size, n;
+  for (n = 1;; ++n) {
+    slot = tvmffi_i_slot_at(t->table, size, (i + n) & mask);
+    if (!*slot) break;
+    if (((i + n - tvmffi_i_slot_hash(1, slot)) & mask) < n) continue;
+    memcpy((void *)hole, slot, size);
+    hole = slot;
+    i += n;
+    n = 0;
+  }
+  memset((void *)hole, 0, size);
+  --t->count;
+}
+
+/* Returns the record behind `record`, or the first if `record` is NULL. Returns
+   NULL behind the last. */
+TVMFFI_I_UNUSED static void *tvmffi_i_next_record(const tvmffi_i_records *t,
+                                                  size_t size,
+                                                  const void *record) {
+  const char *at = (const char *)record, *begin, *end;
+  if (!t->table) return NULL;
+  begin = (const char *)(t->table + 1);
+  end = begin + (t->table->mask + 1) * size;
+  for (at = at ? at + size : begin; at < end; at += size)
+    if (*(const uintptr_t *)(const void *)at) return (void *)(uintptr_t)at;
+  return NULL;
 }
 
 /* ======== Stack: a stack of frames in chunks ============ >>platform/stack */
@@ -14498,8 +14633,7 @@ static const char *tvmffi_i_type_name(int32_t index);
 /* The record of an object. Freeing is delayed: the header of a dead object
    stays, with a deleter that reports any later release. The records have their
    own lock, because objects also die while a thread holds the mutex. */
-typedef struct tvmffi_i_record {
-  struct tvmffi_i_record *next; /* next in the bucket chain */
+typedef struct {
   TVMFFIObject *object;
   void *memory;
   void (*delete_space)(void *); /* the client's, for a client's memory */
@@ -14513,8 +14647,14 @@ typedef struct tvmffi_i_record {
   char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
-enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
-static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
+/* An entry of the table of all records, by object. */
+typedef struct {
+  uintptr_t object;
+  tvmffi_i_record *record;
+} tvmffi_i_debugged;
+
+enum { TVMFFI_I_NUM_DEAD = 1024 };
+static tvmffi_i_records tvmffi_i_debug_table;
 static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
 static char tvmffi_i_complaint[480]; /* first message since a report */
@@ -14535,49 +14675,58 @@ static void tvmffi_i_debug_unlock(void) {
   TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);
 }
 
-/* Returns the address of the pointer to an object's record in a bucket's chain,
-   or of the NULL pointer at the end. */
-static tvmffi_i_record **tvmffi_i_record_of(const void *object) {
-  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
-  tvmffi_i_record **r = &tvmffi_i_records[(hash >> 32) % TVMFFI_I_NUM_RECORDS];
-  while (*r && (*r)->object != object) r = &(*r)->next;
-  return r;
+/* Returns an object's record, or NULL. */
+static tvmffi_i_record *tvmffi_i_record_of(const void *object) {
+  const tvmffi_i_debugged *d = (const tvmffi_i_debugged *)tvmffi_i_find_record(
+      &tvmffi_i_debug_table, sizeof(*d), 1, (uintptr_t)object, 0);
+  return d ? d->record : NULL;
+}
+
+static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
+  tvmffi_i_remove_record(&tvmffi_i_debug_table, sizeof(tvmffi_i_debugged),
+                         (uintptr_t)r->object);
+}
+
+/* Returns the record behind `*d`, to which `*d` moves, or NULL at the end. */
+static tvmffi_i_record *tvmffi_i_each_record(tvmffi_i_debugged **d) {
+  *d = (tvmffi_i_debugged *)tvmffi_i_next_record(&tvmffi_i_debug_table,
+                                                 sizeof(**d), *d);
+  return *d ? (*d)->record : NULL;
 }
 
 /* Adds the record of a new object. Without memory for a record, the object is
    not tracked. */
 static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
                                             int32_t type_index) {
-  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), **at;
+  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), *had = NULL;
+  tvmffi_i_debugged *d;
   if (!r) return NULL;
   r->object = (TVMFFIObject *)object;
   r->memory = memory;
   r->type_index = type_index;
   r->is_dead = r->is_used = 0;
   r->made[0] = r->obtained[0] = r->released[0] = r->again[0] = 0;
-  r->next = NULL;
   tvmffi_i_debug_lock();
-  at = tvmffi_i_record_of(object);
-  if (*at) {
-    (*at)->type_index = type_index; /* the object has a record already */
-    TVMFFI_I_FREE(r);
-    r = *at;
-  } else {
-    *at = r;
-  }
+  d = (tvmffi_i_debugged *)tvmffi_i_add_record(
+      &tvmffi_i_debug_table, sizeof(*d), 1, (uintptr_t)object, 0);
+  if (d && !d->record)
+    d->record = r;
+  else if (d)
+    (had = d->record)->type_index = type_index;
   tvmffi_i_debug_unlock();
-  return r;
+  if (d && !had) return r;
+  TVMFFI_I_FREE(r);
+  return had;
 }
 
 /* Frees an object of the client's allocator without delay, because the client
    may reuse the memory. */
 static void tvmffi_i_debug_delete(void *object) {
-  tvmffi_i_record *r, **at;
+  tvmffi_i_record *r;
   tvmffi_i_debug_lock();
-  at = tvmffi_i_record_of(object);
-  if (!*at) at = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
-  r = *at;
-  *at = r->next;
+  r = tvmffi_i_record_of(object);
+  if (!r) r = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
+  tvmffi_i_forget_record(r);
   tvmffi_i_debug_unlock();
   ((TVMFFIObjectAllocHeader *)object - 1)->delete_space = r->delete_space;
   r->delete_space(object);
@@ -14615,7 +14764,7 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(self);
+  r = tvmffi_i_record_of(self);
   if (r && !flags && r->is_used++) {
     tvmffi_i_debug_unlock();
     return;
@@ -14647,7 +14796,7 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
 static int tvmffi_i_debug_died(void *object) {
   tvmffi_i_record *r, *old = NULL, **at;
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
+  r = tvmffi_i_record_of(object);
   if (r && !r->is_dead) {
     r->is_dead = 1;
     r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
@@ -14656,7 +14805,7 @@ static int tvmffi_i_debug_died(void *object) {
     at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
     old = *at;
     *at = r;
-    if (old) *tvmffi_i_record_of(old->object) = old->next;
+    if (old) tvmffi_i_forget_record(old);
   }
   tvmffi_i_debug_unlock();
   if (old) {
@@ -15500,17 +15649,6 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
   }
 }
 
-/* Frees the frames and slots of a generation that nobody reads. */
-static void tvmffi_i_free_frame_map(tvmffi_i_name_table *map) {
-  tvmffi_i_slots *table = map->table;
-  tvmffi_i_free_frames(map->first);
-  while (table) {
-    tvmffi_i_slots *older = table->older;
-    tvmffi_i_free(table);
-    table = older;
-  }
-}
-
 /* Replaces the current generation unless it has this age. Enters the new one
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
@@ -15535,7 +15673,8 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   }
   if (cache) tvmffi_i_enter_frame_cache(cache);
   tvmffi_i_unlock();
-  tvmffi_i_free_frame_map(&map);
+  tvmffi_i_free_frames(map.first);
+  tvmffi_i_free_slots(map.table);
   return cache;
 }
 
@@ -18003,7 +18142,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_next_hashed(
     tvmffi_i_slots *table, uint32_t hash, size_t *i) {
   for (;; ++*i) {
     uintptr_t slot =
-        TVMFFI_I_LOAD(&tvmffi_i_slot_array(table)[*i & table->mask]);
+        TVMFFI_I_LOAD(tvmffi_i_slot_at(table, sizeof(slot), *i & table->mask));
     tvmffi_i_global *g = (tvmffi_i_global *)(slot - tvmffi_i_tag(hash));
     if (!slot) return NULL;
     if ((slot & TVMFFI_I_TAG) == tvmffi_i_tag(hash) &&
@@ -18228,8 +18367,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     g->node.size = (uint32_t)name->size;
     TVMFFI_I_STORE(&g->node.hash, tvmffi_i_hash(key, name->size));
     TVMFFI_I_STORE(&g->node.key, (const char *)key);
-    tvmffi_i_globals.used +=
-        (size_t)tvmffi_i_fill_slot(tvmffi_i_globals.table, &g->node);
+    tvmffi_i_fill_slot(&tvmffi_i_globals, &g->node);
   }
   return g;
 }
@@ -21067,104 +21205,37 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
 
 /* ======== Pointer table ===================================== >>graph/table
    what a traversal stores for each object */
-/* A hash table of records with linear probing. A record is a struct that begins
-   with its key: one or two pointers to objects. The table retains these
-   objects, so no new object can have the address of a recorded one. Records
-   move when the table grows. A zeroed table is empty. All records of a table
-   have the same size, which callers pass. */
+/* A record table whose keys are one or two pointers to objects. The table
+   retains these objects, so no new object can have the address of a recorded
+   one. */
 
 #if !TVMFFI_NO_CONTAINERS
-typedef struct {
-  char *records;
-  size_t capacity, count; /* capacity is 0 or a power of two */
-} tvmffi_i_ptr_table;
+typedef tvmffi_i_records tvmffi_i_ptr_table;
 
-/* Returns the record with the given key, or the free memory for a new one. The
-   table must not be full. `size` is the size of a record. `keys`, 1 or 2, is
-   the number of pointers in a key. */
-TVMFFI_I_INLINE TVMFFIObject **tvmffi_i_ptr_slot(const tvmffi_i_ptr_table *t,
-                                                 size_t size, int keys,
-                                                 const TVMFFIObject *object,
-                                                 const TVMFFIObject *other) {
-  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
-  TVMFFIObject **key;
-  size_t i;
-  if (keys == 2)
-    hash =
-        (hash ^ hash >> 29 ^ (uint64_t)(uintptr_t)other) * 0xBF58476D1CE4E5B9u;
-  for (i = (size_t)(hash >> 32);; ++i) {
-    i &= t->capacity - 1;
-    key = (TVMFFIObject **)(void *)(t->records + i * size);
-    if (!key[0] || (key[0] == object && (keys == 1 || key[1] == other)))
-      return key;
-  }
-}
-
-TVMFFI_I_INLINE void *tvmffi_i_ptr_find(const tvmffi_i_ptr_table *t,
-                                        size_t size, int keys,
-                                        const TVMFFIObject *object,
-                                        const TVMFFIObject *other) {
-  TVMFFIObject **slot;
-  if (!t->count) return NULL;
-  slot = tvmffi_i_ptr_slot(t, size, keys, object, other);
-  return *slot ? (void *)slot : NULL;
-}
-
-static void *tvmffi_i_ptr_next(const tvmffi_i_ptr_table *t, size_t size,
-                               const void *record) {
-  size_t i = record ? (size_t)((const char *)record - t->records) + size : 0;
-  for (; i < t->capacity * size; i += size)
-    if (*(TVMFFIObject **)(void *)(t->records + i)) return t->records + i;
-  return NULL;
-}
-
-static int tvmffi_i_ptr_grow(tvmffi_i_ptr_table *t, size_t size, int keys) {
-  tvmffi_i_ptr_table grown = *t;
-  void *record = NULL;
-  grown.capacity = t->capacity ? t->capacity * 2 : 16;
-  if (grown.capacity > PTRDIFF_MAX / size) return tvmffi_i_no_memory();
-  grown.records = (char *)tvmffi_i_alloc(grown.capacity * size);
-  if (!grown.records) return tvmffi_i_no_memory();
-  memset(grown.records, 0, grown.capacity * size);
-  while ((record = tvmffi_i_ptr_next(t, size, record)) != NULL) {
-    TVMFFIObject *const *key = (TVMFFIObject *const *)record;
-    TVMFFIObject *other = keys == 2 ? key[1] : NULL;
-    memcpy((void *)tvmffi_i_ptr_slot(&grown, size, keys, key[0], other), record,
-           size);
-  }
-  tvmffi_i_free(t->records);
-  *t = grown;
-  return 0;
-}
-
+/* `keys`, 1 or 2, is the number of pointers in a key. */
 static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
                               TVMFFIObject *object, TVMFFIObject *other) {
-  TVMFFIObject **slot;
-  if (t->count * 2 >= t->capacity && tvmffi_i_ptr_grow(t, size, keys))
-    return NULL;
-  slot = tvmffi_i_ptr_slot(t, size, keys, object, other);
-  if (*slot) return (void *)slot;
-  tvmffi_i_retain(slot[0] = object);
-  if (keys == 2 && other) tvmffi_i_retain(slot[1] = other);
-  ++t->count;
-  return (void *)slot;
+  const size_t count = t->count;
+  void *record =
+      tvmffi_i_add_record(t, size, keys, (uintptr_t)object, (uintptr_t)other);
+  if (!record) (void)tvmffi_i_no_memory();
+  if (t->count == count) return record;
+  tvmffi_i_retain(object);
+  if (keys == 2 && other) tvmffi_i_retain(other);
+  return record;
 }
 
 /* Removes all records. Releases the first `owned` (1 or 2) pointers of each
    record. Empties the table first, because a destructor may run any code. */
 static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
-  tvmffi_i_ptr_table old = *t;
-  TVMFFIObject **pointers;
-  void *record = NULL;
-  t->records = NULL;
-  t->capacity = t->count = 0;
-  while (old.count-- &&
-         (record = tvmffi_i_ptr_next(&old, size, record)) != NULL) {
-    pointers = (TVMFFIObject **)record;
-    if (owned == 2) tvmffi_i_release(pointers[1]);
-    tvmffi_i_release(pointers[0]);
+  const tvmffi_i_ptr_table old = *t;
+  TVMFFIObject **record = NULL;
+  memset((void *)t, 0, sizeof(*t));
+  while ((record = (TVMFFIObject **)tvmffi_i_next_record(&old, size, record))) {
+    if (owned == 2) tvmffi_i_release(record[1]);
+    tvmffi_i_release(record[0]);
   }
-  tvmffi_i_free(old.records);
+  tvmffi_i_free_slots(old.table);
 }
 
 /* FIND returns a record, or NULL if there is none. ADD returns the existing
@@ -21172,15 +21243,16 @@ static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
    memory. A new record retains its key and is zero after the key. NEXT returns
    the record after `record`, or the first one if `record` is NULL. */
 #define TVMFFI_I_FIND(type, table, object) \
-  ((type *)tvmffi_i_ptr_find(table, sizeof(type), 1, object, NULL))
-#define TVMFFI_I_FIND_PAIR(type, table, object, other) \
-  ((type *)tvmffi_i_ptr_find(table, sizeof(type), 2, object, other))
+  ((type *)tvmffi_i_find_record(table, sizeof(type), 1, (uintptr_t)(object), 0))
+#define TVMFFI_I_FIND_PAIR(type, table, object, other)                       \
+  ((type *)tvmffi_i_find_record(table, sizeof(type), 2, (uintptr_t)(object), \
+                                (uintptr_t)(other)))
 #define TVMFFI_I_ADD(type, table, object) \
   ((type *)tvmffi_i_ptr_add(table, sizeof(type), 1, object, NULL))
 #define TVMFFI_I_ADD_PAIR(type, table, object, other) \
   ((type *)tvmffi_i_ptr_add(table, sizeof(type), 2, object, other))
 #define TVMFFI_I_NEXT(type, table, record) \
-  ((type *)tvmffi_i_ptr_next(table, sizeof(type), record))
+  ((type *)tvmffi_i_next_record(table, sizeof(type), record))
 
 /* Returns 1 if an object has more references than the `own` that the caller
    knows, so that a traversal may meet the object again. Otherwise returns 0,
@@ -21681,85 +21753,42 @@ static int tvmffi_i_hook_number(TVMFFIAny *result,
 
 /* ======== Streams: the current stream of each device ==== >>modules/stream */
 
+/* A record of the thread's streams. The key is device_type + 1 and device_id.
+ */
 typedef struct {
-  int32_t device_type, device_id;
+  uintptr_t key[2];
   TVMFFIStreamHandle stream;
 } tvmffi_i_stream;
-
-/* A thread's streams: an open-addressing hash table of mask + 1 slots. `table`
-   is NULL until the thread sets a stream. */
-typedef struct {
-  tvmffi_i_stream *table;
-  uint32_t mask, count;
-} tvmffi_i_streams;
-TVMFFI_I_BLOCK_STATE(tvmffi_i_streams, tvmffi_i_thread_streams);
+TVMFFI_I_BLOCK_STATE(tvmffi_i_records, tvmffi_i_thread_streams);
 
 static void tvmffi_i_exit_streams(void) {
-  tvmffi_i_streams *t = tvmffi_i_thread_streams();
-  if (!t->table) return;
-  tvmffi_i_free(t->table);
-  memset(t, 0, sizeof(*t));
-}
-
-/* Returns the table slot of a device, or an empty slot for the device. */
-static tvmffi_i_stream *tvmffi_i_stream_slot(const tvmffi_i_streams *t,
-                                             int32_t type, int32_t id) {
-  uint32_t i = (uint32_t)type * 31 + (uint32_t)id;
-  for (;; ++i) {
-    tvmffi_i_stream *s = &t->table[i & t->mask];
-    if (s->device_type == -1 || (s->device_type == type && s->device_id == id))
-      return s;
-  }
-}
-
-static int tvmffi_i_grow_streams(tvmffi_i_streams *t) {
-  tvmffi_i_stream *old = t->table;
-  uint32_t old_capacity = old ? t->mask + 1 : 0, i;
-  uint32_t capacity = old ? old_capacity * 2 : 8;
-  if (t->count * 2 < old_capacity) return 0;
-  t->table = (tvmffi_i_stream *)tvmffi_i_alloc(capacity * sizeof(*old));
-  if (!t->table) {
-    t->table = old;
-    return tvmffi_i_no_memory();
-  }
-  t->mask = capacity - 1;
-  for (i = 0; i < capacity; ++i) t->table[i].device_type = -1;
-  for (i = 0; i < old_capacity; ++i)
-    if (old[i].device_type != -1)
-      *tvmffi_i_stream_slot(t, old[i].device_type, old[i].device_id) = old[i];
-  tvmffi_i_free(old);
-  return 0;
+  tvmffi_i_records *t = tvmffi_i_thread_streams();
+  tvmffi_i_free_slots(t->table);
+  memset((void *)t, 0, sizeof(*t));
 }
 
 int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                        TVMFFIStreamHandle stream,
                        TVMFFIStreamHandle *opt_out_original_stream) {
-  tvmffi_i_streams *t;
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
     return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
                          device_type, device_id);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
-  t = tvmffi_i_thread_streams();
-  TVMFFI_TRY(tvmffi_i_grow_streams(t));
-  s = tvmffi_i_stream_slot(t, device_type, device_id);
-  if (s->device_type == -1) {
-    s->device_type = device_type;
-    s->device_id = device_id;
-    s->stream = NULL;
-    ++t->count;
-  }
+  s = (tvmffi_i_stream *)tvmffi_i_add_record(
+      tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
+      (uintptr_t)device_id);
+  if (!s) return tvmffi_i_no_memory();
   if (opt_out_original_stream) *opt_out_original_stream = s->stream;
   s->stream = stream;
   return 0;
 }
 
 TVMFFIStreamHandle TVMFFIEnvGetStream(int32_t device_type, int32_t device_id) {
-  tvmffi_i_streams *t = tvmffi_i_thread_streams();
-  tvmffi_i_stream *s;
-  if (!t->table || device_type < 0) return NULL;
-  s = tvmffi_i_stream_slot(t, device_type, device_id);
-  return s->device_type == -1 ? NULL : s->stream;
+  const tvmffi_i_stream *s = (const tvmffi_i_stream *)tvmffi_i_find_record(
+      tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
+      (uintptr_t)device_id);
+  return s ? s->stream : NULL;
 }
 
 /* ======== Environment ================================= >>modules/environment
@@ -22091,18 +22120,15 @@ TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_name_table *map,
 static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
-  uint32_t hash = tvmffi_i_hash(name.data, name.size);
   tvmffi_i_named *s;
   tvmffi_i_lock();
-  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
-                                                     hash);
+  s = tvmffi_i_find_named(map, name);
   if (!s && tvmffi_i_reserve(map, name.size) == 0) {
     s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
     if (s) {
       s->address = address;
-      tvmffi_i_insert_hashed(map, &s->node,
-                             tvmffi_i_copy_text((char *)(s + 1), name),
-                             name.size, hash);
+      tvmffi_i_insert(map, &s->node, tvmffi_i_copy_text((char *)(s + 1), name),
+                      name.size);
     }
   }
   tvmffi_i_unlock();
@@ -23024,56 +23050,33 @@ static int tvmffi_i_load_library(tvmffi_i_library *library,
 /* ======== Resident modules: they stay loaded ========== >>modules/resident */
 
 #if !TVMFFI_NO_CONTAINERS
-/* An entry of the hash table of modules that stay loaded until removed.
-   `module` is the start of the module's memory block, so that leak checkers
-   find the block. */
-typedef struct tvmffi_i_resident {
-  tvmffi_i_module *module; /* owned */
-  struct tvmffi_i_resident *next;
-} tvmffi_i_resident;
-
-static tvmffi_i_resident *tvmffi_i_resident_modules[64];
-
-/* Returns the address of the pointer to a module's entry, or of the NULL
-   pointer that ends the bucket chain. The caller holds the mutex. */
-static tvmffi_i_resident **tvmffi_i_find_resident(
-    const tvmffi_i_module *module) {
-  tvmffi_i_resident **at =
-      &tvmffi_i_resident_modules[((uintptr_t)module >> 4) % 64];
-  while (*at && (*at)->module != module) at = &(*at)->next;
-  return at;
-}
+/* The modules that stay loaded until removed: records of one owned
+   tvmffi_i_module pointer each. The pointer is the start of the module's memory
+   block, so that leak checkers find the block. */
+static tvmffi_i_records tvmffi_i_resident_modules;
 
 static int tvmffi_i_keep_module(TVMFFIObject *module) {
-  tvmffi_i_resident **at, *entry;
-  int had;
-  entry = (tvmffi_i_resident *)tvmffi_i_alloc(sizeof(*entry));
-  if (!entry) return tvmffi_i_no_memory();
-  entry->module = tvmffi_i_module_of(module);
-  entry->next = NULL;
-  tvmffi_i_retain(module);
+  const uintptr_t key = (uintptr_t)tvmffi_i_module_of(module);
+  tvmffi_i_records *t = &tvmffi_i_resident_modules;
+  const void *record;
+  size_t count;
   tvmffi_i_lock();
-  at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
-  had = *at != NULL;
-  if (!had) *at = entry;
+  count = t->count;
+  record = tvmffi_i_add_record(t, sizeof(key), 1, key, 0);
+  if (t->count > count) tvmffi_i_retain(module);
   tvmffi_i_unlock();
-  if (had) {
-    tvmffi_i_release(module);
-    tvmffi_i_free(entry);
-  }
-  return 0;
+  return record ? 0 : tvmffi_i_no_memory();
 }
 
 static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
-  tvmffi_i_resident **at, *entry;
+  const uintptr_t key = (uintptr_t)tvmffi_i_module_of(module);
+  tvmffi_i_records *t = &tvmffi_i_resident_modules;
+  int had;
   tvmffi_i_lock();
-  at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
-  entry = *at;
-  if (entry) *at = entry->next;
+  had = tvmffi_i_find_record(t, sizeof(key), 1, key, 0) != NULL;
+  if (had) tvmffi_i_remove_record(t, sizeof(key), key);
   tvmffi_i_unlock();
-  if (!entry) return;
-  tvmffi_i_release(module);
-  tvmffi_i_free(entry);
+  if (had) tvmffi_i_release(module);
 }
 #endif
 
@@ -23134,18 +23137,13 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   tvmffi_i_cache *c = (tvmffi_i_cache *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_node *node = c->functions.first;
-    tvmffi_i_slots *table = c->functions.table;
     while (node) {
       tvmffi_i_node *next = node->next;
       tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
       tvmffi_i_free(node);
       node = next;
     }
-    while (table) {
-      tvmffi_i_slots *older = table->older;
-      tvmffi_i_free(table);
-      table = older;
-    }
+    tvmffi_i_free_slots(c->functions.table);
     tvmffi_i_release(c->replaced);
   }
   tvmffi_i_delete_plain(self, flags);
@@ -30355,7 +30353,7 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
+  r = tvmffi_i_record_of(object);
   if (r && released)
     (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
                              place.data + skip);
@@ -30382,15 +30380,13 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
 TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
+  const tvmffi_i_record *r;
+  tvmffi_i_debugged *d = NULL;
   int64_t n = 0;
-  size_t i;
   tvmffi_i_debug_lock();
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      n += !r->is_dead &&
-           (type_index == kTVMFFIAny || r->type_index == type_index);
-  }
+  while ((r = tvmffi_i_each_record(&d)) != NULL)
+    n += !r->is_dead &&
+         (type_index == kTVMFFIAny || r->type_index == type_index);
   tvmffi_i_debug_unlock();
   TVMFFI_RETURN(n);
 }
@@ -30403,7 +30399,7 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
 
 static void tvmffi_i_count_reference(const TVMFFIAny *any) {
   tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
-                           ? *tvmffi_i_record_of(any->v_obj)
+                           ? tvmffi_i_record_of(any->v_obj)
                            : NULL;
   if (r) ++r->num_registered;
 }
@@ -30455,12 +30451,11 @@ static void tvmffi_i_count_registered(void) {
   tvmffi_i_record *r;
   const tvmffi_i_node *node;
   TVMFFIAny function;
+  tvmffi_i_debugged *d = NULL;
   int32_t k;
-  size_t i;
   int found = 1;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      r->num_registered = r->has_counted_items = 0;
+  while ((r = tvmffi_i_each_record(&d)) != NULL)
+    r->num_registered = r->has_counted_items = 0;
   for (node = tvmffi_i_globals.first; node; node = node->next) {
     const tvmffi_i_global *g = (const tvmffi_i_global *)(const void *)node;
     function = tvmffi_obj(g->function);
@@ -30478,13 +30473,12 @@ static void tvmffi_i_count_registered(void) {
   }
   while (found) {
     found = 0;
-    for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-      for (r = tvmffi_i_records[i]; r; r = r->next) {
-        if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
-          continue;
-        r->has_counted_items = found = 1;
-        tvmffi_i_count_items(r->object);
-      }
+    while ((r = tvmffi_i_each_record(&d)) != NULL) {
+      if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
+        continue;
+      r->has_counted_items = found = 1;
+      tvmffi_i_count_items(r->object);
+    }
   }
 }
 
@@ -30499,26 +30493,24 @@ enum { TVMFFI_I_NUM_LEAKS = 32 };
    tables of functions, types and attributes own. Returns the number of objects
    that do not fit in `leaks`. */
 static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
+  const tvmffi_i_record *r;
+  tvmffi_i_debugged *d = NULL;
   int32_t k, n = 0, others = 0;
-  size_t i;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next) {
-      if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
-      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
-                            strcmp(leaks[k].first->made, r->made) != 0);
-           ++k) {
-      }
-      if (k == TVMFFI_I_NUM_LEAKS) {
-        ++others;
-        continue;
-      }
-      if (k == n) {
-        leaks[n].first = r;
-        leaks[n++].count = 0;
-      }
-      ++leaks[k].count;
+  while ((r = tvmffi_i_each_record(&d)) != NULL) {
+    if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
+    for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
+                          strcmp(leaks[k].first->made, r->made) != 0);
+         ++k) {
     }
+    if (k == TVMFFI_I_NUM_LEAKS) {
+      ++others;
+      continue;
+    }
+    if (k == n) {
+      leaks[n].first = r;
+      leaks[n++].count = 0;
+    }
+    ++leaks[k].count;
   }
   *num_leaks = n;
   return others;
@@ -34402,7 +34394,7 @@ typedef struct tvmffi_i_thread_block {
 #if TVMFFI_I_POOL
   tvmffi_i_pool pool;
 #endif
-  tvmffi_i_streams streams;
+  tvmffi_i_records streams;
   DLPackManagedTensorAllocator allocator;
   tvmffi_i_trace_text trace;
 #if !TVMFFI_NO_TYPES
@@ -34733,7 +34725,7 @@ TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
 #if !TVMFFI_NO_THREADS
 TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
 #endif
-TVMFFI_I_BLOCK_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_BLOCK_PART(tvmffi_i_records, tvmffi_i_thread_streams, streams)
 TVMFFI_I_BLOCK_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
                     allocator)
 TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)

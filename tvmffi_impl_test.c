@@ -269,7 +269,7 @@ static void test_forget_dead(void) {
   for (i = 0; i < TVMFFI_I_NUM_DEAD; ++i) {
     tvmffi_i_record *r = tvmffi_i_dead[i];
     if (!r) continue;
-    *tvmffi_i_record_of(r->object) = r->next;
+    tvmffi_i_forget_record(r);
     tvmffi_i_dead[i] = NULL;
     test_free(r->memory);
     test_free(r);

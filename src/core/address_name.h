@@ -274,17 +274,6 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
   }
 }
 
-/* Frees the frames and slots of a generation that nobody reads. */
-static void tvmffi_i_free_frame_map(tvmffi_i_name_table *map) {
-  tvmffi_i_slots *table = map->table;
-  tvmffi_i_free_frames(map->first);
-  while (table) {
-    tvmffi_i_slots *older = table->older;
-    tvmffi_i_free(table);
-    table = older;
-  }
-}
-
 /* Replaces the current generation unless it has this age. Enters the new one
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
@@ -309,7 +298,8 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   }
   if (cache) tvmffi_i_enter_frame_cache(cache);
   tvmffi_i_unlock();
-  tvmffi_i_free_frame_map(&map);
+  tvmffi_i_free_frames(map.first);
+  tvmffi_i_free_slots(map.table);
   return cache;
 }
 

@@ -11,8 +11,7 @@
 /* The record of an object. Freeing is delayed: the header of a dead object
    stays, with a deleter that reports any later release. The records have their
    own lock, because objects also die while a thread holds the mutex. */
-typedef struct tvmffi_i_record {
-  struct tvmffi_i_record *next; /* next in the bucket chain */
+typedef struct {
   TVMFFIObject *object;
   void *memory;
   void (*delete_space)(void *); /* the client's, for a client's memory */
@@ -26,8 +25,14 @@ typedef struct tvmffi_i_record {
   char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
-enum { TVMFFI_I_NUM_RECORDS = 65536, TVMFFI_I_NUM_DEAD = 1024 };
-static tvmffi_i_record *tvmffi_i_records[TVMFFI_I_NUM_RECORDS];
+/* An entry of the table of all records, by object. */
+typedef struct {
+  uintptr_t object;
+  tvmffi_i_record *record;
+} tvmffi_i_debugged;
+
+enum { TVMFFI_I_NUM_DEAD = 1024 };
+static tvmffi_i_records tvmffi_i_debug_table;
 static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
 static char tvmffi_i_complaint[480]; /* first message since a report */
@@ -48,49 +53,58 @@ static void tvmffi_i_debug_unlock(void) {
   TVMFFI_I_STORE(&tvmffi_i_debug_mutex, NULL);
 }
 
-/* Returns the address of the pointer to an object's record in a bucket's chain,
-   or of the NULL pointer at the end. */
-static tvmffi_i_record **tvmffi_i_record_of(const void *object) {
-  uint64_t hash = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
-  tvmffi_i_record **r = &tvmffi_i_records[(hash >> 32) % TVMFFI_I_NUM_RECORDS];
-  while (*r && (*r)->object != object) r = &(*r)->next;
-  return r;
+/* Returns an object's record, or NULL. */
+static tvmffi_i_record *tvmffi_i_record_of(const void *object) {
+  const tvmffi_i_debugged *d = (const tvmffi_i_debugged *)tvmffi_i_find_record(
+      &tvmffi_i_debug_table, sizeof(*d), 1, (uintptr_t)object, 0);
+  return d ? d->record : NULL;
+}
+
+static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
+  tvmffi_i_remove_record(&tvmffi_i_debug_table, sizeof(tvmffi_i_debugged),
+                         (uintptr_t)r->object);
+}
+
+/* Returns the record behind `*d`, to which `*d` moves, or NULL at the end. */
+static tvmffi_i_record *tvmffi_i_each_record(tvmffi_i_debugged **d) {
+  *d = (tvmffi_i_debugged *)tvmffi_i_next_record(&tvmffi_i_debug_table,
+                                                 sizeof(**d), *d);
+  return *d ? (*d)->record : NULL;
 }
 
 /* Adds the record of a new object. Without memory for a record, the object is
    not tracked. */
 static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
                                             int32_t type_index) {
-  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), **at;
+  tvmffi_i_record *r = TVMFFI_I_NEW(tvmffi_i_record, sizeof(*r)), *had = NULL;
+  tvmffi_i_debugged *d;
   if (!r) return NULL;
   r->object = (TVMFFIObject *)object;
   r->memory = memory;
   r->type_index = type_index;
   r->is_dead = r->is_used = 0;
   r->made[0] = r->obtained[0] = r->released[0] = r->again[0] = 0;
-  r->next = NULL;
   tvmffi_i_debug_lock();
-  at = tvmffi_i_record_of(object);
-  if (*at) {
-    (*at)->type_index = type_index; /* the object has a record already */
-    TVMFFI_I_FREE(r);
-    r = *at;
-  } else {
-    *at = r;
-  }
+  d = (tvmffi_i_debugged *)tvmffi_i_add_record(
+      &tvmffi_i_debug_table, sizeof(*d), 1, (uintptr_t)object, 0);
+  if (d && !d->record)
+    d->record = r;
+  else if (d)
+    (had = d->record)->type_index = type_index;
   tvmffi_i_debug_unlock();
-  return r;
+  if (d && !had) return r;
+  TVMFFI_I_FREE(r);
+  return had;
 }
 
 /* Frees an object of the client's allocator without delay, because the client
    may reuse the memory. */
 static void tvmffi_i_debug_delete(void *object) {
-  tvmffi_i_record *r, **at;
+  tvmffi_i_record *r;
   tvmffi_i_debug_lock();
-  at = tvmffi_i_record_of(object);
-  if (!*at) at = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
-  r = *at;
-  *at = r->next;
+  r = tvmffi_i_record_of(object);
+  if (!r) r = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
+  tvmffi_i_forget_record(r);
   tvmffi_i_debug_unlock();
   ((TVMFFIObjectAllocHeader *)object - 1)->delete_space = r->delete_space;
   r->delete_space(object);
@@ -128,7 +142,7 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(self);
+  r = tvmffi_i_record_of(self);
   if (r && !flags && r->is_used++) {
     tvmffi_i_debug_unlock();
     return;
@@ -160,7 +174,7 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
 static int tvmffi_i_debug_died(void *object) {
   tvmffi_i_record *r, *old = NULL, **at;
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
+  r = tvmffi_i_record_of(object);
   if (r && !r->is_dead) {
     r->is_dead = 1;
     r->object->combined_ref_count = TVMFFI_I_BOTH_ONE;
@@ -169,7 +183,7 @@ static int tvmffi_i_debug_died(void *object) {
     at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
     old = *at;
     *at = r;
-    if (old) *tvmffi_i_record_of(old->object) = old->next;
+    if (old) tvmffi_i_forget_record(old);
   }
   tvmffi_i_debug_unlock();
   if (old) {

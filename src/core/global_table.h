@@ -118,7 +118,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_next_hashed(
     tvmffi_i_slots *table, uint32_t hash, size_t *i) {
   for (;; ++*i) {
     uintptr_t slot =
-        TVMFFI_I_LOAD(&tvmffi_i_slot_array(table)[*i & table->mask]);
+        TVMFFI_I_LOAD(tvmffi_i_slot_at(table, sizeof(slot), *i & table->mask));
     tvmffi_i_global *g = (tvmffi_i_global *)(slot - tvmffi_i_tag(hash));
     if (!slot) return NULL;
     if ((slot & TVMFFI_I_TAG) == tvmffi_i_tag(hash) &&
@@ -343,8 +343,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     g->node.size = (uint32_t)name->size;
     TVMFFI_I_STORE(&g->node.hash, tvmffi_i_hash(key, name->size));
     TVMFFI_I_STORE(&g->node.key, (const char *)key);
-    tvmffi_i_globals.used +=
-        (size_t)tvmffi_i_fill_slot(tvmffi_i_globals.table, &g->node);
+    tvmffi_i_fill_slot(&tvmffi_i_globals, &g->node);
   }
   return g;
 }

@@ -17,7 +17,7 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
   tvmffi_i_debug_lock();
-  r = *tvmffi_i_record_of(object);
+  r = tvmffi_i_record_of(object);
   if (r && released)
     (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
                              place.data + skip);
@@ -44,15 +44,13 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
 TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
+  const tvmffi_i_record *r;
+  tvmffi_i_debugged *d = NULL;
   int64_t n = 0;
-  size_t i;
   tvmffi_i_debug_lock();
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      n += !r->is_dead &&
-           (type_index == kTVMFFIAny || r->type_index == type_index);
-  }
+  while ((r = tvmffi_i_each_record(&d)) != NULL)
+    n += !r->is_dead &&
+         (type_index == kTVMFFIAny || r->type_index == type_index);
   tvmffi_i_debug_unlock();
   TVMFFI_RETURN(n);
 }

@@ -13,7 +13,7 @@
 
 static void tvmffi_i_count_reference(const TVMFFIAny *any) {
   tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
-                           ? *tvmffi_i_record_of(any->v_obj)
+                           ? tvmffi_i_record_of(any->v_obj)
                            : NULL;
   if (r) ++r->num_registered;
 }
@@ -65,12 +65,11 @@ static void tvmffi_i_count_registered(void) {
   tvmffi_i_record *r;
   const tvmffi_i_node *node;
   TVMFFIAny function;
+  tvmffi_i_debugged *d = NULL;
   int32_t k;
-  size_t i;
   int found = 1;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-    for (r = tvmffi_i_records[i]; r; r = r->next)
-      r->num_registered = r->has_counted_items = 0;
+  while ((r = tvmffi_i_each_record(&d)) != NULL)
+    r->num_registered = r->has_counted_items = 0;
   for (node = tvmffi_i_globals.first; node; node = node->next) {
     const tvmffi_i_global *g = (const tvmffi_i_global *)(const void *)node;
     function = tvmffi_obj(g->function);
@@ -88,13 +87,12 @@ static void tvmffi_i_count_registered(void) {
   }
   while (found) {
     found = 0;
-    for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i)
-      for (r = tvmffi_i_records[i]; r; r = r->next) {
-        if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
-          continue;
-        r->has_counted_items = found = 1;
-        tvmffi_i_count_items(r->object);
-      }
+    while ((r = tvmffi_i_each_record(&d)) != NULL) {
+      if (r->is_dead || r->has_counted_items || !tvmffi_i_is_registered(r))
+        continue;
+      r->has_counted_items = found = 1;
+      tvmffi_i_count_items(r->object);
+    }
   }
 }
 
@@ -109,26 +107,24 @@ enum { TVMFFI_I_NUM_LEAKS = 32 };
    tables of functions, types and attributes own. Returns the number of objects
    that do not fit in `leaks`. */
 static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
+  const tvmffi_i_record *r;
+  tvmffi_i_debugged *d = NULL;
   int32_t k, n = 0, others = 0;
-  size_t i;
-  for (i = 0; i < TVMFFI_I_NUM_RECORDS; ++i) {
-    const tvmffi_i_record *r;
-    for (r = tvmffi_i_records[i]; r; r = r->next) {
-      if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
-      for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
-                            strcmp(leaks[k].first->made, r->made) != 0);
-           ++k) {
-      }
-      if (k == TVMFFI_I_NUM_LEAKS) {
-        ++others;
-        continue;
-      }
-      if (k == n) {
-        leaks[n].first = r;
-        leaks[n++].count = 0;
-      }
-      ++leaks[k].count;
+  while ((r = tvmffi_i_each_record(&d)) != NULL) {
+    if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
+    for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
+                          strcmp(leaks[k].first->made, r->made) != 0);
+         ++k) {
     }
+    if (k == TVMFFI_I_NUM_LEAKS) {
+      ++others;
+      continue;
+    }
+    if (k == n) {
+      leaks[n].first = r;
+      leaks[n++].count = 0;
+    }
+    ++leaks[k].count;
   }
   *num_leaks = n;
   return others;

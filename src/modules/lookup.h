@@ -22,18 +22,13 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   tvmffi_i_cache *c = (tvmffi_i_cache *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_node *node = c->functions.first;
-    tvmffi_i_slots *table = c->functions.table;
     while (node) {
       tvmffi_i_node *next = node->next;
       tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
       tvmffi_i_free(node);
       node = next;
     }
-    while (table) {
-      tvmffi_i_slots *older = table->older;
-      tvmffi_i_free(table);
-      table = older;
-    }
+    tvmffi_i_free_slots(c->functions.table);
     tvmffi_i_release(c->replaced);
   }
   tvmffi_i_delete_plain(self, flags);

@@ -36,18 +36,15 @@ TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_name_table *map,
 static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
-  uint32_t hash = tvmffi_i_hash(name.data, name.size);
   tvmffi_i_named *s;
   tvmffi_i_lock();
-  s = (tvmffi_i_named *)(void *)tvmffi_i_find_hashed(map, name.data, name.size,
-                                                     hash);
+  s = tvmffi_i_find_named(map, name);
   if (!s && tvmffi_i_reserve(map, name.size) == 0) {
     s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
     if (s) {
       s->address = address;
-      tvmffi_i_insert_hashed(map, &s->node,
-                             tvmffi_i_copy_text((char *)(s + 1), name),
-                             name.size, hash);
+      tvmffi_i_insert(map, &s->node, tvmffi_i_copy_text((char *)(s + 1), name),
+                      name.size);
     }
   }
   tvmffi_i_unlock();

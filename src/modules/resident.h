@@ -8,55 +8,32 @@
 #include "../core.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* An entry of the hash table of modules that stay loaded until removed.
-   `module` is the start of the module's memory block, so that leak checkers
-   find the block. */
-typedef struct tvmffi_i_resident {
-  tvmffi_i_module *module; /* owned */
-  struct tvmffi_i_resident *next;
-} tvmffi_i_resident;
-
-static tvmffi_i_resident *tvmffi_i_resident_modules[64];
-
-/* Returns the address of the pointer to a module's entry, or of the NULL
-   pointer that ends the bucket chain. The caller holds the mutex. */
-static tvmffi_i_resident **tvmffi_i_find_resident(
-    const tvmffi_i_module *module) {
-  tvmffi_i_resident **at =
-      &tvmffi_i_resident_modules[((uintptr_t)module >> 4) % 64];
-  while (*at && (*at)->module != module) at = &(*at)->next;
-  return at;
-}
+/* The modules that stay loaded until removed: records of one owned
+   tvmffi_i_module pointer each. The pointer is the start of the module's memory
+   block, so that leak checkers find the block. */
+static tvmffi_i_records tvmffi_i_resident_modules;
 
 static int tvmffi_i_keep_module(TVMFFIObject *module) {
-  tvmffi_i_resident **at, *entry;
-  int had;
-  entry = (tvmffi_i_resident *)tvmffi_i_alloc(sizeof(*entry));
-  if (!entry) return tvmffi_i_no_memory();
-  entry->module = tvmffi_i_module_of(module);
-  entry->next = NULL;
-  tvmffi_i_retain(module);
+  const uintptr_t key = (uintptr_t)tvmffi_i_module_of(module);
+  tvmffi_i_records *t = &tvmffi_i_resident_modules;
+  const void *record;
+  size_t count;
   tvmffi_i_lock();
-  at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
-  had = *at != NULL;
-  if (!had) *at = entry;
+  count = t->count;
+  record = tvmffi_i_add_record(t, sizeof(key), 1, key, 0);
+  if (t->count > count) tvmffi_i_retain(module);
   tvmffi_i_unlock();
-  if (had) {
-    tvmffi_i_release(module);
-    tvmffi_i_free(entry);
-  }
-  return 0;
+  return record ? 0 : tvmffi_i_no_memory();
 }
 
 static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
-  tvmffi_i_resident **at, *entry;
+  const uintptr_t key = (uintptr_t)tvmffi_i_module_of(module);
+  tvmffi_i_records *t = &tvmffi_i_resident_modules;
+  int had;
   tvmffi_i_lock();
-  at = tvmffi_i_find_resident(tvmffi_i_module_of(module));
-  entry = *at;
-  if (entry) *at = entry->next;
+  had = tvmffi_i_find_record(t, sizeof(key), 1, key, 0) != NULL;
+  if (had) tvmffi_i_remove_record(t, sizeof(key), key);
   tvmffi_i_unlock();
-  if (!entry) return;
-  tvmffi_i_release(module);
-  tvmffi_i_free(entry);
+  if (had) tvmffi_i_release(module);
 }
 #endif

@@ -25,7 +25,7 @@ typedef struct tvmffi_i_thread_block {
 #if TVMFFI_I_POOL
   tvmffi_i_pool pool;
 #endif
-  tvmffi_i_streams streams;
+  tvmffi_i_records streams;
   DLPackManagedTensorAllocator allocator;
   tvmffi_i_trace_text trace;
 #if !TVMFFI_NO_TYPES
@@ -356,7 +356,7 @@ TVMFFI_I_PART(tvmffi_i_destroying, tvmffi_i_thread_destroying, destroying)
 #if !TVMFFI_NO_THREADS
 TVMFFI_I_PART(int, tvmffi_i_thread_exit_is_set, exit_is_set)
 #endif
-TVMFFI_I_BLOCK_PART(tvmffi_i_streams, tvmffi_i_thread_streams, streams)
+TVMFFI_I_BLOCK_PART(tvmffi_i_records, tvmffi_i_thread_streams, streams)
 TVMFFI_I_BLOCK_PART(DLPackManagedTensorAllocator, tvmffi_i_thread_allocator,
                     allocator)
 TVMFFI_I_BLOCK_PART(tvmffi_i_trace_text, tvmffi_i_thread_trace, trace)

@@ -275,7 +275,7 @@ static const test_root test_roots[] = {
     {&tvmffi_i_resident_modules, sizeof(tvmffi_i_resident_modules)},
 #endif
 #if TVMFFI_DEBUG
-    {&tvmffi_i_records, sizeof(tvmffi_i_records)},
+    {&tvmffi_i_debug_table, sizeof(tvmffi_i_debug_table)},
 #endif
     {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)}};
 

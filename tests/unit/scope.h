@@ -736,7 +736,7 @@ static void test_debug_unregistered(TVMFFI_HERE) {
   o->type_index = 123456789;
   o->combined_ref_count = TVMFFI_I_BOTH_ONE;
   o->deleter = test_allocated_deleter;
-  memcpy((*tvmffi_i_record_of(o))->made, "here:1", 7);
+  memcpy(tvmffi_i_record_of(o)->made, "here:1", 7);
   OK(tvmffi_i_report());
   CHECK(test_contains(tvmffi_any_str(tvmffi_i_printing()),
                       " x an unregistered type, obtained at here:1"));
