@@ -250,7 +250,7 @@
      >>platform/memory               allocation and the per-thread free lists
      >>platform/unwound              what runs when a call is unwound
      >>platform/hash                 hashes of names and type keys
-     >>platform/name_table           nodes by name, records by words
+     >>platform/hash_table           nodes by name, records by words
      >>platform/stack                a stack of frames in chunks
      >>platform/vector               growth of arrays
      >>platform/sort                 heapsort
@@ -13258,7 +13258,7 @@ static uint64_t tvmffi_i_type_key_hash(const char *data, size_t size) {
   return h ^ h >> (wide ? 47 : 15);
 }
 
-/* ======== Hash table ================================== >>platform/name_table
+/* ======== Hash table ================================== >>platform/hash_table
    nodes by name, records by words */
 
 /* The one hash table of the runtime beside the ABI's map: slots with linear

@@ -11,7 +11,7 @@
 #include "platform/memory.h"
 #include "platform/unwound.h"
 #include "platform/hash.h"
-#include "platform/name_table.h"
+#include "platform/hash_table.h"
 #include "platform/stack.h"
 #include "platform/vector.h"
 #include "platform/sort.h"

@@ -1,4 +1,4 @@
-/* ======== Hash table ================================== >>platform/name_table
+/* ======== Hash table ================================== >>platform/hash_table
    nodes by name, records by words */
 
 /* The one hash table of the runtime beside the ABI's map: slots with linear
