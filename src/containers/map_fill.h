@@ -56,7 +56,8 @@ static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
     }
   }
   *passed = place.passed;
-  *key = *value = tvmffi_none();
+  *key = tvmffi_none();
+  *value = tvmffi_none();
   return 0;
 }
 
@@ -220,6 +221,38 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   return code;
 }
 
+/* Fast path of tvmffi_i_map_take: moves up to 14 strings that differ, with
+   their values, into an empty map. Fills all home slots first, so no entry is
+   moved again. Returns 1, or 0 with nothing changed if the keys are not such
+   strings. */
+static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
+                                     size_t n) {
+  uint64_t moved[14];
+  tvmffi_i_map_object row = *m;
+  size_t i, k;
+  row.size = n / 2;
+  row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
+  row.data = values;
+  if (m->size || !n || row.size > 14) return 0;
+  for (i = 0; i < n; i += 2) {
+    if (tvmffi_i_text_type(values[i].type_index) != kTVMFFIStr) return 0;
+    for (k = 0; k < i; k += 2)
+      if (tvmffi_i_any_equal(&values[i], &values[k])) return 0;
+  }
+  if (tvmffi_i_map_is_row(m)) {
+    if (row.size > TVMFFI_I_MAP_ROW_MAX || row.num_slots > m->num_slots)
+      return 0;
+    memcpy(m->data, values, n * sizeof(*values));
+  } else {
+    /* Cannot fail: strings have no hooks, and jumps reach a free slot. */
+    if (row.size > m->num_slots - m->num_slots / 8) return 0;
+    (void)tvmffi_i_map_refill(m, &row, moved);
+  }
+  m->size = row.size;
+  for (i = 0; i < n; ++i) values[i] = tvmffi_none();
+  return 1;
+}
+
 /* Moves n/2 keys, each followed by its value, into a uniquely referenced map or
    a dict, as if each value was set. A moved key or value becomes None. On
    failure the caller owns the others. */
@@ -228,6 +261,7 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
   uint64_t passed;
   size_t i;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {
     TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
     if (TVMFFI_I_UNLIKELY(passed > TVMFFI_I_MAP_CHAIN_MAX))
