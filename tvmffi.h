@@ -354,7 +354,7 @@
      >>functions/json_function       parse and stringify
      >>functions/json_strict         RFC 8259 and nothing else
      >>functions/bigint_json         None
-     >>functions/graph_text          graphs from text; functions of graphs
+     >>functions/graph_function      values to JSON graphs and back
      >>tables/builtin_attribute      the attributes of built-in types
      >>tables/type_field             the fields of built-in types
      >>tables/builtin_type           the methods and metadata of built-in types
@@ -29327,8 +29327,9 @@ typedef struct {
 /* A stack frame: a container or object whose children are being saved. */
 typedef struct {
   tvmffi_i_children c;
-  size_t saved; /* index of the frame's value in `saved` */
-  size_t base;  /* index of the value's first child in `parts` */
+  size_t saved;         /* index of the frame's value in `saved` */
+  size_t base;          /* container: index of its first child in `parts` */
+  TVMFFIObject *fields; /* owned: of an object, the map of its saved fields */
 } tvmffi_i_saving;
 
 /* The state of a graph writer, which writes nodes as JSON text or as a list of
@@ -29338,18 +29339,14 @@ typedef struct {
    node. The upper half of a slot has 32 bits of the value's hash. The lower
    half is the value's index + 1, or 0 if the slot is empty. */
 typedef struct {
-  int as_text;
-  tvmffi_i_json_writer writer;
-  TVMFFIObject *nodes; /* owned list of maps; NULL if as_text */
+  TVMFFIObject *nodes;         /* owned list of maps; NULL for text */
+  tvmffi_i_json_writer writer; /* for text: the nodes so far */
   tvmffi_i_saved *saved;
   size_t num_saved, room_saved;
   uint64_t *slot_array;
   size_t num_slots;
   int64_t num_nodes;
-  /* A stack of the children that have been saved, for all frames. A child of a
-     container takes one item, the node index. A field of an object takes two: a
-     pointer to the name, then the data. */
-  TVMFFIAny *parts;
+  int64_t *parts; /* node indices of the children of all open containers */
   size_t num_parts, room_parts;
   tvmffi_i_stack frames;
 } tvmffi_i_saver;
@@ -29435,119 +29432,60 @@ done:
 
 /* -------- Nodes -------- */
 
-/* Writes the text of a node up to its data. The most frequent types have
-   constant text, which is faster (benchmark "write graph"). */
-static void tvmffi_i_begin_node(tvmffi_i_saver *s, int32_t index) {
-#define TVMFFI_I_NODE(i, key) \
-  case i: tvmffi_i_text_str(b, "{\"type\":\"" key "\",\"data\":"); break;
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  if (s->num_nodes) tvmffi_i_text_char(b, ',');
-  switch (index) {
-    TVMFFI_I_NODE(kTVMFFIBool, "bool")
-    TVMFFI_I_NODE(kTVMFFIInt, "int")
-    TVMFFI_I_NODE(kTVMFFIFloat, "float")
-    TVMFFI_I_NODE(kTVMFFIStr, "ffi.String")
-    TVMFFI_I_NODE(kTVMFFIArray, "ffi.Array")
-    TVMFFI_I_NODE(kTVMFFIMap, "ffi.Map")
-    default:
-      tvmffi_i_text_str(b, "{\"type\":");
-      tvmffi_i_json_put_string(b, TVMFFIGetTypeInfo(index)->type_key);
-      if (index != kTVMFFINone) tvmffi_i_text_str(b, ",\"data\":");
-  }
-#undef TVMFFI_I_NODE
-}
-
-/* Sets *data to the data (owned) of the node for frame `f`: an array of node
-   indices, or a map of fields. */
-static int tvmffi_i_parts_data(const tvmffi_i_saver *s,
-                               const tvmffi_i_saving *f, TVMFFIAny *data) {
-  const TVMFFIAny *parts = s->num_parts ? s->parts + f->base : NULL;
-  size_t n = s->num_parts - f->base, i;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *made;
-  int code = 0;
-  if (tvmffi_i_is_container(f->c.object->type_index)) {
-    made = tvmffi_i_new_array((int64_t)n, &items);
-    if (!made) return -1;
-    if (n) memcpy((void *)items, parts, n * sizeof(*items));
-    *data = tvmffi_obj(made);
-    return 0;
-  }
-  made = tvmffi_i_new_map(kTVMFFIMap, 0);
-  if (!made) return -1;
-  for (i = 0; i < n && !code; i += 2)
-    code = tvmffi_i_set_named(&made, *(const TVMFFIByteArray *)parts[i].v_ptr,
-                              tvmffi_i_copy_owned(&parts[i + 1]));
-  *data = tvmffi_obj(made);
-  if (code) tvmffi_i_release(made);
-  return code;
-}
-
-/* Writes the data of the node for frame `f` as text: an array of node indices,
-   or an object of fields. */
-static int tvmffi_i_write_parts(tvmffi_i_saver *s, const tvmffi_i_saving *f) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  int is_container = tvmffi_i_is_container(f->c.object->type_index);
-  size_t i;
-  tvmffi_i_text_char(b, is_container ? '[' : '{');
-  for (i = f->base; i < s->num_parts; ++i) {
-    if (i != f->base) tvmffi_i_text_char(b, ',');
-    if (is_container) {
-      tvmffi_i_text_int(b, s->parts[i].v_int64);
-      continue;
-    }
-    tvmffi_i_json_put_string(b, *(const TVMFFIByteArray *)s->parts[i].v_ptr);
-    tvmffi_i_text_char(b, ':');
-    TVMFFI_TRY(tvmffi_i_json_write(&s->writer, &s->parts[++i]));
-  }
-  tvmffi_i_text_char(b, is_container ? ']' : '}');
-  return 0;
-}
-
-/* Appends a node, as a map, to s->nodes. The node's data is `data`, or the
-   children of frame `f`. If both are NULL, the node has no data. */
-TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
-                                           const TVMFFIAny *data,
-                                           const tvmffi_i_saving *f) {
+/* Appends a node, as a map, to s->nodes. */
+static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
+                                int is_builtin, const TVMFFIAny *data) {
   TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
-  const TVMFFIByteArray *key = &TVMFFIGetTypeInfo(index)->type_key;
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
   /* As in upstream, the key of a type that is not built in becomes an object
      even if it is short: Python code sees the difference. */
-  code = index < kTVMFFIDynObjectBegin
+  code = is_builtin
              ? TVMFFIStringFromByteArray(key, &any)
              : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
   if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
-  if (!code && f) code = tvmffi_i_parts_data(s, f, &any);
-  if (!code && data) any = tvmffi_i_copy_owned(data);
-  if (!code && (data || f))
-    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"), any);
+  if (!code && data)
+    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"),
+                              tvmffi_i_copy_owned(data));
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
   tvmffi_i_release(node);
   return code;
 }
 
-/* Adds the node of the value s->saved[saved]. The node's data is `data`
-   (borrowed), or the children of frame `f`. If both are NULL, it has none. */
+/* Adds the node of the value s->saved[saved]. `data` (borrowed) is NULL for
+   None. */
 static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
-                             const TVMFFIAny *data, const tvmffi_i_saving *f) {
+                             const TVMFFIAny *data) {
+  tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
+  const TVMFFIByteArray *key;
   if (index == kTVMFFISmallStr) index = kTVMFFIStr;
   if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
-  if (!s->as_text) {
-    TVMFFI_TRY(tvmffi_i_append_node(s, index, data, f));
+  key = &TVMFFIGetTypeInfo(index)->type_key;
+  if (s->nodes) {
+    TVMFFI_TRY(
+        tvmffi_i_append_node(s, key, index < kTVMFFIDynObjectBegin, data));
   } else {
-    tvmffi_i_begin_node(s, index);
-    if (data) TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
-    if (f) TVMFFI_TRY(tvmffi_i_write_parts(s, f));
-    tvmffi_i_text_char(&s->writer.text, '}');
-    if (s->writer.text.failed) return tvmffi_i_no_memory();
+    tvmffi_i_text_str(b, s->num_nodes ? ",{\"type\":" : "{\"type\":");
+    tvmffi_i_json_put_string(b, *key);
+    if (data) {
+      tvmffi_i_text_str(b, ",\"data\":");
+      TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
+    }
+    tvmffi_i_text_char(b, '}');
+    if (b->failed) return tvmffi_i_no_memory();
   }
   s->saved[saved].index = s->num_nodes++;
   return 0;
+}
+
+/* Same as tvmffi_i_add_node, but takes ownership of `data`, also on failure. */
+static int tvmffi_i_add_made(tvmffi_i_saver *s, size_t saved, TVMFFIAny data) {
+  int code = tvmffi_i_add_node(s, saved, &data);
+  tvmffi_i_any_release(&data);
+  return code;
 }
 
 /* Raises ValueError for a value that contains itself. As in upstream, the
@@ -29560,6 +29498,7 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
     int32_t index = f->c.object->type_index;
     if (index == kTVMFFIList || index == kTVMFFIDict) object = f->c.object;
     left = f->saved;
+    tvmffi_i_release(f->fields);
     TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   } while (left != saved);
   return tvmffi_i_fail(
@@ -29577,7 +29516,10 @@ static int tvmffi_i_enter_saving(tvmffi_i_saver *s, size_t saved) {
   tvmffi_i_children_open(&f->c, object, TVMFFIGetTypeInfo(object->type_index));
   f->saved = saved;
   f->base = s->num_parts;
-  return 0;
+  f->fields = NULL;
+  if (tvmffi_i_is_container(object->type_index)) return 0;
+  f->fields = tvmffi_i_new_map(kTVMFFIMap, 0);
+  return f->fields ? 0 : -1;
 }
 
 /* Adds the node of an object. If the object is saved field by field, pushes a
@@ -29590,20 +29532,17 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   const TVMFFITypeMetadata *metadata;
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
-  int code;
   if (!type) return -1;
   if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     data = tvmffi_is_instance(index, TVMFFI_I_INT_ENUM)
                ? tvmffi_int(e->int_index)
                : e->str_index;
-    return tvmffi_i_add_node(s, saved, &data, NULL);
+    return tvmffi_i_add_node(s, saved, &data);
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_to_json_column, index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_call_attr_value(hook, &value, 1, kTVMFFIAny, &data));
-    code = tvmffi_i_add_node(s, saved, &data, NULL);
-    tvmffi_i_any_release(&data);
-    return code;
+    return tvmffi_i_add_made(s, saved, data);
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
   metadata = TVMFFI_I_LOAD(&type->metadata);
@@ -29631,31 +29570,30 @@ static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {
 static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIAny *value = &s->saved[saved].value;
   TVMFFIAny data = tvmffi_none();
-  TVMFFIShapeCell *shape;
+  const TVMFFIShapeCell *shape;
   int64_t device[2];
-  int code;
   switch (value->type_index) {
-    case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL, NULL);
+    case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
     case kTVMFFIInt:
     case kTVMFFIFloat:
     case kTVMFFISmallStr:
-    case kTVMFFIStr: return tvmffi_i_add_node(s, saved, value, NULL);
+    case kTVMFFIStr: return tvmffi_i_add_node(s, saved, value);
     case kTVMFFIDataType:
-      code = tvmffi_i_dtype_text(&value->v_dtype, &data);
+      TVMFFI_TRY(tvmffi_i_dtype_text(&value->v_dtype, &data));
       break;
     case kTVMFFIDevice:
       device[0] = (int64_t)value->v_device.device_type;
       device[1] = value->v_device.device_id;
-      code = tvmffi_i_numbers(device, 2, &data);
+      TVMFFI_TRY(tvmffi_i_numbers(device, 2, &data));
       break;
     case kTVMFFISmallBytes:
     case kTVMFFIBytes:
-      code = tvmffi_i_base64(tvmffi_any_str(value), &data);
+      TVMFFI_TRY(tvmffi_i_base64(tvmffi_any_str(value), &data));
       break;
     case kTVMFFIShape:
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, value->v_obj);
-      code = tvmffi_i_numbers(shape->data, shape->size, &data);
+      TVMFFI_TRY(tvmffi_i_numbers(shape->data, shape->size, &data));
       break;
     case kTVMFFIArray:
     case kTVMFFIList:
@@ -29667,47 +29605,15 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
       return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
                            tvmffi_i_type_key(value->type_index));
   }
-  if (!code) code = tvmffi_i_add_node(s, saved, &data, NULL);
-  tvmffi_i_any_release(&data);
-  return code;
+  return tvmffi_i_add_made(s, saved, data);
 }
 
 /* -------- Children -------- */
 
-/* Pushes a child of the top frame onto s->parts. In a container, `part` is the
-   child's node index. In an object, `part` is the data (owned) of the current
-   field. A field replaces an earlier field of the same name. */
-static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
-  const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
-  const TVMFFIByteArray *name = NULL, *other;
-  size_t i;
-  if (f->c.field) {
-    name = &f->c.field->name;
-    for (i = f->base; i < s->num_parts; i += 2) {
-      other = (const TVMFFIByteArray *)s->parts[i].v_ptr;
-      if (!tvmffi_i_same_text(*other, *name)) continue;
-      tvmffi_i_any_release(&s->parts[i + 1]);
-      s->parts[i + 1] = part;
-      return 0;
-    }
-  }
-  if (TVMFFI_I_UNLIKELY(s->room_parts - s->num_parts < 2)) {
-    TVMFFIAny *parts = (TVMFFIAny *)tvmffi_i_larger(s->parts, &s->room_parts,
-                                                    sizeof(*parts));
-    if (!parts) return tvmffi_i_any_release(&part), -1;
-    s->parts = parts;
-  }
-  if (f->c.field)
-    s->parts[s->num_parts++] = tvmffi_ptr((void *)(uintptr_t)name);
-  s->parts[s->num_parts++] = part;
-  return 0;
-}
-
 /* Finds the next field whose value needs a node. Returns 1 with the value
-   (owned) in *part, 0 after the last field, or an error code. Pushes bool, int,
-   float and dtype fields onto s->parts without a node. */
-static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
-  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+   (owned) in *part, 0 after the last field, or an error code. Saves bool, int,
+   float and dtype fields without a node. */
+static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   for (;;) {
     TVMFFIAny value = tvmffi_none();
     int code = tvmffi_i_read_next(&f->c, 0, &value);
@@ -29723,7 +29629,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
         break;
       default: *part = value; return 1;
     }
-    TVMFFI_TRY(tvmffi_i_add_part(s, value));
+    TVMFFI_TRY(tvmffi_i_set_named(&f->fields, f->c.field->name, value));
   }
 }
 
@@ -29735,22 +29641,35 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
   int32_t index = f->c.object->type_index;
   const TVMFFIAny *child;
   *owned = index != kTVMFFIArray && index != kTVMFFIMap;
-  if (!tvmffi_i_is_container(index)) return tvmffi_i_save_fields(s, part);
+  if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
   *part = *owned ? tvmffi_i_copy_owned(child) : *child;
   return 1;
 }
 
+/* Stores the node index of the top frame's current child. */
+static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
+  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  if (f->fields)
+    return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
+  TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
+  s->parts[s->num_parts++] = index;
+  return 0;
+}
+
 /* Adds the node of the top frame's value, whose children have nodes, and pops
    the frame. */
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
-  TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base)
-    tvmffi_i_any_release(&s->parts[--s->num_parts]);
+  size_t saved = f->saved;
+  TVMFFIAny data = tvmffi_obj(f->fields);
+  if (!f->fields)
+    TVMFFI_TRY(tvmffi_i_numbers(s->num_parts ? s->parts + f->base : NULL,
+                                s->num_parts - f->base, &data));
+  s->num_parts = f->base;
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
-  return 0;
+  return tvmffi_i_add_made(s, saved, data);
 }
 
 /* Adds the nodes of a value (borrowed) and everything it contains. Sets *index
@@ -29775,37 +29694,30 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     }
     *index = s->saved[saved].index;
     if (!s->frames.depth) return 0;
-    TVMFFI_TRY(tvmffi_i_add_part(s, tvmffi_int(*index)));
+    TVMFFI_TRY(tvmffi_i_add_part(s, *index));
   next:
     code = tvmffi_i_next_part(s, &part, &owned);
     if (code < 0) return code;
   }
 }
 
-static const char tvmffi_i_graph_head[] = "{\"root_index\":";
-
-/* Completes the JSON text. Inserts the root's node index after the start of the
-   text, tvmffi_i_graph_head. */
+/* Sets *out to the JSON text (owned) of root index, nodes and metadata. */
 static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
                                const TVMFFIAny *metadata, TVMFFIAny *out) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  const size_t at = sizeof(tvmffi_i_graph_head) - 1;
-  size_t end, size;
-  char number[24];
-  tvmffi_i_text_char(b, ']');
+  tvmffi_i_json_writer w;
+  int code = 0;
+  memset((void *)&w, 0, sizeof(w));
+  tvmffi_i_text_str(&w.text, "{\"root_index\":");
+  tvmffi_i_text_int(&w.text, index);
+  tvmffi_i_text_str(&w.text, ",\"nodes\":[");
+  tvmffi_i_text_put(&w.text, s->writer.text.data, s->writer.text.size);
+  tvmffi_i_text_char(&w.text, ']');
   if (metadata->type_index != kTVMFFINone) {
-    tvmffi_i_text_str(b, ",\"metadata\":");
-    TVMFFI_TRY(tvmffi_i_json_write(&s->writer, metadata));
+    tvmffi_i_text_str(&w.text, ",\"metadata\":");
+    code = tvmffi_i_json_write(&w, metadata);
   }
-  tvmffi_i_text_char(b, '}');
-  end = b->size;
-  tvmffi_i_text_int(b, index);
-  if (b->failed) return tvmffi_i_no_memory();
-  size = b->size - end;
-  memcpy(number, b->data + end, size);
-  memmove(b->data + at + size, b->data + at, end - at);
-  memcpy(b->data + at, number, size);
-  return tvmffi_i_text_take(b, out);
+  tvmffi_i_text_char(&w.text, '}');
+  return tvmffi_i_json_end(&w, code, out);
 }
 
 /* Sets *out to the graph as a map (owned) of root index, nodes and metadata. */
@@ -29834,22 +29746,19 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
                              int as_text, TVMFFIAny *out) {
   tvmffi_i_saver s;
   int64_t index = 0;
-  int code = 0;
+  int code;
   memset((void *)&s, 0, sizeof(s));
   tvmffi_i_stack_open(&s.frames, NULL, 0);
-  s.as_text = as_text;
-  if (as_text) {
-    tvmffi_i_text_str(&s.writer.text, tvmffi_i_graph_head);
-    tvmffi_i_text_str(&s.writer.text, ",\"nodes\":[");
-  } else {
+  if (!as_text) {
     s.nodes = tvmffi_i_new_list(0);
     if (!s.nodes) return -1;
   }
   code = tvmffi_i_save(&s, value, &index);
   if (!code)
-    code = (as_text ? tvmffi_i_graph_text : tvmffi_i_graph_map)(&s, index,
-                                                                metadata, out);
-  while (s.num_parts) tvmffi_i_any_release(&s.parts[--s.num_parts]);
+    code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
+                   : tvmffi_i_graph_map(&s, index, metadata, out);
+  for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
+    tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
   while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
@@ -29858,18 +29767,6 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   tvmffi_i_text_release(&s.writer.text);
   tvmffi_i_free(s.writer.levels);
   tvmffi_i_release(s.nodes);
-  return code;
-}
-
-static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
-                                  const TVMFFIAny *metadata, int as_text,
-                                  TVMFFIAny *out) {
-  TVMFFIAny owned = tvmffi_none(), about = tvmffi_none();
-  int code = tvmffi_i_own(value, &owned);
-  if (!code) code = tvmffi_i_own(metadata, &about);
-  if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
-  tvmffi_i_any_release(&owned);
-  tvmffi_i_any_release(&about);
   return code;
 }
 #endif
@@ -29882,6 +29779,7 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
    are set. */
 typedef struct {
   int64_t node;
+  int32_t type_index;
   /* Owned: for a container the array of its children's node indices, for an
      object the map of its fields. */
   TVMFFIObject *data;
@@ -29891,34 +29789,23 @@ typedef struct {
   tvmffi_i_field_cursor cursor;
 } tvmffi_i_loading;
 
-/* The state of a node that is being loaded. */
-enum {
-  TVMFFI_I_UNKNOWN,     /* the node was not read */
-  TVMFFI_I_NODE_READ,   /* the type and the data were read */
+typedef enum {
+  TVMFFI_I_UNREAD,      /* must be 0, because new nodes are zero */
   TVMFFI_I_IN_PROGRESS, /* the value's children are being loaded */
   TVMFFI_I_KNOWN        /* the value is complete */
-};
+} tvmffi_i_loaded_state;
+
 typedef struct {
-  TVMFFIAny value; /* owned: the data if NODE_READ, the value if KNOWN */
-  int32_t type_index;
-  int state;
+  TVMFFIAny value; /* owned */
+  tvmffi_i_loaded_state state;
 } tvmffi_i_loaded;
 
 typedef struct {
-  const TVMFFIAny *nodes; /* borrowed maps; NULL if the input is text */
+  const TVMFFIAny *nodes; /* borrowed maps */
   tvmffi_i_loaded *loaded;
-  size_t num_nodes, room_nodes;
+  size_t num_nodes;
   tvmffi_i_stack frames;
-  tvmffi_i_json_reader r; /* reads text, and makes maps with string keys */
-  int64_t *parts;         /* child node indices of the container being built */
-  size_t room_parts;
 } tvmffi_i_loader;
-
-static void tvmffi_i_begin_loading(tvmffi_i_loader *l, TVMFFIByteArray text) {
-  memset((void *)l, 0, sizeof(*l));
-  tvmffi_i_stack_open(&l->frames, NULL, 0);
-  tvmffi_i_json_begin_reader(&l->r, text);
-}
 
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
@@ -29928,9 +29815,7 @@ static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   }
   while (l->num_nodes) tvmffi_i_any_release(&l->loaded[--l->num_nodes].value);
   tvmffi_i_free(l->loaded);
-  tvmffi_i_free(l->parts);
   tvmffi_i_stack_close(&l->frames);
-  tvmffi_i_json_end_reader(&l->r);
 }
 
 /* -------- Values without children -------- */
@@ -29984,10 +29869,10 @@ static int tvmffi_i_load_plain(int32_t type_index, const TVMFFIAny *data,
     case kTVMFFIFloat:
       if (data->type_index != kTVMFFIFloat && !TVMFFI_I_IS_INT(data))
         return tvmffi_i_bad_cast(data, "float");
-      *out = *data;
+      *out = data->type_index == kTVMFFIFloat
+                 ? *data
+                 : tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
       out->type_index = kTVMFFIFloat;
-      if (data->type_index != kTVMFFIFloat)
-        out->v_uint64 = tvmffi_i_int_to_double(data->v_int64);
       return 0;
     case kTVMFFIDataType:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
@@ -30051,81 +29936,6 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   return 0;
 }
 
-/* -------- Containers -------- */
-
-/* Returns child i of the container that is being built. */
-TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_part(const tvmffi_i_loader *l,
-                                               size_t i) {
-  return &l->loaded[l->parts[i]].value;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_is_part_known(const tvmffi_i_loader *l,
-                                           int64_t index) {
-  return (uint64_t)index < l->num_nodes &&
-         l->loaded[index].state == TVMFFI_I_KNOWN;
-}
-
-/* Builds a map with a hash table by the JSON reader's code, which may copy the
-   layout of an earlier map if all keys are strings. */
-static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
-                                                int32_t index, size_t n) {
-  tvmffi_i_json_reader *r = &l->r;
-  tvmffi_i_map_object *m;
-  int is_text = 1;
-  size_t i;
-  while (r->room_values < n) {
-    TVMFFIAny *values = (TVMFFIAny *)tvmffi_i_larger(
-        r->values, &r->room_values, sizeof(*values));
-    if (!values) return NULL;
-    r->values = values;
-  }
-  for (i = 0; i < n; ++i) {
-    TVMFFIAny *value = &r->values[i];
-    *value = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-    if (value->type_index < kTVMFFIRawStr) value->zero_padding = 0;
-    if (i % 2 == 0)
-      is_text &= tvmffi_i_text_type(value->type_index) == kTVMFFIStr;
-  }
-  m = is_text ? tvmffi_i_json_object(r, r->values, n)
-              : tvmffi_i_json_table(r->values, n);
-  if (m)
-    m->base.type_index = index;
-  else
-    for (i = 0; i < n; ++i) tvmffi_i_any_release(&r->values[i]);
-  return m;
-}
-
-static int tvmffi_i_load_map(tvmffi_i_loader *l, int32_t index, size_t n,
-                             TVMFFIAny *out) {
-  int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
-  tvmffi_i_map_object *m;
-  size_t i;
-  m = is_table ? tvmffi_i_join_table(l, index, n)
-               : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
-                     index, (int64_t)(n / 2));
-  if (!m) return -1;
-  for (i = 0; !is_table && i < n && !code; i += 2)
-    code = tvmffi_i_map_set_in(m, tvmffi_i_part(l, i), tvmffi_i_part(l, i + 1));
-  *out = tvmffi_obj(m);
-  if (code) tvmffi_i_any_release(out);
-  return code;
-}
-
-/* Builds a container from the values of the n nodes in l->parts. All of these
-   nodes must be loaded already. */
-static int tvmffi_i_join_parts(tvmffi_i_loader *l, int32_t index, size_t n,
-                               TVMFFIAny *out) {
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *made;
-  size_t i;
-  if (tvmffi_i_is_map_type(index)) return tvmffi_i_load_map(l, index, n, out);
-  made = tvmffi_i_new_items(index, (int64_t)n, &items);
-  if (!made) return -1;
-  for (i = 0; i < n; ++i) items[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-  *out = tvmffi_obj(made);
-  return 0;
-}
-
 /* -------- Nodes -------- */
 
 /* Pushes a stack frame for a container or object. Creates the object, with
@@ -30140,6 +29950,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   if (!f) return -1;
   memset((void *)f, 0, sizeof(*f));
   f->node = node;
+  f->type_index = type_index;
   l->loaded[node].state = TVMFFI_I_IN_PROGRESS;
   if (!is_container) {
     TVMFFI_TRY(tvmffi_i_make_empty(type, &f->made));
@@ -30158,14 +29969,23 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
                        size);
 }
 
-/* Sets *out to the value (borrowed) of key `name` in a map. Raises KeyError if
-   the map has no such key. */
-static int tvmffi_i_get_named(TVMFFIObject *map, const char *name,
-                              const TVMFFIAny **out) {
-  TVMFFIAny key = tvmffi_str(name);
-  *out = tvmffi_i_map_lookup(map, &key);
-  if (*out == &tvmffi_i_map_failed) return -1;
-  return *out ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
+/* Returns what tvmffi_i_map_lookup returns for the key `name`. */
+static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
+                                           TVMFFIByteArray name) {
+  const TVMFFIAny *found;
+  TVMFFIAny key = tvmffi_none();
+  if (TVMFFIStringFromByteArray(&name, &key)) return &tvmffi_i_map_failed;
+  found = tvmffi_i_map_lookup(map, &key);
+  tvmffi_i_any_release(&key);
+  return found;
+}
+
+/* Sets *part to the type or the data (borrowed) of a node. */
+static int tvmffi_i_get_part(TVMFFIObject *node, const char *name,
+                             const TVMFFIAny **part) {
+  *part = tvmffi_i_get_named(node, tvmffi_byte_array(name));
+  if (*part == &tvmffi_i_map_failed) return -1;
+  return *part ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
 }
 
 /* Reads the type and the data (borrowed) of a node. A node of type None has no
@@ -30174,11 +29994,11 @@ static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
                                  const TVMFFIAny **data) {
   const TVMFFIAny *type = NULL;
   TVMFFIByteArray text = {NULL, 0};
-  TVMFFI_TRY(tvmffi_i_get_named(node, "type", &type));
+  TVMFFI_TRY(tvmffi_i_get_part(node, "type", &type));
   TVMFFI_TRY(tvmffi_i_cast_str(type, &text));
   TVMFFI_TRY(TVMFFITypeKeyToIndex(&text, type_index));
   if (*type_index == kTVMFFINone) return 0;
-  return tvmffi_i_get_named(node, "data", data);
+  return tvmffi_i_get_part(node, "data", data);
 }
 
 /* Makes a node's value (owned) from the node's data. If the value has children,
@@ -30217,21 +30037,13 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
    instead. */
 static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   tvmffi_i_loaded *loaded = &l->loaded[node];
-  TVMFFIAny value = tvmffi_none(), held = tvmffi_none(), map = tvmffi_none();
-  const TVMFFIAny *data = &held;
+  TVMFFIAny value = tvmffi_none(), map = tvmffi_none();
+  const TVMFFIAny *data = &value;
   size_t depth = l->frames.depth;
-  int code = 0;
-  if (loaded->state == TVMFFI_I_NODE_READ) {
-    held = loaded->value;
-    loaded->value = tvmffi_none();
-  } else {
-    code = tvmffi_i_cast_to(kTVMFFIMap, &l->nodes[node], &map);
-    if (!code)
-      code = tvmffi_i_look_at_node(map.v_obj, &loaded->type_index, &data);
-  }
-  if (!code)
-    code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
-  tvmffi_i_any_release(&held);
+  int32_t type_index = kTVMFFINone;
+  int code = tvmffi_i_cast_to(kTVMFFIMap, &l->nodes[node], &map);
+  if (!code) code = tvmffi_i_look_at_node(map.v_obj, &type_index, &data);
+  if (!code) code = tvmffi_i_load_data(l, node, type_index, data, &value);
   tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
   loaded->value = value;
@@ -30245,12 +30057,9 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
 static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
   while ((f->field = tvmffi_i_next_field(&f->cursor))) {
     const TVMFFIFieldInfo *field = f->field;
-    TVMFFIAny name = tvmffi_none(), value = tvmffi_none();
-    const TVMFFIAny *data;
+    const TVMFFIAny *data = tvmffi_i_get_named(f->data, field->name);
+    TVMFFIAny value = tvmffi_none();
     int code;
-    TVMFFI_TRY(TVMFFIStringFromByteArray(&field->name, &name));
-    data = tvmffi_i_map_lookup(f->data, &name);
-    tvmffi_i_any_release(&name);
     if (data == &tvmffi_i_map_failed) return -1;
     if (data) {
       code = tvmffi_i_load_plain(field->field_static_type_index, data, &value);
@@ -30277,13 +30086,43 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  int64_t is_map = tvmffi_i_is_map_type(l->loaded[f->node].type_index);
+  int64_t is_map = tvmffi_i_is_map_type(f->type_index);
   for (; f->at < cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
-    if (!tvmffi_i_is_part_known(l, *index)) return 1;
+    if ((uint64_t)*index >= l->num_nodes ||
+        l->loaded[*index].state != TVMFFI_I_KNOWN)
+      return 1;
   }
   return 0;
+}
+
+/* Creates the container of frame `f`, whose children are loaded. */
+static int tvmffi_i_join_items(const tvmffi_i_loader *l,
+                               const tvmffi_i_loading *f, TVMFFIAny *out) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
+  const TVMFFIAny *indices = (const TVMFFIAny *)cell->data;
+  int is_map = tvmffi_i_is_map_type(f->type_index), code;
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *map,
+      *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
+                                 cell->size, &items);
+  int64_t i;
+  if (!made) return -1;
+  for (i = 0; i < cell->size; ++i) {
+    items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
+    if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
+  }
+  *out = tvmffi_obj(made);
+  if (!is_map) return 0;
+  map = tvmffi_i_new_map(f->type_index, cell->size / 2);
+  *out = tvmffi_obj(map);
+  code =
+      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, (size_t)cell->size)
+          : -1;
+  tvmffi_i_release(made);
+  if (code) tvmffi_i_release(map);
+  return code;
 }
 
 /* Completes the value of the top frame, whose children are loaded. Pops the
@@ -30291,16 +30130,10 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
 static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
   tvmffi_i_loaded *node = &l->loaded[f->node];
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
-  size_t i, n = f->made ? 0 : (size_t)cell->size;
-  for (i = 0; i < n; ++i) {
-    TVMFFI_I_PUSH_ROOM(int64_t, l->parts, i, l->room_parts);
-    l->parts[i] = ((const TVMFFIAny *)cell->data)[i].v_int64;
-  }
   if (f->made)
     node->value = tvmffi_obj(f->made);
   else
-    TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
+    TVMFFI_TRY(tvmffi_i_join_items(l, f, &node->value));
   node->state = TVMFFI_I_KNOWN;
   tvmffi_i_release(f->data);
   TVMFFI_I_POP(tvmffi_i_loading, &l->frames);
@@ -30339,8 +30172,9 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
   return code;
 }
 
+/* Restores a value (owned) from a graph in the form that
+   tvmffi_i_to_graph returns. */
 static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
-  TVMFFIByteArray no_text = {"", 0};
   TVMFFIAny key = tvmffi_str("root_index");
   const TVMFFIAny *root, *nodes;
   tvmffi_i_loader l;
@@ -30360,7 +30194,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
     return tvmffi_i_fail("ValueError",
                          "Invalid JSON Object Graph, expected `nodes` array "
                          "field");
-  tvmffi_i_begin_loading(&l, no_text);
+  tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
   if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
@@ -32946,202 +32780,19 @@ TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
 }
 #endif
 
-/* ======== Graph text ================================== >>functions/graph_text
-   graphs from text; functions of graphs */
+/* ======== Graph functions ========================= >>functions/graph_function
+   values to JSON graphs and back */
 
 #if !TVMFFI_NO_EXTRA
-/* Fast path for text as ffi.ToJSONGraphString writes it. Does not build
-   the map that represents a node. Builds a container immediately if its
-   children are already loaded. Loads a value that may fail or run a hook only
-   when another value needs it.
-
-   The functions of the fast path return 1 to continue. After 0 or an error
-   code, tvmffi_i_load_text starts again with the general JSON parser. */
-
-/* Skips the string literal `word` and returns 1. Returns 0 if the text does not
-   continue with `word`. */
-#define TVMFFI_I_READ_WORD(r, word)                         \
-  ((size_t)((r)->end - (r)->at) >= sizeof("" word) - 1 &&   \
-   memcmp((r)->at, "" word "", sizeof("" word) - 1) == 0 && \
-   ((r)->at += sizeof("" word) - 1) != NULL)
-
-/* Returns the end of the JSON value at p, which must be the last value of its
-   object: the first closing bracket without an opening bracket after p, or
-   `end`. Ignores brackets in strings. */
-static const char *tvmffi_i_json_extent(const char *p, const char *end) {
-  size_t depth = 0;
-  for (; p != end; ++p) {
-    if (*p == '"') {
-      for (++p; p != end && *p != '"'; ++p)
-        if (*p == '\\' && ++p == end) return p;
-      if (p == end) return p;
-    } else if (*p == '{' || *p == '[') {
-      ++depth;
-    } else if (*p == '}' || *p == ']') {
-      if (!depth--) return p;
-    }
-  }
-  return p;
-}
-
-static int tvmffi_i_read_any(tvmffi_i_json_reader *r, TVMFFIAny *out) {
-  TVMFFIByteArray text;
-  text.data = r->at;
-  r->at = tvmffi_i_json_extent(r->at, r->end);
-  text.size = (size_t)(r->at - text.data);
-  TVMFFI_TRY(tvmffi_i_json_parse(text, out));
-  return 1;
-}
-
-/* Reads a node index of 1 to 18 digits. Returns the end of the digits, or NULL.
-   The loop always stops, because the text ends with a brace. */
-TVMFFI_I_INLINE const char *tvmffi_i_read_index(const char *start,
-                                                int64_t *out) {
-  const char *p = start;
-  uint64_t x = 0;
-  unsigned digit;
-  for (; (digit = (unsigned)*p - '0') < 10; ++p) x = x * 10 + digit;
-  *out = (int64_t)x;
-  return p != start && p - start <= 18 ? p : NULL;
-}
-
-/* Reads a container's array of node indices. Builds the container if all
-   children are known, otherwise stores the indices as the node's data. */
-static int tvmffi_i_read_parts(tvmffi_i_loader *l, tvmffi_i_loaded *node) {
-  const char *p = l->r.at + 1;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *data;
-  size_t n = 0, i;
-  for (; *p != ']'; p += *p == ',') {
-    TVMFFI_I_PUSH_ROOM(int64_t, l->parts, n, l->room_parts);
-    p = tvmffi_i_read_index(p, &l->parts[n++]);
-    if (!p || (*p != ']' && (*p != ',' || p[1] == ']'))) return 0;
-  }
-  l->r.at = p + 1;
-  for (i = 0; i < n && tvmffi_i_is_part_known(l, l->parts[i]);) ++i;
-  if (i == n && (n % 2 == 0 || !tvmffi_i_is_map_type(node->type_index))) {
-    TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
-    node->state = TVMFFI_I_KNOWN;
-    return 1;
-  }
-  data = tvmffi_i_new_array((int64_t)n, &items);
-  if (!data) return -1;
-  for (i = 0; i < n; ++i) items[i] = tvmffi_int(l->parts[i]);
-  node->value = tvmffi_obj(data);
-  return 1;
-}
-
-/* Reads the data of a node. The type of the node has been read. */
-static int tvmffi_i_read_data(tvmffi_i_loader *l, tvmffi_i_loaded *node) {
-  tvmffi_i_json_reader *r = &l->r;
-  const char *end;
-  int c = tvmffi_i_json_peek(r), index = node->type_index;
-  if (tvmffi_i_is_container(index))
-    return c == '[' ? tvmffi_i_read_parts(l, node) : 0;
-  if (index == kTVMFFIStr && c == '"')
-    end = tvmffi_i_json_string(r, r->at, r->end, &node->value);
-  else if ((index == kTVMFFIInt || index == kTVMFFIFloat) && c <= '9')
-    end = tvmffi_i_json_number(r, r->at, r->end, &node->value);
-  else if (index == kTVMFFIBool && c > '9')
-    end = tvmffi_i_json_scalar(r, r->at, r->end, &node->value);
-  else
-    return tvmffi_i_read_any(r, &node->value);
-  if (!end) return -1;
-  r->at = end;
-  node->state = TVMFFI_I_KNOWN;
-  return node->value.type_index == index ||
-         (index == kTVMFFIStr && node->value.type_index == kTVMFFISmallStr);
-}
-
-/* Reads the rest of a node's type key, and sets *index to the type index. Also
-   skips the JSON key "data". Only a None node has no "data". */
-static int tvmffi_i_read_type(tvmffi_i_json_reader *r, int32_t *index) {
-#define TVMFFI_I_READ_TYPE(key, i) \
-  if (TVMFFI_I_READ_WORD(r, key "\",\"data\":")) return *index = (i), 1;
-  const char *p;
-  TVMFFIByteArray key;
-  const tvmffi_i_type *type;
-  TVMFFI_I_READ_TYPE("int", kTVMFFIInt)
-  TVMFFI_I_READ_TYPE("ffi.String", kTVMFFIStr)
-  TVMFFI_I_READ_TYPE("float", kTVMFFIFloat)
-  TVMFFI_I_READ_TYPE("ffi.Array", kTVMFFIArray)
-  TVMFFI_I_READ_TYPE("ffi.Map", kTVMFFIMap)
-#undef TVMFFI_I_READ_TYPE
-  for (p = r->at; p != r->end && *p != '"' && *p != '\\';) ++p;
-  key.data = r->at;
-  key.size = (size_t)(p - key.data);
-  r->at = p;
-  if (!TVMFFI_I_READ_WORD(r, "\"")) return 0;
-  type = tvmffi_i_type_by_key(&key);
-  if (!type) return 0;
-  *index = type->info.type_index;
-  return *index == kTVMFFINone || TVMFFI_I_READ_WORD(r, ",\"data\":");
-}
-
-static int tvmffi_i_read_node(tvmffi_i_loader *l) {
-  tvmffi_i_loaded *node;
-  int code;
-  if (!TVMFFI_I_READ_WORD(&l->r, "{\"type\":\"")) return 0;
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_loaded, l->loaded, l->num_nodes, l->room_nodes);
-  node = &l->loaded[l->num_nodes++];
-  node->value = tvmffi_none();
-  node->state = TVMFFI_I_NODE_READ;
-  if (!tvmffi_i_read_type(&l->r, &node->type_index)) return 0;
-  if (node->type_index != kTVMFFINone) {
-    code = tvmffi_i_read_data(l, node);
-    if (code != 1) return code;
-  } else {
-    node->state = TVMFFI_I_KNOWN;
-  }
-  return TVMFFI_I_READ_WORD(&l->r, "}");
-}
-
-TVMFFI_I_NOINLINE int tvmffi_i_read_graph(tvmffi_i_loader *l, int64_t *root) {
-  tvmffi_i_json_reader *r = &l->r;
-  TVMFFIAny metadata;
-  int code;
-  if (r->at == r->end || r->end[-1] != '}') return 0;
-  l->room_nodes = (size_t)(r->end - r->at) / 32 + 1;
-  l->loaded =
-      (tvmffi_i_loaded *)tvmffi_i_alloc(l->room_nodes * sizeof(*l->loaded));
-  if (!l->loaded) return tvmffi_i_no_memory();
-  if (!tvmffi_i_json_match(r, tvmffi_i_graph_head)) return 0;
-  r->at = tvmffi_i_read_index(r->at, root);
-  if (!r->at || !TVMFFI_I_READ_WORD(r, ",\"nodes\":[")) return 0;
-  do {
-    code = tvmffi_i_read_node(l);
-    if (code != 1) return code;
-  } while (TVMFFI_I_READ_WORD(r, ","));
-  if (!TVMFFI_I_READ_WORD(r, "]")) return 0;
-  if (TVMFFI_I_READ_WORD(r, ",\"metadata\":")) {
-    code = tvmffi_i_read_any(r, &metadata);
-    if (code != 1) return code;
-    tvmffi_i_any_release(&metadata);
-  }
-  return TVMFFI_I_READ_WORD(r, "}") && r->at == r->end;
-}
-
-static int tvmffi_i_load_text(TVMFFIByteArray text, TVMFFIAny *out) {
-  tvmffi_i_loader l;
-  TVMFFIAny graph;
-  int64_t root = 0;
-  int code, is_read;
-  tvmffi_i_begin_loading(&l, text);
-  tvmffi_i_start_types();
-  code = tvmffi_i_read_graph(&l, &root);
-  is_read = code == 1;
-  if (is_read) {
-    code = tvmffi_i_load(&l, root);
-    if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root].value);
-  } else if (code) {
-    graph = tvmffi_i_take_error();
-    tvmffi_i_any_release(&graph);
-  }
-  tvmffi_i_end_loading(&l);
-  if (is_read) return code;
-  TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
-  code = tvmffi_i_load_graph(&graph, out);
-  tvmffi_i_any_release(&graph);
+static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
+                                  const TVMFFIAny *metadata, int as_text,
+                                  TVMFFIAny *out) {
+  TVMFFIAny owned = tvmffi_none(), about = tvmffi_none();
+  int code = tvmffi_i_own(value, &owned);
+  if (!code) code = tvmffi_i_own(metadata, &about);
+  if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
+  tvmffi_i_any_release(&owned);
+  tvmffi_i_any_release(&about);
   return code;
 }
 
@@ -33173,7 +32824,12 @@ TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
 
 /* Restores a value from the text that ffi.ToJSONGraphString returned. */
 TVMFFI_I_BUILTIN_FUNC(i_from_json_graph_string, any, (str, text)) {
-  return tvmffi_i_load_text(text, tvmffi_result);
+  TVMFFIAny graph = tvmffi_none();
+  int code;
+  TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
+  code = tvmffi_i_load_graph(&graph, tvmffi_result);
+  tvmffi_i_any_release(&graph);
+  return code;
 }
 #endif
 

@@ -429,5 +429,5 @@ const bench_case bench_structural[] = {
     VALUE_ROWS("walk, calls", WALK_CALL, 0),
     VALUE_ROWS("map, changes", MAP_CALL, 0),
     VALUE_ROWS("to graph JSON", TO_JSON, 0.1),
-    VALUE_ROWS("from graph JSON", FROM_JSON, 0.1),
+    VALUE_ROWS("from graph JSON", FROM_JSON, 0.4),
     {0}};

@@ -29,4 +29,4 @@
 #include "functions/json_function.h"
 #include "functions/json_strict.h"
 #include "functions/bigint_json.h"
-#include "functions/graph_text.h"
+#include "functions/graph_function.h"

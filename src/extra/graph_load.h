@@ -9,7 +9,6 @@
 #include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
-#include "json_read.h"
 #include "base64.h"
 #include "graph_save.h"
 
@@ -19,6 +18,7 @@
    are set. */
 typedef struct {
   int64_t node;
+  int32_t type_index;
   /* Owned: for a container the array of its children's node indices, for an
      object the map of its fields. */
   TVMFFIObject *data;
@@ -28,34 +28,23 @@ typedef struct {
   tvmffi_i_field_cursor cursor;
 } tvmffi_i_loading;
 
-/* The state of a node that is being loaded. */
-enum {
-  TVMFFI_I_UNKNOWN,     /* the node was not read */
-  TVMFFI_I_NODE_READ,   /* the type and the data were read */
+typedef enum {
+  TVMFFI_I_UNREAD,      /* must be 0, because new nodes are zero */
   TVMFFI_I_IN_PROGRESS, /* the value's children are being loaded */
   TVMFFI_I_KNOWN        /* the value is complete */
-};
+} tvmffi_i_loaded_state;
+
 typedef struct {
-  TVMFFIAny value; /* owned: the data if NODE_READ, the value if KNOWN */
-  int32_t type_index;
-  int state;
+  TVMFFIAny value; /* owned */
+  tvmffi_i_loaded_state state;
 } tvmffi_i_loaded;
 
 typedef struct {
-  const TVMFFIAny *nodes; /* borrowed maps; NULL if the input is text */
+  const TVMFFIAny *nodes; /* borrowed maps */
   tvmffi_i_loaded *loaded;
-  size_t num_nodes, room_nodes;
+  size_t num_nodes;
   tvmffi_i_stack frames;
-  tvmffi_i_json_reader r; /* reads text, and makes maps with string keys */
-  int64_t *parts;         /* child node indices of the container being built */
-  size_t room_parts;
 } tvmffi_i_loader;
-
-static void tvmffi_i_begin_loading(tvmffi_i_loader *l, TVMFFIByteArray text) {
-  memset((void *)l, 0, sizeof(*l));
-  tvmffi_i_stack_open(&l->frames, NULL, 0);
-  tvmffi_i_json_begin_reader(&l->r, text);
-}
 
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
@@ -65,9 +54,7 @@ static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   }
   while (l->num_nodes) tvmffi_i_any_release(&l->loaded[--l->num_nodes].value);
   tvmffi_i_free(l->loaded);
-  tvmffi_i_free(l->parts);
   tvmffi_i_stack_close(&l->frames);
-  tvmffi_i_json_end_reader(&l->r);
 }
 
 /* -------- Values without children -------- */
@@ -121,10 +108,10 @@ static int tvmffi_i_load_plain(int32_t type_index, const TVMFFIAny *data,
     case kTVMFFIFloat:
       if (data->type_index != kTVMFFIFloat && !TVMFFI_I_IS_INT(data))
         return tvmffi_i_bad_cast(data, "float");
-      *out = *data;
+      *out = data->type_index == kTVMFFIFloat
+                 ? *data
+                 : tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
       out->type_index = kTVMFFIFloat;
-      if (data->type_index != kTVMFFIFloat)
-        out->v_uint64 = tvmffi_i_int_to_double(data->v_int64);
       return 0;
     case kTVMFFIDataType:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
@@ -188,81 +175,6 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   return 0;
 }
 
-/* -------- Containers -------- */
-
-/* Returns child i of the container that is being built. */
-TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_part(const tvmffi_i_loader *l,
-                                               size_t i) {
-  return &l->loaded[l->parts[i]].value;
-}
-
-TVMFFI_I_INLINE int tvmffi_i_is_part_known(const tvmffi_i_loader *l,
-                                           int64_t index) {
-  return (uint64_t)index < l->num_nodes &&
-         l->loaded[index].state == TVMFFI_I_KNOWN;
-}
-
-/* Builds a map with a hash table by the JSON reader's code, which may copy the
-   layout of an earlier map if all keys are strings. */
-static tvmffi_i_map_object *tvmffi_i_join_table(tvmffi_i_loader *l,
-                                                int32_t index, size_t n) {
-  tvmffi_i_json_reader *r = &l->r;
-  tvmffi_i_map_object *m;
-  int is_text = 1;
-  size_t i;
-  while (r->room_values < n) {
-    TVMFFIAny *values = (TVMFFIAny *)tvmffi_i_larger(
-        r->values, &r->room_values, sizeof(*values));
-    if (!values) return NULL;
-    r->values = values;
-  }
-  for (i = 0; i < n; ++i) {
-    TVMFFIAny *value = &r->values[i];
-    *value = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-    if (value->type_index < kTVMFFIRawStr) value->zero_padding = 0;
-    if (i % 2 == 0)
-      is_text &= tvmffi_i_text_type(value->type_index) == kTVMFFIStr;
-  }
-  m = is_text ? tvmffi_i_json_object(r, r->values, n)
-              : tvmffi_i_json_table(r->values, n);
-  if (m)
-    m->base.type_index = index;
-  else
-    for (i = 0; i < n; ++i) tvmffi_i_any_release(&r->values[i]);
-  return m;
-}
-
-static int tvmffi_i_load_map(tvmffi_i_loader *l, int32_t index, size_t n,
-                             TVMFFIAny *out) {
-  int is_table = n / 2 > TVMFFI_I_MAP_ROW_MAX, code = 0;
-  tvmffi_i_map_object *m;
-  size_t i;
-  m = is_table ? tvmffi_i_join_table(l, index, n)
-               : (tvmffi_i_map_object *)(void *)tvmffi_i_new_map(
-                     index, (int64_t)(n / 2));
-  if (!m) return -1;
-  for (i = 0; !is_table && i < n && !code; i += 2)
-    code = tvmffi_i_map_set_in(m, tvmffi_i_part(l, i), tvmffi_i_part(l, i + 1));
-  *out = tvmffi_obj(m);
-  if (code) tvmffi_i_any_release(out);
-  return code;
-}
-
-/* Builds a container from the values of the n nodes in l->parts. All of these
-   nodes must be loaded already. */
-static int tvmffi_i_join_parts(tvmffi_i_loader *l, int32_t index, size_t n,
-                               TVMFFIAny *out) {
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *made;
-  size_t i;
-  if (tvmffi_i_is_map_type(index)) return tvmffi_i_load_map(l, index, n, out);
-  made = tvmffi_i_new_items(index, (int64_t)n, &items);
-  if (!made) return -1;
-  for (i = 0; i < n; ++i) items[i] = tvmffi_i_copy_owned(tvmffi_i_part(l, i));
-  *out = tvmffi_obj(made);
-  return 0;
-}
-
 /* -------- Nodes -------- */
 
 /* Pushes a stack frame for a container or object. Creates the object, with
@@ -277,6 +189,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   if (!f) return -1;
   memset((void *)f, 0, sizeof(*f));
   f->node = node;
+  f->type_index = type_index;
   l->loaded[node].state = TVMFFI_I_IN_PROGRESS;
   if (!is_container) {
     TVMFFI_TRY(tvmffi_i_make_empty(type, &f->made));
@@ -295,14 +208,23 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
                        size);
 }
 
-/* Sets *out to the value (borrowed) of key `name` in a map. Raises KeyError if
-   the map has no such key. */
-static int tvmffi_i_get_named(TVMFFIObject *map, const char *name,
-                              const TVMFFIAny **out) {
-  TVMFFIAny key = tvmffi_str(name);
-  *out = tvmffi_i_map_lookup(map, &key);
-  if (*out == &tvmffi_i_map_failed) return -1;
-  return *out ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
+/* Returns what tvmffi_i_map_lookup returns for the key `name`. */
+static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
+                                           TVMFFIByteArray name) {
+  const TVMFFIAny *found;
+  TVMFFIAny key = tvmffi_none();
+  if (TVMFFIStringFromByteArray(&name, &key)) return &tvmffi_i_map_failed;
+  found = tvmffi_i_map_lookup(map, &key);
+  tvmffi_i_any_release(&key);
+  return found;
+}
+
+/* Sets *part to the type or the data (borrowed) of a node. */
+static int tvmffi_i_get_part(TVMFFIObject *node, const char *name,
+                             const TVMFFIAny **part) {
+  *part = tvmffi_i_get_named(node, tvmffi_byte_array(name));
+  if (*part == &tvmffi_i_map_failed) return -1;
+  return *part ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
 }
 
 /* Reads the type and the data (borrowed) of a node. A node of type None has no
@@ -311,11 +233,11 @@ static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
                                  const TVMFFIAny **data) {
   const TVMFFIAny *type = NULL;
   TVMFFIByteArray text = {NULL, 0};
-  TVMFFI_TRY(tvmffi_i_get_named(node, "type", &type));
+  TVMFFI_TRY(tvmffi_i_get_part(node, "type", &type));
   TVMFFI_TRY(tvmffi_i_cast_str(type, &text));
   TVMFFI_TRY(TVMFFITypeKeyToIndex(&text, type_index));
   if (*type_index == kTVMFFINone) return 0;
-  return tvmffi_i_get_named(node, "data", data);
+  return tvmffi_i_get_part(node, "data", data);
 }
 
 /* Makes a node's value (owned) from the node's data. If the value has children,
@@ -354,21 +276,13 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
    instead. */
 static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   tvmffi_i_loaded *loaded = &l->loaded[node];
-  TVMFFIAny value = tvmffi_none(), held = tvmffi_none(), map = tvmffi_none();
-  const TVMFFIAny *data = &held;
+  TVMFFIAny value = tvmffi_none(), map = tvmffi_none();
+  const TVMFFIAny *data = &value;
   size_t depth = l->frames.depth;
-  int code = 0;
-  if (loaded->state == TVMFFI_I_NODE_READ) {
-    held = loaded->value;
-    loaded->value = tvmffi_none();
-  } else {
-    code = tvmffi_i_cast_to(kTVMFFIMap, &l->nodes[node], &map);
-    if (!code)
-      code = tvmffi_i_look_at_node(map.v_obj, &loaded->type_index, &data);
-  }
-  if (!code)
-    code = tvmffi_i_load_data(l, node, loaded->type_index, data, &value);
-  tvmffi_i_any_release(&held);
+  int32_t type_index = kTVMFFINone;
+  int code = tvmffi_i_cast_to(kTVMFFIMap, &l->nodes[node], &map);
+  if (!code) code = tvmffi_i_look_at_node(map.v_obj, &type_index, &data);
+  if (!code) code = tvmffi_i_load_data(l, node, type_index, data, &value);
   tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
   loaded->value = value;
@@ -382,12 +296,9 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
 static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
   while ((f->field = tvmffi_i_next_field(&f->cursor))) {
     const TVMFFIFieldInfo *field = f->field;
-    TVMFFIAny name = tvmffi_none(), value = tvmffi_none();
-    const TVMFFIAny *data;
+    const TVMFFIAny *data = tvmffi_i_get_named(f->data, field->name);
+    TVMFFIAny value = tvmffi_none();
     int code;
-    TVMFFI_TRY(TVMFFIStringFromByteArray(&field->name, &name));
-    data = tvmffi_i_map_lookup(f->data, &name);
-    tvmffi_i_any_release(&name);
     if (data == &tvmffi_i_map_failed) return -1;
     if (data) {
       code = tvmffi_i_load_plain(field->field_static_type_index, data, &value);
@@ -414,13 +325,43 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  int64_t is_map = tvmffi_i_is_map_type(l->loaded[f->node].type_index);
+  int64_t is_map = tvmffi_i_is_map_type(f->type_index);
   for (; f->at < cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
-    if (!tvmffi_i_is_part_known(l, *index)) return 1;
+    if ((uint64_t)*index >= l->num_nodes ||
+        l->loaded[*index].state != TVMFFI_I_KNOWN)
+      return 1;
   }
   return 0;
+}
+
+/* Creates the container of frame `f`, whose children are loaded. */
+static int tvmffi_i_join_items(const tvmffi_i_loader *l,
+                               const tvmffi_i_loading *f, TVMFFIAny *out) {
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
+  const TVMFFIAny *indices = (const TVMFFIAny *)cell->data;
+  int is_map = tvmffi_i_is_map_type(f->type_index), code;
+  TVMFFIAny *items = NULL;
+  TVMFFIObject *map,
+      *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
+                                 cell->size, &items);
+  int64_t i;
+  if (!made) return -1;
+  for (i = 0; i < cell->size; ++i) {
+    items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
+    if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
+  }
+  *out = tvmffi_obj(made);
+  if (!is_map) return 0;
+  map = tvmffi_i_new_map(f->type_index, cell->size / 2);
+  *out = tvmffi_obj(map);
+  code =
+      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, (size_t)cell->size)
+          : -1;
+  tvmffi_i_release(made);
+  if (code) tvmffi_i_release(map);
+  return code;
 }
 
 /* Completes the value of the top frame, whose children are loaded. Pops the
@@ -428,16 +369,10 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
 static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
   tvmffi_i_loaded *node = &l->loaded[f->node];
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
-  size_t i, n = f->made ? 0 : (size_t)cell->size;
-  for (i = 0; i < n; ++i) {
-    TVMFFI_I_PUSH_ROOM(int64_t, l->parts, i, l->room_parts);
-    l->parts[i] = ((const TVMFFIAny *)cell->data)[i].v_int64;
-  }
   if (f->made)
     node->value = tvmffi_obj(f->made);
   else
-    TVMFFI_TRY(tvmffi_i_join_parts(l, node->type_index, n, &node->value));
+    TVMFFI_TRY(tvmffi_i_join_items(l, f, &node->value));
   node->state = TVMFFI_I_KNOWN;
   tvmffi_i_release(f->data);
   TVMFFI_I_POP(tvmffi_i_loading, &l->frames);
@@ -476,8 +411,9 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
   return code;
 }
 
+/* Restores a value (owned) from a graph in the form that
+   tvmffi_i_to_graph returns. */
 static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
-  TVMFFIByteArray no_text = {"", 0};
   TVMFFIAny key = tvmffi_str("root_index");
   const TVMFFIAny *root, *nodes;
   tvmffi_i_loader l;
@@ -497,7 +433,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
     return tvmffi_i_fail("ValueError",
                          "Invalid JSON Object Graph, expected `nodes` array "
                          "field");
-  tvmffi_i_begin_loading(&l, no_text);
+  tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
   if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();

@@ -32,8 +32,9 @@ typedef struct {
 /* A stack frame: a container or object whose children are being saved. */
 typedef struct {
   tvmffi_i_children c;
-  size_t saved; /* index of the frame's value in `saved` */
-  size_t base;  /* index of the value's first child in `parts` */
+  size_t saved;         /* index of the frame's value in `saved` */
+  size_t base;          /* container: index of its first child in `parts` */
+  TVMFFIObject *fields; /* owned: of an object, the map of its saved fields */
 } tvmffi_i_saving;
 
 /* The state of a graph writer, which writes nodes as JSON text or as a list of
@@ -43,18 +44,14 @@ typedef struct {
    node. The upper half of a slot has 32 bits of the value's hash. The lower
    half is the value's index + 1, or 0 if the slot is empty. */
 typedef struct {
-  int as_text;
-  tvmffi_i_json_writer writer;
-  TVMFFIObject *nodes; /* owned list of maps; NULL if as_text */
+  TVMFFIObject *nodes;         /* owned list of maps; NULL for text */
+  tvmffi_i_json_writer writer; /* for text: the nodes so far */
   tvmffi_i_saved *saved;
   size_t num_saved, room_saved;
   uint64_t *slot_array;
   size_t num_slots;
   int64_t num_nodes;
-  /* A stack of the children that have been saved, for all frames. A child of a
-     container takes one item, the node index. A field of an object takes two: a
-     pointer to the name, then the data. */
-  TVMFFIAny *parts;
+  int64_t *parts; /* node indices of the children of all open containers */
   size_t num_parts, room_parts;
   tvmffi_i_stack frames;
 } tvmffi_i_saver;
@@ -140,119 +137,60 @@ done:
 
 /* -------- Nodes -------- */
 
-/* Writes the text of a node up to its data. The most frequent types have
-   constant text, which is faster (benchmark "write graph"). */
-static void tvmffi_i_begin_node(tvmffi_i_saver *s, int32_t index) {
-#define TVMFFI_I_NODE(i, key) \
-  case i: tvmffi_i_text_str(b, "{\"type\":\"" key "\",\"data\":"); break;
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  if (s->num_nodes) tvmffi_i_text_char(b, ',');
-  switch (index) {
-    TVMFFI_I_NODE(kTVMFFIBool, "bool")
-    TVMFFI_I_NODE(kTVMFFIInt, "int")
-    TVMFFI_I_NODE(kTVMFFIFloat, "float")
-    TVMFFI_I_NODE(kTVMFFIStr, "ffi.String")
-    TVMFFI_I_NODE(kTVMFFIArray, "ffi.Array")
-    TVMFFI_I_NODE(kTVMFFIMap, "ffi.Map")
-    default:
-      tvmffi_i_text_str(b, "{\"type\":");
-      tvmffi_i_json_put_string(b, TVMFFIGetTypeInfo(index)->type_key);
-      if (index != kTVMFFINone) tvmffi_i_text_str(b, ",\"data\":");
-  }
-#undef TVMFFI_I_NODE
-}
-
-/* Sets *data to the data (owned) of the node for frame `f`: an array of node
-   indices, or a map of fields. */
-static int tvmffi_i_parts_data(const tvmffi_i_saver *s,
-                               const tvmffi_i_saving *f, TVMFFIAny *data) {
-  const TVMFFIAny *parts = s->num_parts ? s->parts + f->base : NULL;
-  size_t n = s->num_parts - f->base, i;
-  TVMFFIAny *items = NULL;
-  TVMFFIObject *made;
-  int code = 0;
-  if (tvmffi_i_is_container(f->c.object->type_index)) {
-    made = tvmffi_i_new_array((int64_t)n, &items);
-    if (!made) return -1;
-    if (n) memcpy((void *)items, parts, n * sizeof(*items));
-    *data = tvmffi_obj(made);
-    return 0;
-  }
-  made = tvmffi_i_new_map(kTVMFFIMap, 0);
-  if (!made) return -1;
-  for (i = 0; i < n && !code; i += 2)
-    code = tvmffi_i_set_named(&made, *(const TVMFFIByteArray *)parts[i].v_ptr,
-                              tvmffi_i_copy_owned(&parts[i + 1]));
-  *data = tvmffi_obj(made);
-  if (code) tvmffi_i_release(made);
-  return code;
-}
-
-/* Writes the data of the node for frame `f` as text: an array of node indices,
-   or an object of fields. */
-static int tvmffi_i_write_parts(tvmffi_i_saver *s, const tvmffi_i_saving *f) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  int is_container = tvmffi_i_is_container(f->c.object->type_index);
-  size_t i;
-  tvmffi_i_text_char(b, is_container ? '[' : '{');
-  for (i = f->base; i < s->num_parts; ++i) {
-    if (i != f->base) tvmffi_i_text_char(b, ',');
-    if (is_container) {
-      tvmffi_i_text_int(b, s->parts[i].v_int64);
-      continue;
-    }
-    tvmffi_i_json_put_string(b, *(const TVMFFIByteArray *)s->parts[i].v_ptr);
-    tvmffi_i_text_char(b, ':');
-    TVMFFI_TRY(tvmffi_i_json_write(&s->writer, &s->parts[++i]));
-  }
-  tvmffi_i_text_char(b, is_container ? ']' : '}');
-  return 0;
-}
-
-/* Appends a node, as a map, to s->nodes. The node's data is `data`, or the
-   children of frame `f`. If both are NULL, the node has no data. */
-TVMFFI_I_NOINLINE int tvmffi_i_append_node(tvmffi_i_saver *s, int32_t index,
-                                           const TVMFFIAny *data,
-                                           const tvmffi_i_saving *f) {
+/* Appends a node, as a map, to s->nodes. */
+static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
+                                int is_builtin, const TVMFFIAny *data) {
   TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
-  const TVMFFIByteArray *key = &TVMFFIGetTypeInfo(index)->type_key;
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
   /* As in upstream, the key of a type that is not built in becomes an object
      even if it is short: Python code sees the difference. */
-  code = index < kTVMFFIDynObjectBegin
+  code = is_builtin
              ? TVMFFIStringFromByteArray(key, &any)
              : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
   if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
-  if (!code && f) code = tvmffi_i_parts_data(s, f, &any);
-  if (!code && data) any = tvmffi_i_copy_owned(data);
-  if (!code && (data || f))
-    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"), any);
+  if (!code && data)
+    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"),
+                              tvmffi_i_copy_owned(data));
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
   tvmffi_i_release(node);
   return code;
 }
 
-/* Adds the node of the value s->saved[saved]. The node's data is `data`
-   (borrowed), or the children of frame `f`. If both are NULL, it has none. */
+/* Adds the node of the value s->saved[saved]. `data` (borrowed) is NULL for
+   None. */
 static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
-                             const TVMFFIAny *data, const tvmffi_i_saving *f) {
+                             const TVMFFIAny *data) {
+  tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
+  const TVMFFIByteArray *key;
   if (index == kTVMFFISmallStr) index = kTVMFFIStr;
   if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
-  if (!s->as_text) {
-    TVMFFI_TRY(tvmffi_i_append_node(s, index, data, f));
+  key = &TVMFFIGetTypeInfo(index)->type_key;
+  if (s->nodes) {
+    TVMFFI_TRY(
+        tvmffi_i_append_node(s, key, index < kTVMFFIDynObjectBegin, data));
   } else {
-    tvmffi_i_begin_node(s, index);
-    if (data) TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
-    if (f) TVMFFI_TRY(tvmffi_i_write_parts(s, f));
-    tvmffi_i_text_char(&s->writer.text, '}');
-    if (s->writer.text.failed) return tvmffi_i_no_memory();
+    tvmffi_i_text_str(b, s->num_nodes ? ",{\"type\":" : "{\"type\":");
+    tvmffi_i_json_put_string(b, *key);
+    if (data) {
+      tvmffi_i_text_str(b, ",\"data\":");
+      TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
+    }
+    tvmffi_i_text_char(b, '}');
+    if (b->failed) return tvmffi_i_no_memory();
   }
   s->saved[saved].index = s->num_nodes++;
   return 0;
+}
+
+/* Same as tvmffi_i_add_node, but takes ownership of `data`, also on failure. */
+static int tvmffi_i_add_made(tvmffi_i_saver *s, size_t saved, TVMFFIAny data) {
+  int code = tvmffi_i_add_node(s, saved, &data);
+  tvmffi_i_any_release(&data);
+  return code;
 }
 
 /* Raises ValueError for a value that contains itself. As in upstream, the
@@ -265,6 +203,7 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
     int32_t index = f->c.object->type_index;
     if (index == kTVMFFIList || index == kTVMFFIDict) object = f->c.object;
     left = f->saved;
+    tvmffi_i_release(f->fields);
     TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   } while (left != saved);
   return tvmffi_i_fail(
@@ -282,7 +221,10 @@ static int tvmffi_i_enter_saving(tvmffi_i_saver *s, size_t saved) {
   tvmffi_i_children_open(&f->c, object, TVMFFIGetTypeInfo(object->type_index));
   f->saved = saved;
   f->base = s->num_parts;
-  return 0;
+  f->fields = NULL;
+  if (tvmffi_i_is_container(object->type_index)) return 0;
+  f->fields = tvmffi_i_new_map(kTVMFFIMap, 0);
+  return f->fields ? 0 : -1;
 }
 
 /* Adds the node of an object. If the object is saved field by field, pushes a
@@ -295,20 +237,17 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   const TVMFFITypeMetadata *metadata;
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
-  int code;
   if (!type) return -1;
   if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     data = tvmffi_is_instance(index, TVMFFI_I_INT_ENUM)
                ? tvmffi_int(e->int_index)
                : e->str_index;
-    return tvmffi_i_add_node(s, saved, &data, NULL);
+    return tvmffi_i_add_node(s, saved, &data);
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_to_json_column, index);
   if (hook) {
     TVMFFI_TRY(tvmffi_i_call_attr_value(hook, &value, 1, kTVMFFIAny, &data));
-    code = tvmffi_i_add_node(s, saved, &data, NULL);
-    tvmffi_i_any_release(&data);
-    return code;
+    return tvmffi_i_add_made(s, saved, data);
   }
   hook = tvmffi_i_type_attr(&tvmffi_i_new_column, index);
   metadata = TVMFFI_I_LOAD(&type->metadata);
@@ -336,31 +275,30 @@ static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {
 static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIAny *value = &s->saved[saved].value;
   TVMFFIAny data = tvmffi_none();
-  TVMFFIShapeCell *shape;
+  const TVMFFIShapeCell *shape;
   int64_t device[2];
-  int code;
   switch (value->type_index) {
-    case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL, NULL);
+    case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
     case kTVMFFIInt:
     case kTVMFFIFloat:
     case kTVMFFISmallStr:
-    case kTVMFFIStr: return tvmffi_i_add_node(s, saved, value, NULL);
+    case kTVMFFIStr: return tvmffi_i_add_node(s, saved, value);
     case kTVMFFIDataType:
-      code = tvmffi_i_dtype_text(&value->v_dtype, &data);
+      TVMFFI_TRY(tvmffi_i_dtype_text(&value->v_dtype, &data));
       break;
     case kTVMFFIDevice:
       device[0] = (int64_t)value->v_device.device_type;
       device[1] = value->v_device.device_id;
-      code = tvmffi_i_numbers(device, 2, &data);
+      TVMFFI_TRY(tvmffi_i_numbers(device, 2, &data));
       break;
     case kTVMFFISmallBytes:
     case kTVMFFIBytes:
-      code = tvmffi_i_base64(tvmffi_any_str(value), &data);
+      TVMFFI_TRY(tvmffi_i_base64(tvmffi_any_str(value), &data));
       break;
     case kTVMFFIShape:
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, value->v_obj);
-      code = tvmffi_i_numbers(shape->data, shape->size, &data);
+      TVMFFI_TRY(tvmffi_i_numbers(shape->data, shape->size, &data));
       break;
     case kTVMFFIArray:
     case kTVMFFIList:
@@ -372,47 +310,15 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
       return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
                            tvmffi_i_type_key(value->type_index));
   }
-  if (!code) code = tvmffi_i_add_node(s, saved, &data, NULL);
-  tvmffi_i_any_release(&data);
-  return code;
+  return tvmffi_i_add_made(s, saved, data);
 }
 
 /* -------- Children -------- */
 
-/* Pushes a child of the top frame onto s->parts. In a container, `part` is the
-   child's node index. In an object, `part` is the data (owned) of the current
-   field. A field replaces an earlier field of the same name. */
-static int tvmffi_i_add_part(tvmffi_i_saver *s, TVMFFIAny part) {
-  const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
-  const TVMFFIByteArray *name = NULL, *other;
-  size_t i;
-  if (f->c.field) {
-    name = &f->c.field->name;
-    for (i = f->base; i < s->num_parts; i += 2) {
-      other = (const TVMFFIByteArray *)s->parts[i].v_ptr;
-      if (!tvmffi_i_same_text(*other, *name)) continue;
-      tvmffi_i_any_release(&s->parts[i + 1]);
-      s->parts[i + 1] = part;
-      return 0;
-    }
-  }
-  if (TVMFFI_I_UNLIKELY(s->room_parts - s->num_parts < 2)) {
-    TVMFFIAny *parts = (TVMFFIAny *)tvmffi_i_larger(s->parts, &s->room_parts,
-                                                    sizeof(*parts));
-    if (!parts) return tvmffi_i_any_release(&part), -1;
-    s->parts = parts;
-  }
-  if (f->c.field)
-    s->parts[s->num_parts++] = tvmffi_ptr((void *)(uintptr_t)name);
-  s->parts[s->num_parts++] = part;
-  return 0;
-}
-
 /* Finds the next field whose value needs a node. Returns 1 with the value
-   (owned) in *part, 0 after the last field, or an error code. Pushes bool, int,
-   float and dtype fields onto s->parts without a node. */
-static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
-  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+   (owned) in *part, 0 after the last field, or an error code. Saves bool, int,
+   float and dtype fields without a node. */
+static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   for (;;) {
     TVMFFIAny value = tvmffi_none();
     int code = tvmffi_i_read_next(&f->c, 0, &value);
@@ -428,7 +334,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saver *s, TVMFFIAny *part) {
         break;
       default: *part = value; return 1;
     }
-    TVMFFI_TRY(tvmffi_i_add_part(s, value));
+    TVMFFI_TRY(tvmffi_i_set_named(&f->fields, f->c.field->name, value));
   }
 }
 
@@ -440,22 +346,35 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
   int32_t index = f->c.object->type_index;
   const TVMFFIAny *child;
   *owned = index != kTVMFFIArray && index != kTVMFFIMap;
-  if (!tvmffi_i_is_container(index)) return tvmffi_i_save_fields(s, part);
+  if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
   *part = *owned ? tvmffi_i_copy_owned(child) : *child;
   return 1;
 }
 
+/* Stores the node index of the top frame's current child. */
+static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
+  tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  if (f->fields)
+    return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
+  TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
+  s->parts[s->num_parts++] = index;
+  return 0;
+}
+
 /* Adds the node of the top frame's value, whose children have nodes, and pops
    the frame. */
 static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
-  TVMFFI_TRY(tvmffi_i_add_node(s, f->saved, NULL, f));
-  while (s->num_parts > f->base)
-    tvmffi_i_any_release(&s->parts[--s->num_parts]);
+  size_t saved = f->saved;
+  TVMFFIAny data = tvmffi_obj(f->fields);
+  if (!f->fields)
+    TVMFFI_TRY(tvmffi_i_numbers(s->num_parts ? s->parts + f->base : NULL,
+                                s->num_parts - f->base, &data));
+  s->num_parts = f->base;
   TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
-  return 0;
+  return tvmffi_i_add_made(s, saved, data);
 }
 
 /* Adds the nodes of a value (borrowed) and everything it contains. Sets *index
@@ -480,37 +399,30 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     }
     *index = s->saved[saved].index;
     if (!s->frames.depth) return 0;
-    TVMFFI_TRY(tvmffi_i_add_part(s, tvmffi_int(*index)));
+    TVMFFI_TRY(tvmffi_i_add_part(s, *index));
   next:
     code = tvmffi_i_next_part(s, &part, &owned);
     if (code < 0) return code;
   }
 }
 
-static const char tvmffi_i_graph_head[] = "{\"root_index\":";
-
-/* Completes the JSON text. Inserts the root's node index after the start of the
-   text, tvmffi_i_graph_head. */
+/* Sets *out to the JSON text (owned) of root index, nodes and metadata. */
 static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
                                const TVMFFIAny *metadata, TVMFFIAny *out) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
-  const size_t at = sizeof(tvmffi_i_graph_head) - 1;
-  size_t end, size;
-  char number[24];
-  tvmffi_i_text_char(b, ']');
+  tvmffi_i_json_writer w;
+  int code = 0;
+  memset((void *)&w, 0, sizeof(w));
+  tvmffi_i_text_str(&w.text, "{\"root_index\":");
+  tvmffi_i_text_int(&w.text, index);
+  tvmffi_i_text_str(&w.text, ",\"nodes\":[");
+  tvmffi_i_text_put(&w.text, s->writer.text.data, s->writer.text.size);
+  tvmffi_i_text_char(&w.text, ']');
   if (metadata->type_index != kTVMFFINone) {
-    tvmffi_i_text_str(b, ",\"metadata\":");
-    TVMFFI_TRY(tvmffi_i_json_write(&s->writer, metadata));
+    tvmffi_i_text_str(&w.text, ",\"metadata\":");
+    code = tvmffi_i_json_write(&w, metadata);
   }
-  tvmffi_i_text_char(b, '}');
-  end = b->size;
-  tvmffi_i_text_int(b, index);
-  if (b->failed) return tvmffi_i_no_memory();
-  size = b->size - end;
-  memcpy(number, b->data + end, size);
-  memmove(b->data + at + size, b->data + at, end - at);
-  memcpy(b->data + at, number, size);
-  return tvmffi_i_text_take(b, out);
+  tvmffi_i_text_char(&w.text, '}');
+  return tvmffi_i_json_end(&w, code, out);
 }
 
 /* Sets *out to the graph as a map (owned) of root index, nodes and metadata. */
@@ -539,22 +451,19 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
                              int as_text, TVMFFIAny *out) {
   tvmffi_i_saver s;
   int64_t index = 0;
-  int code = 0;
+  int code;
   memset((void *)&s, 0, sizeof(s));
   tvmffi_i_stack_open(&s.frames, NULL, 0);
-  s.as_text = as_text;
-  if (as_text) {
-    tvmffi_i_text_str(&s.writer.text, tvmffi_i_graph_head);
-    tvmffi_i_text_str(&s.writer.text, ",\"nodes\":[");
-  } else {
+  if (!as_text) {
     s.nodes = tvmffi_i_new_list(0);
     if (!s.nodes) return -1;
   }
   code = tvmffi_i_save(&s, value, &index);
   if (!code)
-    code = (as_text ? tvmffi_i_graph_text : tvmffi_i_graph_map)(&s, index,
-                                                                metadata, out);
-  while (s.num_parts) tvmffi_i_any_release(&s.parts[--s.num_parts]);
+    code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
+                   : tvmffi_i_graph_map(&s, index, metadata, out);
+  for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
+    tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
   while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
@@ -563,18 +472,6 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   tvmffi_i_text_release(&s.writer.text);
   tvmffi_i_free(s.writer.levels);
   tvmffi_i_release(s.nodes);
-  return code;
-}
-
-static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
-                                  const TVMFFIAny *metadata, int as_text,
-                                  TVMFFIAny *out) {
-  TVMFFIAny owned = tvmffi_none(), about = tvmffi_none();
-  int code = tvmffi_i_own(value, &owned);
-  if (!code) code = tvmffi_i_own(metadata, &about);
-  if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
-  tvmffi_i_any_release(&owned);
-  tvmffi_i_any_release(&about);
   return code;
 }
 #endif
