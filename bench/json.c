@@ -141,16 +141,16 @@ static void copy_text(const bench_lib *lib, void *state, long n) {
    .goal = most}
 
 const bench_case bench_json[] = {
-    JSON_ROW("read, 1,000 records", read_text, RECORDS, COMPACT, 0.2),
+    JSON_ROW("read, 1,000 records", read_text, RECORDS, COMPACT, 0.33),
     JSON_ROW("read, 1,000 records, indented", read_text, RECORDS, INDENTED,
-             0.2),
+             0.4),
     JSON_ROW("read, 1,000 integers", read_text, INTS, COMPACT, 0),
     JSON_ROW("read, 1,000 numbers", read_text, FLOATS, COMPACT, 0),
     JSON_ROW("read, 1,000 texts", read_text, TEXTS, COMPACT, 0),
-    JSON_ROW("read graph, 1,000 records", read_text, RECORDS, GRAPH, 0.1),
-    JSON_ROW("write, 1,000 records", write_text, RECORDS, COMPACT, 0.05),
+    JSON_ROW("read graph, 1,000 records", read_text, RECORDS, GRAPH, 0.4),
+    JSON_ROW("write, 1,000 records", write_text, RECORDS, COMPACT, 0.1),
     JSON_ROW("write, 1,000 records, indented", write_text, RECORDS, INDENTED,
-             0.05),
+             0.1),
     JSON_ROW("write, 1,000 integers", write_text, INTS, COMPACT, 0),
     JSON_ROW("write, 1,000 numbers", write_text, FLOATS, COMPACT, 0),
     JSON_ROW("write, 1,000 texts", write_text, TEXTS, COMPACT, 0),

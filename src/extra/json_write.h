@@ -6,15 +6,15 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
-#include "../containers.h"
+#include "../graph.h"
 #include "json_read.h"
 
 #if !TVMFFI_NO_EXTRA
-/* An open container (borrowed) and the position of its next item. */
+/* An open container (borrowed), and whether an item was written, so that the
+   next one needs a comma. */
 typedef struct {
-  const TVMFFIObject *object;
-  uint64_t at; /* index of the next item, or slot of the next map entry */
-  int any;     /* an item was written: the next one needs a comma */
+  tvmffi_i_children c;
+  int any;
 } tvmffi_i_json_level;
 
 typedef struct {
@@ -23,7 +23,6 @@ typedef struct {
   size_t depth, room;
   size_t mark; /* the level that new levels are compared with */
   int32_t indent;
-  int64_t margin;
 } tvmffi_i_json_writer;
 
 /* Finds cycles (R. Brent, 1980). Each container that is entered is compared
@@ -37,110 +36,29 @@ TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
   if (*mark == level) *mark = level / 2;
 }
 
-/* Tells whether any byte of a word needs an escape. */
-TVMFFI_I_INLINE int tvmffi_i_json_escapes(uint64_t word) {
-  return (tvmffi_i_json_special(word) | tvmffi_i_bytes_are(word, '/') |
-          tvmffi_i_bytes_are(word, 0x7F)) != 0;
-}
-
-/* Appends the characters from p to `end`, with escapes, and the closing quote.
-   */
-TVMFFI_I_NOINLINE void tvmffi_i_json_put_escaped(tvmffi_i_text_buffer *b,
-                                                 const char *p,
-                                                 const char *end) {
-  const char *names = TVMFFI_I_JSON_ESCAPES, *bytes = TVMFFI_I_JSON_ESCAPED;
-  static const char hex[] = "0123456789abcdef";
-  const char *from = p;
+/* Appends the escape for a character. */
+static void tvmffi_i_json_put_escape(tvmffi_i_text_buffer *b, unsigned char c) {
+  static const char hex[] = "0123456789abcdef", bytes[] = TVMFFI_I_JSON_ESCAPED;
+  const char *known = c ? strchr(bytes, c) : NULL;
   char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
-  uint64_t word;
-  int i;
-  while (p != end) {
-    if (end - p >= 8) {
-      memcpy(&word, p, 8);
-      if (!tvmffi_i_json_escapes(word)) {
-        p += 8;
-        continue;
-      }
-    }
-    for (i = 0; p != end && i < 8; ++i, ++p) {
-      unsigned char c = (unsigned char)*p;
-      size_t k = 0;
-      if (c > '\\' ? c != 0x7F : c >= ' ' && c != '"' && c != '/' && c != '\\')
-        continue;
-      tvmffi_i_text_put(b, from, (size_t)(p - from));
-      from = p + 1;
-      while (k < 8 && bytes[k] != (char)c) ++k;
-      escape[1] = k < 8 ? names[k] : 'u';
-      escape[4] = hex[c >> 4];
-      escape[5] = hex[c & 15];
-      tvmffi_i_text_put(b, escape, k < 8 ? 2 : 6);
-    }
-  }
-  tvmffi_i_text_put(b, from, (size_t)(p - from));
-  tvmffi_i_text_char(b, '"');
+  if (known) escape[1] = TVMFFI_I_JSON_ESCAPES[known - bytes];
+  escape[4] = hex[c >> 4];
+  escape[5] = hex[c & 15];
+  tvmffi_i_text_put(b, escape, known ? 2 : 6);
 }
 
-/* Appends a string in quotes. Copies and checks eight bytes at a time. The last
-   eight bytes may overlap bytes that were copied before. */
+/* Appends a string in quotes. */
 static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
                                      TVMFFIByteArray s) {
-  char *at = tvmffi_i_text_reserve(b, s.size + 2);
-  uint64_t word;
-  size_t i;
-  if (!at) return;
-  *at++ = '"';
-  ++b->size;
-  if (s.size < 8) {
-    tvmffi_i_json_put_escaped(b, s.data, s.data + s.size);
-    return;
+  const char *p = s.data, *end = s.data + s.size, *from = p;
+  tvmffi_i_text_char(b, '"');
+  for (;; from = p) {
+    p = tvmffi_i_json_plain(p, end, 1);
+    tvmffi_i_text_put(b, from, (size_t)(p - from));
+    if (p == end) break;
+    tvmffi_i_json_put_escape(b, (unsigned char)*p++);
   }
-  for (i = 0; i < s.size; i += 8) {
-    if (s.size - i < 8) i = s.size - 8;
-    memcpy(&word, s.data + i, 8);
-    if (tvmffi_i_json_escapes(word)) break;
-    memcpy(at + i, &word, 8);
-  }
-  if (i < s.size) {
-    b->size += i;
-    tvmffi_i_json_put_escaped(b, s.data + i, s.data + s.size);
-    return;
-  }
-  at[s.size] = '"';
-  b->size += s.size + 1;
-}
-
-/* Appends a small string that needs no escapes, by one 8-byte store. Puts a
-   comma before the string if `comma` is 1, and a colon after it if `colon` is
-   1. For any other string, appends nothing and returns 0. */
-TVMFFI_I_ALWAYS_INLINE int tvmffi_i_json_put_short(tvmffi_i_text_buffer *b,
-                                                   const TVMFFIAny *text,
-                                                   int comma, int colon) {
-#if defined(TVMFFI_I_BYTES_BEFORE)
-  uint64_t word = text->v_uint64, n = text->small_str_len;
-  char *at;
-  if (text->type_index != kTVMFFISmallStr || n >= 8 ||
-      tvmffi_i_json_escapes(word | UINT64_MAX / 255 * ' ' << 8 * n))
-    return 0;
-  at = tvmffi_i_text_reserve(b, 12);
-  if (!at) return 1;
-  *at = ',';
-  at += comma;
-  *at = '"';
-  memcpy(at + 1, &word, 8);
-  at[n + 1] = '"';
-  at[n + 2] = ':';
-  b->size += (size_t)n + 2 + (size_t)(comma + colon);
-  return 1;
-#else
-  (void)b, (void)text, (void)comma, (void)colon;
-  return 0;
-#endif
-}
-
-TVMFFI_I_INLINE void tvmffi_i_json_put_text(tvmffi_i_text_buffer *b,
-                                            const TVMFFIAny *text) {
-  if (!tvmffi_i_json_put_short(b, text, 0, 0))
-    tvmffi_i_json_put_string(b, tvmffi_any_str(text));
+  tvmffi_i_text_char(b, '"');
 }
 
 TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
@@ -175,72 +93,47 @@ TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
 
 /* Appends a comma if `comma` is 1. With indentation, also appends a line end
    and spaces. */
-TVMFFI_I_INLINE void tvmffi_i_json_put_line(tvmffi_i_json_writer *w,
-                                            int comma) {
-  size_t margin = w->indent && w->margin > 0 ? (size_t)w->margin : 0;
-  char *at = tvmffi_i_text_reserve(&w->text, margin + 2);
+static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
+  size_t margin = w->indent > 0 ? w->depth * (size_t)w->indent : 0;
+  char *at;
+  if (comma) tvmffi_i_text_char(&w->text, ',');
+  if (!w->indent) return;
+  tvmffi_i_text_char(&w->text, '\n');
+  at = tvmffi_i_text_reserve(&w->text, margin);
   if (!at) return;
-  *at = ',';
-  at += comma;
-  if (w->indent) {
-    *at++ = '\n';
-    memset(at, ' ', margin);
-  }
-  w->text.size += (size_t)(at + margin - (w->text.data + w->text.size));
+  memset(at, ' ', margin);
+  w->text.size += margin;
 }
 
-/* Appends the separator, the key (a string) and the colon of a map entry. */
-TVMFFI_I_INLINE void tvmffi_i_json_put_key(tvmffi_i_json_writer *w,
-                                           const TVMFFIAny *key, int comma) {
-  if (!w->indent && tvmffi_i_json_put_short(&w->text, key, comma, 1)) return;
-  tvmffi_i_json_put_line(w, comma);
-  tvmffi_i_json_put_text(&w->text, key);
-  tvmffi_i_text_char(&w->text, ':');
-  if (w->indent) tvmffi_i_text_char(&w->text, ' ');
-}
-
-static int tvmffi_i_json_enter(tvmffi_i_json_writer *w,
-                               const TVMFFIObject *object) {
+static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
-  int is_map = object->type_index == kTVMFFIMap;
-  if (w->depth && w->levels[w->mark].object == object)
+  if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
   tvmffi_i_mark_entered(&w->mark, w->depth);
   level = &w->levels[w->depth++];
-  level->object = object;
-  level->at = is_map ? tvmffi_i_map_begin(object) : 0;
+  tvmffi_i_children_open(&level->c, object, NULL);
   level->any = 0;
-  w->margin += w->indent;
-  tvmffi_i_text_char(&w->text, is_map ? '{' : '[');
+  tvmffi_i_text_char(&w->text, object->type_index == kTVMFFIMap ? '{' : '[');
   return 0;
-}
-
-static void tvmffi_i_json_leave(tvmffi_i_json_writer *w, char end) {
-  tvmffi_i_mark_left(&w->mark, --w->depth);
-  w->margin -= w->indent;
-  if (w->indent) tvmffi_i_json_put_line(w, 0);
-  tvmffi_i_text_char(&w->text, end);
 }
 
 /* Appends a scalar. For a container, appends the opening bracket and makes the
    container the innermost level. */
-TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
-                                      const TVMFFIAny *value) {
+static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
   switch (value->type_index) {
-    case kTVMFFINone: tvmffi_i_text_put(&w->text, "null", 4); return 0;
+    case kTVMFFINone: tvmffi_i_text_str(&w->text, "null"); return 0;
     case kTVMFFIBool:
-      if (value->v_int64)
-        tvmffi_i_text_put(&w->text, "true", 4);
-      else
-        tvmffi_i_text_put(&w->text, "false", 5);
+      tvmffi_i_text_str(&w->text, value->v_int64 ? "true" : "false");
       return 0;
     case kTVMFFIInt: tvmffi_i_text_int(&w->text, value->v_int64); return 0;
     case kTVMFFIFloat:
       tvmffi_i_json_put_double(&w->text, value->v_uint64);
       return 0;
     case kTVMFFISmallStr:
-    case kTVMFFIStr: tvmffi_i_json_put_text(&w->text, value); return 0;
+    case kTVMFFIStr:
+      tvmffi_i_json_put_string(&w->text, tvmffi_any_str(value));
+      return 0;
     case kTVMFFIArray:
     case kTVMFFIList:
     case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
@@ -253,33 +146,28 @@ TVMFFI_I_INLINE int tvmffi_i_json_put(tvmffi_i_json_writer *w,
 /* Sets *next to the next value (borrowed) in the innermost container. First
    appends the separator and the key. At the end, appends the closing bracket
    and sets *next to NULL. */
-TVMFFI_I_INLINE int tvmffi_i_json_next(tvmffi_i_json_writer *w,
-                                       const TVMFFIAny **next) {
+static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
-  const TVMFFIObject *o = level->object;
-  const tvmffi_i_seq *seq = (const tvmffi_i_seq *)(const void *)o;
-  const tvmffi_i_pair *pair;
-  int comma = level->any;
-  *next = NULL;
-  level->any = 1;
-  if (o->type_index != kTVMFFIMap) {
-    if (level->at >= (uint64_t)seq->cell.size)
-      return tvmffi_i_json_leave(w, ']'), 0;
-    *next = &TVMFFI_I_ITEMS(seq)[level->at++];
-    tvmffi_i_json_put_line(w, comma);
+  int is_map = level->c.object->type_index == kTVMFFIMap;
+  const TVMFFIAny *child = tvmffi_i_next_in_container(&level->c);
+  *next = child;
+  if (!child) {
+    tvmffi_i_mark_left(&w->mark, --w->depth);
+    if (w->indent) tvmffi_i_json_put_line(w, 0);
+    tvmffi_i_text_char(&w->text, is_map ? '}' : ']');
     return 0;
   }
-  pair = tvmffi_i_map_pair(o, level->at);
-  if (!pair) return tvmffi_i_json_leave(w, '}'), 0;
-  level->at = tvmffi_i_map_is_row((const tvmffi_i_map_object *)(const void *)o)
-                  ? level->at + 1
-                  : ((const tvmffi_i_map_item *)(const void *)pair)->next;
-  if (pair->key.type_index != kTVMFFIStr &&
-      pair->key.type_index != kTVMFFISmallStr)
+  if (is_map && child->type_index != kTVMFFIStr &&
+      child->type_index != kTVMFFISmallStr)
     return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
-                         tvmffi_i_type_key(pair->key.type_index));
-  *next = &pair->value;
-  tvmffi_i_json_put_key(w, &pair->key, comma);
+                         tvmffi_i_type_key(child->type_index));
+  tvmffi_i_json_put_line(w, level->any);
+  level->any = 1;
+  if (is_map) {
+    tvmffi_i_json_put_string(&w->text, tvmffi_any_str(child));
+    tvmffi_i_text_str(&w->text, w->indent ? ": " : ":");
+    *next = tvmffi_i_next_in_container(&level->c);
+  }
   return 0;
 }
 

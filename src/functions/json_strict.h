@@ -66,7 +66,7 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
       if (*p == '\\')
         ++next;
       else if (!(next = tvmffi_i_utf8_end(p, end)))
-        return tvmffi_i_json_error(&r, p, "Invalid UTF-8 at");
+        return (void)tvmffi_i_json_error(&r, p, "Invalid UTF-8 at"), -1;
       else
         in_string = *p != '"';
     } else if (*p == '"') {
@@ -74,7 +74,7 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
     } else if (tvmffi_i_is_digit(p, end) || *p == '-' || *p == '+' ||
                *p == '.' || *p == 'N' || *p == 'I') {
       next = tvmffi_i_json_strict_number(p, end);
-      if (!next) return tvmffi_i_json_no_value(&r, p);
+      if (!next) return (void)tvmffi_i_json_no_value(&r, p), -1;
     }
   }
   return 0;
