@@ -255,7 +255,6 @@
      >>platform/vector               growth of arrays
      >>platform/sort                 heapsort
      >>platform/decimal              numbers to and from decimal text
-     >>platform/limbs                long numbers to another base
      >>platform/text                 texts and a text buffer
      >>core/raise                    errors of the runtime itself
      >>core/core_knot                prototypes of functions defined below
@@ -14247,163 +14246,6 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
 }
 #endif
 
-/* ======== Limbs: long numbers to another base ============ >>platform/limbs */
-
-#if !TVMFFI_NO_EXTRA
-/* Converts big integers between binary and decimal. Combines pairs of limbs
-   into numbers of the other base, then pairs of these numbers, and so on. With
-   Karatsuba multiplication a million digits take about half a second. */
-
-/* A number is an array of limbs, lowest first, each below `base`; base 0 means
-   2^32. 64-bit limbs would halve the time, but their division needs libgcc. */
-typedef uint32_t tvmffi_i_limb;
-#define TVMFFI_I_DECIMAL_LIMB ((tvmffi_i_limb)1000000000u)
-enum {
-  TVMFFI_I_LIMB_DIGITS = 9,
-  TVMFFI_I_LIMB_BITS = 29,
-  /* How many products of two decimal limbs fit in a 64-bit sum. */
-  TVMFFI_I_SHORT_PRODUCT = 16
-};
-
-/* Computes x += y, `n` limbs each. Returns the carry. */
-static tvmffi_i_limb tvmffi_i_limbs_add(tvmffi_i_limb *x,
-                                        const tvmffi_i_limb *y, size_t n,
-                                        tvmffi_i_limb base) {
-  tvmffi_i_limb carry = 0, sum;
-  size_t i;
-  for (i = 0; i < n; ++i) {
-    sum = x[i] + y[i] + carry;
-    carry = base ? sum >= base : (sum < x[i]) | (carry & (sum == x[i]));
-    x[i] = sum - (base & (0 - carry)); /* branch-free */
-  }
-  return carry;
-}
-
-/* Computes to = x - y, `n` limbs each. Returns the borrow. */
-static tvmffi_i_limb tvmffi_i_limbs_sub(tvmffi_i_limb *to,
-                                        const tvmffi_i_limb *x,
-                                        const tvmffi_i_limb *y, size_t n,
-                                        tvmffi_i_limb base) {
-  tvmffi_i_limb borrow = 0, difference;
-  size_t i;
-  for (i = 0; i < n; ++i) {
-    difference = x[i] - y[i] - borrow;
-    borrow = (x[i] < y[i]) | (borrow & (x[i] == y[i]));
-    to[i] = difference + (base & (0 - borrow));
-  }
-  return borrow;
-}
-
-/* Computes to = |x - y|, `n` limbs each. Returns 1 if x < y, else 0. */
-static int tvmffi_i_limbs_distance(tvmffi_i_limb *to, const tvmffi_i_limb *x,
-                                   const tvmffi_i_limb *y, size_t n,
-                                   tvmffi_i_limb base) {
-  size_t i = n;
-  while (i && x[i - 1] == y[i - 1]) --i;
-  if (i && x[i - 1] < y[i - 1]) {
-    (void)tvmffi_i_limbs_sub(to, y, x, n, base);
-    return 1;
-  }
-  (void)tvmffi_i_limbs_sub(to, x, y, n, base);
-  return 0;
-}
-
-/* Computes to = x * y by the schoolbook method. In decimal, adds up a whole
-   column before the slow division by the base. */
-static void tvmffi_i_limbs_mul_short(tvmffi_i_limb *to, const tvmffi_i_limb *x,
-                                     const tvmffi_i_limb *y, size_t n,
-                                     tvmffi_i_limb base) {
-  uint64_t sum = 0, carry;
-  size_t i, k;
-  if (base) {
-    for (k = 0; k < 2 * n; ++k) {
-      for (i = k < n ? 0 : k - n + 1; i < n && i <= k; ++i)
-        sum += (uint64_t)x[i] * y[k - i];
-      to[k] = (tvmffi_i_limb)(sum % TVMFFI_I_DECIMAL_LIMB);
-      sum /= TVMFFI_I_DECIMAL_LIMB;
-    }
-    return;
-  }
-  memset((void *)to, 0, n * sizeof(*to));
-  for (i = 0; i < n; ++i) {
-    for (carry = 0, k = 0; k < n; ++k) {
-      sum = (uint64_t)x[i] * y[k] + to[i + k] + carry;
-      to[i + k] = (tvmffi_i_limb)sum;
-      carry = sum >> (8 * sizeof(tvmffi_i_limb));
-    }
-    to[i + n] = (tvmffi_i_limb)carry;
-  }
-}
-
-/* Computes to = x * y by Karatsuba's method; `n` is a power of two. `room` is
-   scratch of 4n limbs. The recursion depth is log2(n). */
-static void tvmffi_i_limbs_mul(tvmffi_i_limb *to, const tvmffi_i_limb *x,
-                               const tvmffi_i_limb *y, size_t n,
-                               tvmffi_i_limb base, tvmffi_i_limb *room) {
-  size_t h = n / 2, i;
-  tvmffi_i_limb carry, *product = room + n;
-  int is_sum;
-  if (n <= TVMFFI_I_SHORT_PRODUCT) {
-    tvmffi_i_limbs_mul_short(to, x, y, n, base);
-    return;
-  }
-  tvmffi_i_limbs_mul(to, x, y, h, base, room);
-  tvmffi_i_limbs_mul(to + n, x + h, y + h, h, base, room);
-  is_sum = tvmffi_i_limbs_distance(room, x, x + h, h, base);
-  is_sum ^= tvmffi_i_limbs_distance(room + h, y, y + h, h, base);
-  tvmffi_i_limbs_mul(product, room, room + h, h, base, room + 2 * n);
-  memcpy((void *)room, to, n * sizeof(*to));
-  carry = tvmffi_i_limbs_add(room, to + n, n, base);
-  if (is_sum)
-    carry += tvmffi_i_limbs_add(room, product, n, base);
-  else
-    carry -= tvmffi_i_limbs_sub(room, room, product, n, base);
-  carry += tvmffi_i_limbs_add(to + h, room, n, base);
-  for (i = h + n; carry && i < 2 * n; ++i) {
-    to[i] += carry;
-    carry = base ? to[i] >= base : to[i] < carry;
-    if (carry) to[i] -= base;
-  }
-}
-
-/* Allocates `*n` zeroed limbs, and scratch to convert them. Sets *n to the next
-   power of two not below `used`. Returns NULL with the error raised on
-   failure. */
-static tvmffi_i_limb *tvmffi_i_limbs_new(size_t used, size_t *n) {
-  tvmffi_i_limb *x = NULL;
-  for (*n = 1; *n < used;) *n *= 2;
-  if (used < PTRDIFF_MAX / (16 * sizeof(*x)))
-    x = (tvmffi_i_limb *)tvmffi_i_alloc(*n * 5 * sizeof(*x));
-  if (!x) {
-    (void)tvmffi_i_no_memory();
-    return x;
-  }
-  memset((void *)x, 0, *n * sizeof(*x));
-  return x;
-}
-
-/* Converts `x` in place from base `from` to the larger `base`. */
-static void tvmffi_i_limbs_convert(tvmffi_i_limb *x, size_t used, size_t n,
-                                   tvmffi_i_limb from, tvmffi_i_limb base) {
-  tvmffi_i_limb *power = x + n, *product = power + n, *room = product + n;
-  size_t size, i;
-  power[0] = from;
-  for (size = 1; size < n; size *= 2) {
-    for (i = 0; i + size < used; i += 2 * size) {
-      tvmffi_i_limbs_mul(product, x + i + size, power, size, base, room);
-      if (tvmffi_i_limbs_add(product, x + i, size, base)) {
-        size_t k = size;
-        while (++product[k] == base) product[k++] = 0;
-      }
-      memcpy((void *)(x + i), product, 2 * size * sizeof(*x));
-    }
-    if (2 * size == n) break;
-    tvmffi_i_limbs_mul(product, power, power, size, base, room);
-    memcpy((void *)power, product, 2 * size * sizeof(*x));
-  }
-}
-#endif
-
 /* ======== Text: texts and a text buffer =================== >>platform/text */
 
 /* Returns 1 if two texts are equal, else 0. `data` may be NULL if `size` is
@@ -24574,89 +24416,100 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
    big integers to and from decimal */
 
 #if !TVMFFI_NO_EXTRA
+/* Numbers are converted in 32-bit limbs, the lowest first, nine digits at a
+   time. */
+#define TVMFFI_I_NINE_DIGITS 1000000000u
+
+/* Writes n 64-bit words as those of the negated number, in two's complement. */
+static void tvmffi_i_negate_words(char *words, size_t n) {
+  uint64_t word, carry = 1;
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    word = ~(uint64_t)tvmffi_i_bigint_word(words, i) + carry;
+    carry &= word == 0;
+    memcpy(words + 8 * i, &word, 8);
+  }
+}
+
 /* Appends a big integer in decimal. `words` is its value in two's complement,
-   as 64-bit words, the lowest first. */
+   as 64-bit words, the lowest first. Takes quadratic time. */
 static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
                                  TVMFFIByteArray words) {
-  const size_t width = TVMFFI_I_LIMB_BITS;
-  size_t size = words.size / 8, n, i;
-  size_t used = size / width * 64 + size % width * 64 / width + 1;
-  uint64_t negative = size && tvmffi_i_bigint_word(words.data, size - 1) < 0;
-  uint64_t carry = negative, word = 0, at;
-  tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n), limb;
-  unsigned bits = 0, k;
-  char *room, *p;
-  room = x ? tvmffi_i_text_reserve(b, used * TVMFFI_I_LIMB_DIGITS + 1) : NULL;
+  size_t num_words = words.size / 8, n = 2 * num_words, i;
+  int negative =
+      num_words && tvmffi_i_bigint_word(words.data, num_words - 1) < 0;
+  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words.size + 1);
+  uint32_t rest[4], limb;
+  uint64_t word;
+  /* A limb has less than ten digits. */
+  size_t most = 10 * n + 38, k;
+  char *room = x ? tvmffi_i_text_reserve(b, most) : NULL, *end, *p;
   if (!room) {
     b->failed = 1;
     tvmffi_i_free(x);
     return;
   }
-  /* Splits the magnitude into limbs of LIMB_BITS bits. */
-  for (at = 0; at / 64 < size; at += bits) {
-    k = (unsigned)(at % 64);
-    if (!k) {
-      word = (uint64_t)tvmffi_i_bigint_word(words.data, (size_t)(at / 64));
-      word = (word ^ (0 - negative)) + carry;
-      carry &= word == 0;
-    }
-    bits = (unsigned)(width - at % width);
-    if (bits > 64 - k) bits = 64 - k;
-    limb = (tvmffi_i_limb)(word >> k & (((uint64_t)1 << bits) - 1));
-    x[at / width] |= limb << at % width;
+  memcpy((void *)x, words.data, words.size);
+  if (negative) tvmffi_i_negate_words((char *)x, num_words);
+  for (i = 0; i < num_words; ++i) {
+    memcpy(&word, x + 2 * i, 8);
+    x[2 * i] = (uint32_t)word;
+    x[2 * i + 1] = (uint32_t)(word >> 32);
   }
-  tvmffi_i_limbs_convert(x, used, n, (tvmffi_i_limb)1 << TVMFFI_I_LIMB_BITS,
-                         TVMFFI_I_DECIMAL_LIMB);
-  n = used * TVMFFI_I_LIMB_DIGITS;
-  p = room + n + 1;
-  for (i = 0; i < used; ++i)
-    for (limb = x[i], k = 0; k < TVMFFI_I_LIMB_DIGITS; ++k, limb /= 10)
-      *--p = (char)('0' + limb % 10);
+  p = end = room + most;
+  do { /* four divisions in one pass, which the processor overlaps */
+    memset(rest, 0, sizeof(rest));
+    for (i = n; i-- > 0; x[i] = limb) {
+      for (limb = x[i], k = 0; k < 4; ++k) {
+        word = (uint64_t)rest[k] << 32 | limb;
+        limb = (uint32_t)(word / TVMFFI_I_NINE_DIGITS);
+        rest[k] = (uint32_t)(word % TVMFFI_I_NINE_DIGITS);
+      }
+    }
+    while (n && !x[n - 1]) --n;
+    for (k = 0; k < 4; ++k)
+      for (i = 0; i < 9; ++i, rest[k] /= 10) *--p = (char)('0' + rest[k] % 10);
+  } while (n);
   tvmffi_i_free(x);
-  while (n > 1 && *p == '0') ++p, --n;
-  if (negative) *--p = '-', ++n;
-  memmove(room, p, n);
-  b->size += n;
+  while (p + 1 < end && *p == '0') ++p;
+  if (negative) *--p = '-';
+  memmove(room, p, (size_t)(end - p));
+  b->size += (size_t)(end - p);
 }
 
 /* Converts `digits` decimal digits at p to an int or a big integer. `digits` is
-   at least 1. */
+   at least 1. Takes quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
-  size_t used = (digits - 1) / TVMFFI_I_LIMB_DIGITS + 1, n, words, i;
-  tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n);
+  /* A limb has more than nine digits; one word more has the sign. */
+  size_t words = digits / 18 + 2, n = 0, i, k;
+  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words * 8), scale = 1;
   TVMFFIByteArray content;
-  uint64_t word, carry = 1;
-  char *to;
+  uint64_t word = 0;
   int code;
-  if (!x) return -1;
+  if (!x) return tvmffi_i_no_memory();
+  memset((void *)x, 0, words * 8);
   for (i = 0; i < digits; ++i) {
-    tvmffi_i_limb *limb = &x[(digits - 1 - i) / TVMFFI_I_LIMB_DIGITS];
-    *limb = *limb * 10 + (tvmffi_i_limb)(p[i] - '0');
-  }
-  tvmffi_i_limbs_convert(x, used, n, TVMFFI_I_DECIMAL_LIMB, 0);
-  /* Adds one 64-bit word for the sign. */
-  words = used * sizeof(*x) / 8 + 1;
-  to = (char *)tvmffi_i_alloc(words * 8);
-  if (!to) {
-    tvmffi_i_free(x);
-    return tvmffi_i_no_memory();
+    word = word * 10 + (uint64_t)(p[i] - '0');
+    scale *= 10;
+    if (scale < TVMFFI_I_NINE_DIGITS && i + 1 < digits) continue;
+    for (k = 0; k < n; ++k, word >>= 32) {
+      word += (uint64_t)x[k] * scale;
+      x[k] = (uint32_t)word;
+    }
+    if (word) x[n++] = (uint32_t)word;
+    word = 0;
+    scale = 1;
   }
   for (i = 0; i < words; ++i) {
-    size_t at = i * 8 / sizeof(*x);
-    word = at < n ? x[at] : 0;
-    if (sizeof(*x) == 4 && at + 1 < n) word |= (uint64_t)x[at + 1] << 32;
-    if (negative) {
-      word = ~word + carry;
-      carry &= word == 0;
-    }
-    memcpy(to + 8 * i, &word, 8);
+    word = x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
+    memcpy(x + 2 * i, &word, 8);
   }
-  tvmffi_i_free(x);
-  content.data = to;
+  content.data = (const char *)x;
   content.size = words * 8;
+  if (negative) tvmffi_i_negate_words((char *)x, words);
   code = TVMFFIBigIntFromByteArray(&content, out);
-  tvmffi_i_free(to);
+  tvmffi_i_free(x);
   return code;
 }
 #endif

@@ -16,5 +16,4 @@
 #include "platform/vector.h"
 #include "platform/sort.h"
 #include "platform/decimal.h"
-#include "platform/limbs.h"
 #include "platform/text.h"

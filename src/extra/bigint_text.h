@@ -8,89 +8,100 @@
 #include "../core.h"
 
 #if !TVMFFI_NO_EXTRA
+/* Numbers are converted in 32-bit limbs, the lowest first, nine digits at a
+   time. */
+#define TVMFFI_I_NINE_DIGITS 1000000000u
+
+/* Writes n 64-bit words as those of the negated number, in two's complement. */
+static void tvmffi_i_negate_words(char *words, size_t n) {
+  uint64_t word, carry = 1;
+  size_t i;
+  for (i = 0; i < n; ++i) {
+    word = ~(uint64_t)tvmffi_i_bigint_word(words, i) + carry;
+    carry &= word == 0;
+    memcpy(words + 8 * i, &word, 8);
+  }
+}
+
 /* Appends a big integer in decimal. `words` is its value in two's complement,
-   as 64-bit words, the lowest first. */
+   as 64-bit words, the lowest first. Takes quadratic time. */
 static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
                                  TVMFFIByteArray words) {
-  const size_t width = TVMFFI_I_LIMB_BITS;
-  size_t size = words.size / 8, n, i;
-  size_t used = size / width * 64 + size % width * 64 / width + 1;
-  uint64_t negative = size && tvmffi_i_bigint_word(words.data, size - 1) < 0;
-  uint64_t carry = negative, word = 0, at;
-  tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n), limb;
-  unsigned bits = 0, k;
-  char *room, *p;
-  room = x ? tvmffi_i_text_reserve(b, used * TVMFFI_I_LIMB_DIGITS + 1) : NULL;
+  size_t num_words = words.size / 8, n = 2 * num_words, i;
+  int negative =
+      num_words && tvmffi_i_bigint_word(words.data, num_words - 1) < 0;
+  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words.size + 1);
+  uint32_t rest[4], limb;
+  uint64_t word;
+  /* A limb has less than ten digits. */
+  size_t most = 10 * n + 38, k;
+  char *room = x ? tvmffi_i_text_reserve(b, most) : NULL, *end, *p;
   if (!room) {
     b->failed = 1;
     tvmffi_i_free(x);
     return;
   }
-  /* Splits the magnitude into limbs of LIMB_BITS bits. */
-  for (at = 0; at / 64 < size; at += bits) {
-    k = (unsigned)(at % 64);
-    if (!k) {
-      word = (uint64_t)tvmffi_i_bigint_word(words.data, (size_t)(at / 64));
-      word = (word ^ (0 - negative)) + carry;
-      carry &= word == 0;
-    }
-    bits = (unsigned)(width - at % width);
-    if (bits > 64 - k) bits = 64 - k;
-    limb = (tvmffi_i_limb)(word >> k & (((uint64_t)1 << bits) - 1));
-    x[at / width] |= limb << at % width;
+  memcpy((void *)x, words.data, words.size);
+  if (negative) tvmffi_i_negate_words((char *)x, num_words);
+  for (i = 0; i < num_words; ++i) {
+    memcpy(&word, x + 2 * i, 8);
+    x[2 * i] = (uint32_t)word;
+    x[2 * i + 1] = (uint32_t)(word >> 32);
   }
-  tvmffi_i_limbs_convert(x, used, n, (tvmffi_i_limb)1 << TVMFFI_I_LIMB_BITS,
-                         TVMFFI_I_DECIMAL_LIMB);
-  n = used * TVMFFI_I_LIMB_DIGITS;
-  p = room + n + 1;
-  for (i = 0; i < used; ++i)
-    for (limb = x[i], k = 0; k < TVMFFI_I_LIMB_DIGITS; ++k, limb /= 10)
-      *--p = (char)('0' + limb % 10);
+  p = end = room + most;
+  do { /* four divisions in one pass, which the processor overlaps */
+    memset(rest, 0, sizeof(rest));
+    for (i = n; i-- > 0; x[i] = limb) {
+      for (limb = x[i], k = 0; k < 4; ++k) {
+        word = (uint64_t)rest[k] << 32 | limb;
+        limb = (uint32_t)(word / TVMFFI_I_NINE_DIGITS);
+        rest[k] = (uint32_t)(word % TVMFFI_I_NINE_DIGITS);
+      }
+    }
+    while (n && !x[n - 1]) --n;
+    for (k = 0; k < 4; ++k)
+      for (i = 0; i < 9; ++i, rest[k] /= 10) *--p = (char)('0' + rest[k] % 10);
+  } while (n);
   tvmffi_i_free(x);
-  while (n > 1 && *p == '0') ++p, --n;
-  if (negative) *--p = '-', ++n;
-  memmove(room, p, n);
-  b->size += n;
+  while (p + 1 < end && *p == '0') ++p;
+  if (negative) *--p = '-';
+  memmove(room, p, (size_t)(end - p));
+  b->size += (size_t)(end - p);
 }
 
 /* Converts `digits` decimal digits at p to an int or a big integer. `digits` is
-   at least 1. */
+   at least 1. Takes quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
-  size_t used = (digits - 1) / TVMFFI_I_LIMB_DIGITS + 1, n, words, i;
-  tvmffi_i_limb *x = tvmffi_i_limbs_new(used, &n);
+  /* A limb has more than nine digits; one word more has the sign. */
+  size_t words = digits / 18 + 2, n = 0, i, k;
+  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words * 8), scale = 1;
   TVMFFIByteArray content;
-  uint64_t word, carry = 1;
-  char *to;
+  uint64_t word = 0;
   int code;
-  if (!x) return -1;
+  if (!x) return tvmffi_i_no_memory();
+  memset((void *)x, 0, words * 8);
   for (i = 0; i < digits; ++i) {
-    tvmffi_i_limb *limb = &x[(digits - 1 - i) / TVMFFI_I_LIMB_DIGITS];
-    *limb = *limb * 10 + (tvmffi_i_limb)(p[i] - '0');
-  }
-  tvmffi_i_limbs_convert(x, used, n, TVMFFI_I_DECIMAL_LIMB, 0);
-  /* Adds one 64-bit word for the sign. */
-  words = used * sizeof(*x) / 8 + 1;
-  to = (char *)tvmffi_i_alloc(words * 8);
-  if (!to) {
-    tvmffi_i_free(x);
-    return tvmffi_i_no_memory();
+    word = word * 10 + (uint64_t)(p[i] - '0');
+    scale *= 10;
+    if (scale < TVMFFI_I_NINE_DIGITS && i + 1 < digits) continue;
+    for (k = 0; k < n; ++k, word >>= 32) {
+      word += (uint64_t)x[k] * scale;
+      x[k] = (uint32_t)word;
+    }
+    if (word) x[n++] = (uint32_t)word;
+    word = 0;
+    scale = 1;
   }
   for (i = 0; i < words; ++i) {
-    size_t at = i * 8 / sizeof(*x);
-    word = at < n ? x[at] : 0;
-    if (sizeof(*x) == 4 && at + 1 < n) word |= (uint64_t)x[at + 1] << 32;
-    if (negative) {
-      word = ~word + carry;
-      carry &= word == 0;
-    }
-    memcpy(to + 8 * i, &word, 8);
+    word = x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
+    memcpy(x + 2 * i, &word, 8);
   }
-  tvmffi_i_free(x);
-  content.data = to;
+  content.data = (const char *)x;
   content.size = words * 8;
+  if (negative) tvmffi_i_negate_words((char *)x, words);
   code = TVMFFIBigIntFromByteArray(&content, out);
-  tvmffi_i_free(to);
+  tvmffi_i_free(x);
   return code;
 }
 #endif

@@ -409,7 +409,7 @@ static int test_decimal(char *text, size_t digits, int negative) {
   return 0;
 }
 
-/* One limb, short products, and products by Karatsuba's method. */
+/* One limb and more, of every length at which the number of limbs changes. */
 static void test_decimals(TVMFFI_HERE) {
   static const int lengths[] = {1,   9,   17,  18,  19,   20,   36,  37,
                                 144, 145, 288, 577, 1153, 2305, 9999};

@@ -85,7 +85,6 @@ POINTERS = {
     "tvmffi_call_i_mutator_get": ["tvmffi_i_remap_get", USER],
     "tvmffi_i_call_attr_value": ATTRIBUTES,
     "tvmffi_i_call_attr": ATTRIBUTES,
-    "tvmffi_i_call_to_graph": ["tvmffi_i_graph_map", "tvmffi_i_graph_text"],
     # Comparisons of items that are sorted.
     "tvmffi_i_sort": ["tvmffi_i_*_less"],
     # Modules and the environment.
@@ -131,8 +130,6 @@ CYCLES = [
     (["tvmffi_i_say_got"], ["tvmffi_i_say_got"], 2, "type words nest"),
     (["tvmffi_i_class_start"], ["tvmffi_i_class_start"], 4,
      "a type starts its parent; four classes inherit from one another"),
-    (["tvmffi_i_limbs_mul"], ["tvmffi_i_limbs_mul"], 12,
-     "halves the limbs of a number, which has less than 512 KB on a board"),
     (["tvmffi_i_counterpart"], ["tvmffi_i_equal_keys"], 0,
      "docs/porting.md adds a figure for each level of a structural key"),
     (["tvmffi_i_map_read_pointed"], ["tvmffi_i_map_read_pointed"], 1,
