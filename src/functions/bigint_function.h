@@ -1,4 +1,5 @@
-/* ======== Big integer JSON ======================== >>functions/bigint_json */
+/* ======== Big integer functions ================ >>functions/bigint_function
+   comparison, hash and JSON of big integers */
 
 #pragma once
 
@@ -6,11 +7,49 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
+#include "../containers.h"
 #include "../extra.h"
 #include "../interface.h"
 #include "method.h"
 
 #if !TVMFFI_NO_EXTRA
+static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
+  const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
+  if (a->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(a->type_index, "BigInt");
+  if (b->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(b->type_index, "BigInt");
+  *sign = tvmffi_i_bigint_sign(&x, &y);
+  return 0;
+}
+
+TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
+                (object, b), (i_callback, equal)) {
+  int sign = 0;
+  (void)equal;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(!sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
+                (object, a), (object, b), (i_callback, compare)) {
+  int sign = 0;
+  (void)compare;
+  TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
+  TVMFFI_RETURN(sign);
+}
+
+TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
+                (object, value), (i_callback, hash)) {
+  const TVMFFIAny any = tvmffi_obj(value);
+  TVMFFIByteArray words;
+  (void)hash;
+  if (value->type_index != kTVMFFIBigInt)
+    return tvmffi_i_cannot_treat(value->type_index, "BigInt");
+  words = TVMFFIBigIntGetContentByteArray(&any);
+  TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
+}
+
 TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
   *(const TVMFFIAny **)out = any;
   return 0;
