@@ -21300,8 +21300,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
    Only hooks of types nest on the thread's stack: core/nesting.h limits them.
    A hook may call back, which walks on above the frames of the hook.
 
-   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as the
-   first member of its frames. */
+   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as
+   the first member of its frames. */
 
 #if !TVMFFI_NO_CONTAINERS
 /* A record of an object that was met. */
@@ -21336,7 +21336,7 @@ static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
   tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
 }
 
-/* What a frame owns. */
+/* The members that a frame owns. */
 enum {
   TVMFFI_I_OWNS_OBJECT = 1,
   TVMFFI_I_OWNS_OTHER = 2,
@@ -24034,7 +24034,7 @@ static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
   return tvmffi_i_pairs_of(from);
 }
 
-/* Tells whether the frame is that of a container. */
+/* Returns 1 if the frame copies a container, else 0. */
 TVMFFI_I_INLINE int tvmffi_i_has_new_parts(const tvmffi_i_copy_frame *f) {
   return f->base.owns & TVMFFI_I_OWNS_OBJECT;
 }

@@ -16,7 +16,6 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
-#include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
 

@@ -8,6 +8,7 @@
 #include "../platform.h"
 #include "../core.h"
 #include "../containers.h"
+#include "../graph.h"
 #include "../extra.h"
 #include "../interface.h"
 #include "method.h"

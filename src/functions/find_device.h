@@ -4,7 +4,6 @@
 #pragma once
 
 #include "../head.h"
-#include "../base.h"
 #include "../graph.h"
 #include "../interface.h"
 

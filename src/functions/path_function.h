@@ -10,7 +10,6 @@
 #include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
-#include "../extra.h"
 #include "../interface.h"
 #include "reflection_word.h"
 #include "method.h"

@@ -6,6 +6,8 @@
 #include "../head.h"
 #include "../base.h"
 #include "../platform.h"
+#include "../core.h"
+#include "../graph.h"
 #include "../extra.h"
 #include "../interface.h"
 

@@ -8,6 +8,7 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
+#include "../containers.h"
 #include "walk.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -8,8 +8,8 @@
    Only hooks of types nest on the thread's stack: core/nesting.h limits them.
    A hook may call back, which walks on above the frames of the hook.
 
-   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as the
-   first member of its frames. */
+   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as
+   the first member of its frames. */
 
 #pragma once
 
@@ -52,7 +52,7 @@ static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
   tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
 }
 
-/* What a frame owns. */
+/* The members that a frame owns. */
 enum {
   TVMFFI_I_OWNS_OBJECT = 1,
   TVMFFI_I_OWNS_OTHER = 2,

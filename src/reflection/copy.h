@@ -139,7 +139,7 @@ static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
   return tvmffi_i_pairs_of(from);
 }
 
-/* Tells whether the frame is that of a container. */
+/* Returns 1 if the frame copies a container, else 0. */
 TVMFFI_I_INLINE int tvmffi_i_has_new_parts(const tvmffi_i_copy_frame *f) {
   return f->base.owns & TVMFFI_I_OWNS_OBJECT;
 }
