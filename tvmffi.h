@@ -2287,6 +2287,29 @@ typedef struct {
   TVMFFI_I_EACH_FUNCTION(TVMFFI_I_API_MEMBER)
 } tvmffi_i_api;
 
+/* Fills *out from a library, in which `find`, such as dlsym, finds symbols.
+   Returns 0 if the library is NULL, lacks a function or has another version of
+   the ABI. */
+TVMFFI_I_UNUSED static int tvmffi_i_fill_api(
+    tvmffi_i_api *out, void *library, void *(*find)(void *, const char *)) {
+#define TVMFFI_I_QUOTED(name) #name,
+  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
+  union {
+    void *symbol[sizeof(names) / sizeof(names[0])];
+    tvmffi_i_api api;
+  } found;
+  TVMFFIVersion version;
+  size_t i;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found.symbol[i] = library ? find(library, names[i]) : NULL;
+    if (!found.symbol[i]) return 0;
+  }
+  *out = found.api;
+  out->at_TVMFFIGetVersion(&version);
+  return version.major == TVM_FFI_VERSION_MAJOR &&
+         version.minor == TVM_FFI_VERSION_MINOR;
+}
+
 #define tvmffi_i_chosen TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_chosen)
 #define tvmffi_i_choose TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_choose)
 #ifdef __cplusplus
@@ -33888,7 +33911,6 @@ TVMFFI_I_COLD void tvmffi_i_watch_fork(void) {
 
 #if TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN(name) name,
-#define TVMFFI_I_QUOTED(name) #name,
 static const tvmffi_i_api tvmffi_i_embedded = {
     TVMFFI_I_EACH_FUNCTION(TVMFFI_I_OWN)};
 #if !TVMFFI_STATIC
@@ -33902,22 +33924,6 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
 #else
 #include <dlfcn.h>
 
-static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
-  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
-  void *found[sizeof(names) / sizeof(names[0])];
-  TVMFFIVersion version;
-  size_t i;
-  if (!library) return 0;
-  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    found[i] = dlsym(library, names[i]);
-    if (!found[i]) return 0;
-  }
-  memcpy(out, found, sizeof(*out));
-  out->at_TVMFFIGetVersion(&version);
-  return version.major == TVM_FFI_VERSION_MAJOR &&
-         version.minor == TVM_FFI_VERSION_MINOR;
-}
-
 /* Searches the process's global symbols. Then searches the library by name,
    because RTLD_LOCAL keeps a library's symbols from being global. */
 static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
@@ -33926,8 +33932,8 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
 #else
   const char *name = "libtvm_ffi.so";
 #endif
-  return tvmffi_i_find_in(dlopen(NULL, RTLD_LAZY), out) ||
-         tvmffi_i_find_in(dlopen(name, RTLD_LAZY | RTLD_NOLOAD), out);
+  return tvmffi_i_fill_api(out, dlopen(NULL, RTLD_LAZY), dlsym) ||
+         tvmffi_i_fill_api(out, dlopen(name, RTLD_LAZY | RTLD_NOLOAD), dlsym);
 }
 #endif
 

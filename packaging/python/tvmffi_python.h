@@ -77,31 +77,12 @@ extern "C" {
 #if !defined(TVMFFI_IMPLEMENTATION)
 static TVMFFI_I_UNUSED tvmffi_i_api tvmffi_py_table;
 
-#define TVMFFI_PY_QUOTED(name) #name,
-/* Fills *out from a library. Returns 0 if it is NULL, lacks a function or has
-   another version of the ABI. */
-TVMFFI_PY_COLD int tvmffi_py_find_in(void *library, tvmffi_i_api *out) {
-  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_PY_QUOTED)};
-  void *found[sizeof(names) / sizeof(names[0])];
-  TVMFFIVersion version;
-  size_t i;
-  if (!library) return 0;
-  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    found[i] = dlsym(library, names[i]);
-    if (!found[i]) return 0;
-  }
-  memcpy(out, found, sizeof(*out));
-  out->at_TVMFFIGetVersion(&version);
-  return version.major == TVM_FFI_VERSION_MAJOR &&
-         version.minor == TVM_FFI_VERSION_MINOR;
-}
-
 /* Chooses a library's functions. Returns 0 if they are not right. Every thread
    that comes here before the choice copies the same table. */
 TVMFFI_PY_COLD int tvmffi_py_use(void *library) {
   static char is_locked;
   tvmffi_i_api found;
-  if (!tvmffi_py_find_in(library, &found)) return 0;
+  if (!tvmffi_i_fill_api(&found, library, dlsym)) return 0;
   while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE)) {
   }
   if (!tvmffi_i_chosen) {

@@ -949,6 +949,29 @@ typedef struct {
   TVMFFI_I_EACH_FUNCTION(TVMFFI_I_API_MEMBER)
 } tvmffi_i_api;
 
+/* Fills *out from a library, in which `find`, such as dlsym, finds symbols.
+   Returns 0 if the library is NULL, lacks a function or has another version of
+   the ABI. */
+TVMFFI_I_UNUSED static int tvmffi_i_fill_api(
+    tvmffi_i_api *out, void *library, void *(*find)(void *, const char *)) {
+#define TVMFFI_I_QUOTED(name) #name,
+  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
+  union {
+    void *symbol[sizeof(names) / sizeof(names[0])];
+    tvmffi_i_api api;
+  } found;
+  TVMFFIVersion version;
+  size_t i;
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+    found.symbol[i] = library ? find(library, names[i]) : NULL;
+    if (!found.symbol[i]) return 0;
+  }
+  *out = found.api;
+  out->at_TVMFFIGetVersion(&version);
+  return version.major == TVM_FFI_VERSION_MAJOR &&
+         version.minor == TVM_FFI_VERSION_MINOR;
+}
+
 #define tvmffi_i_chosen TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_chosen)
 #define tvmffi_i_choose TVMFFI_I_RENAME_(TVMFFI_PREFIX, tvmffi_i_choose)
 #ifdef __cplusplus

@@ -16,7 +16,6 @@
 
 #if TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN(name) name,
-#define TVMFFI_I_QUOTED(name) #name,
 static const tvmffi_i_api tvmffi_i_embedded = {
     TVMFFI_I_EACH_FUNCTION(TVMFFI_I_OWN)};
 #if !TVMFFI_STATIC
@@ -30,22 +29,6 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) { return (void)out, 0; }
 #else
 #include <dlfcn.h>
 
-static int tvmffi_i_find_in(void *library, tvmffi_i_api *out) {
-  static const char *const names[] = {TVMFFI_I_EACH_FUNCTION(TVMFFI_I_QUOTED)};
-  void *found[sizeof(names) / sizeof(names[0])];
-  TVMFFIVersion version;
-  size_t i;
-  if (!library) return 0;
-  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-    found[i] = dlsym(library, names[i]);
-    if (!found[i]) return 0;
-  }
-  memcpy(out, found, sizeof(*out));
-  out->at_TVMFFIGetVersion(&version);
-  return version.major == TVM_FFI_VERSION_MAJOR &&
-         version.minor == TVM_FFI_VERSION_MINOR;
-}
-
 /* Searches the process's global symbols. Then searches the library by name,
    because RTLD_LOCAL keeps a library's symbols from being global. */
 static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
@@ -54,8 +37,8 @@ static int tvmffi_i_find_runtime(tvmffi_i_api *out) {
 #else
   const char *name = "libtvm_ffi.so";
 #endif
-  return tvmffi_i_find_in(dlopen(NULL, RTLD_LAZY), out) ||
-         tvmffi_i_find_in(dlopen(name, RTLD_LAZY | RTLD_NOLOAD), out);
+  return tvmffi_i_fill_api(out, dlopen(NULL, RTLD_LAZY), dlsym) ||
+         tvmffi_i_fill_api(out, dlopen(name, RTLD_LAZY | RTLD_NOLOAD), dlsym);
 }
 #endif
 
