@@ -432,6 +432,21 @@ static void test_tombstones(TVMFFI_HERE) {
   tvmffi_i_free(first);
 }
 
+/* A removed record leaves the others to be found. */
+static void test_records(TVMFFI_HERE) {
+  tvmffi_i_records t = {NULL, 0};
+  uintptr_t key, gone, n = 0;
+  while (n < 100 && tvmffi_i_add_record(&t, sizeof(key), 1, n + 1, 0)) ++n;
+  CHECK(t.count == n && (n == 100 || test_oom));
+  for (gone = 1; gone <= n; ++gone) {
+    tvmffi_i_remove_record(&t, sizeof(key), gone);
+    for (key = 1; key <= n; ++key)
+      CHECK(!tvmffi_i_find_record(&t, sizeof(key), 1, key, 0) == (key <= gone));
+  }
+  CHECK(t.count == 0 && !tvmffi_i_next_record(&t, sizeof(key), NULL));
+  tvmffi_i_free_slots(t.table);
+}
+
 static void test_list_names(TVMFFI_HERE) {
   static const char text[] = "unit.listed";
   TVMFFIByteArray name = TEXT(text);
@@ -495,5 +510,6 @@ static const test_case test_function_cases[] = {
     {"functions: the list of names", test_list_names},
     {"functions: names that come and go", test_names_that_go},
     {"functions: removed names fill no table", test_tombstones},
+    {"functions: removed records", test_records},
 #endif
     {NULL, NULL}};
