@@ -23875,12 +23875,14 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
 /* ======== Converters ============================== >>reflection/field_convert
    values converted to containers */
 
-#if !TVMFFI_NO_EXTRA
-/* Creates an array (owned) with the items of another sequence. */
-static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, TVMFFIAny *out) {
+#if !TVMFFI_NO_CONTAINERS
+/* Creates an array or list (owned, of type `index`) with the items of another
+   sequence. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   TVMFFIAny *to = NULL;
-  TVMFFIObject *made = tvmffi_i_new_items(kTVMFFIArray, from->size, &to);
+  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
   int64_t i;
   if (!made) return -1;
   for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
@@ -23890,7 +23892,8 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, TVMFFIAny *out) {
 
 /* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
    is not an integer. */
-static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
+TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
+                                                  TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   int64_t i, *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
@@ -23904,24 +23907,38 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   return 0;
 }
 
-/* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
-   owns *out. TypeError if the value cannot be converted. */
-static int tvmffi_i_cast_to(int32_t index, const TVMFFIAny *value,
-                            TVMFFIAny *out) {
-  const int32_t other = index == kTVMFFIArray ? kTVMFFIList : kTVMFFIDict;
+/* Converts a container (borrowed) to the container type `index`. The caller
+   owns *out. Returns 0, an error code, or TVMFFI_I_MISMATCH without an error.
+ */
+TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
+                                                 const TVMFFIAny *value,
+                                                 TVMFFIAny *out) {
+  const int32_t got = value->type_index;
   TVMFFIObject *made;
-  if (!value->v_obj ||
-      (value->type_index != index && value->type_index != other))
-    return tvmffi_i_bad_cast(
-        value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
-  if (value->type_index == index) return TVMFFIAnyViewToOwnedAny(value, out);
-  if (index == kTVMFFIArray)
+  if (got < kTVMFFIStaticObjectBegin || !value->v_obj) return TVMFFI_I_MISMATCH;
+  if (got == index) return TVMFFIAnyViewToOwnedAny(value, out);
+  if (index == kTVMFFIArray ? got == kTVMFFIList
+                            : index == kTVMFFIList && got == kTVMFFIArray)
     return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
-                                out);
+                                index, out);
+  if (index == kTVMFFIMap ? got != kTVMFFIDict
+                          : index != kTVMFFIDict || got != kTVMFFIMap)
+    return TVMFFI_I_MISMATCH;
   made = tvmffi_i_map_copy(value->v_obj, index);
   if (!made) return -1;
   *out = tvmffi_obj(made);
   return 0;
+}
+
+/* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
+   owns *out. TypeError if the value cannot be converted. */
+TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
+                                            const TVMFFIAny *value,
+                                            TVMFFIAny *out) {
+  int code = tvmffi_i_to_container(index, value, out);
+  if (code != TVMFFI_I_MISMATCH) return code;
+  return tvmffi_i_bad_cast(
+      value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
 }
 #endif
 
@@ -31656,7 +31673,8 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
   while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
-    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found), &paths);
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
+                                kTVMFFIArray, &paths);
   tvmffi_i_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;
@@ -32435,13 +32453,21 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
-  int code = 0;
+  int code;
   if (num_args != 1)
     return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  if (args->type_index != kTVMFFINone || !to->nullable)
+  if ((args->type_index == kTVMFFINone && to->nullable) ||
+      (args->type_index >= kTVMFFIStaticObjectBegin && args->v_obj &&
+       tvmffi_is_instance(args->type_index, to->index)))
+    return TVMFFIAnyViewToOwnedAny(args, result);
+  if (to->word->kind == TVMFFI_I_CONTAINER && to->index != kTVMFFIShape) {
+    code = tvmffi_i_to_container(to->index, args, result);
+  } else {
     code = tvmffi_i_convert_item(to->word, args, result);
-  if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
-  if (code < 0 || code == TVMFFI_I_CONVERTED) return code < 0 ? code : 0;
+    if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
+  }
+  if (code == TVMFFI_I_CONVERTED) return 0;
+  if (code <= 0) return code;
   return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
                        tvmffi_i_type_key(args->type_index), to->word->name);
 }

@@ -153,6 +153,7 @@ static void test_free(void *pointer);
 #define TVMFFI_FREE(pointer) test_free(pointer)
 /* A board is too small for the texts of all assertions. */
 #if !defined(TVMFFI_ASSERT) && !defined(TVMFFI_FREESTANDING)
+#define TEST_ASSERTS 1
 static void test_assert_failed(const char *condition, const char *file,
                                int line);
 #define TVMFFI_ASSERT(condition) \

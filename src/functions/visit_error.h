@@ -214,7 +214,8 @@ TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
         tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
   while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
-    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found), &paths);
+    code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),
+                                kTVMFFIArray, &paths);
   tvmffi_i_release(s.found);
   tvmffi_i_finder_close(&s);
   if (code) return code;

@@ -8,12 +8,14 @@
 #include "../core.h"
 #include "../containers.h"
 
-#if !TVMFFI_NO_EXTRA
-/* Creates an array (owned) with the items of another sequence. */
-static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, TVMFFIAny *out) {
+#if !TVMFFI_NO_CONTAINERS
+/* Creates an array or list (owned, of type `index`) with the items of another
+   sequence. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   TVMFFIAny *to = NULL;
-  TVMFFIObject *made = tvmffi_i_new_items(kTVMFFIArray, from->size, &to);
+  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
   int64_t i;
   if (!made) return -1;
   for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
@@ -23,7 +25,8 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, TVMFFIAny *out) {
 
 /* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
    is not an integer. */
-static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
+TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
+                                                  TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
   int64_t i, *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
@@ -37,23 +40,37 @@ static int tvmffi_i_convert_shape(const TVMFFISeqCell *from, TVMFFIAny *out) {
   return 0;
 }
 
-/* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
-   owns *out. TypeError if the value cannot be converted. */
-static int tvmffi_i_cast_to(int32_t index, const TVMFFIAny *value,
-                            TVMFFIAny *out) {
-  const int32_t other = index == kTVMFFIArray ? kTVMFFIList : kTVMFFIDict;
+/* Converts a container (borrowed) to the container type `index`. The caller
+   owns *out. Returns 0, an error code, or TVMFFI_I_MISMATCH without an error.
+ */
+TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
+                                                 const TVMFFIAny *value,
+                                                 TVMFFIAny *out) {
+  const int32_t got = value->type_index;
   TVMFFIObject *made;
-  if (!value->v_obj ||
-      (value->type_index != index && value->type_index != other))
-    return tvmffi_i_bad_cast(
-        value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
-  if (value->type_index == index) return TVMFFIAnyViewToOwnedAny(value, out);
-  if (index == kTVMFFIArray)
+  if (got < kTVMFFIStaticObjectBegin || !value->v_obj) return TVMFFI_I_MISMATCH;
+  if (got == index) return TVMFFIAnyViewToOwnedAny(value, out);
+  if (index == kTVMFFIArray ? got == kTVMFFIList
+                            : index == kTVMFFIList && got == kTVMFFIArray)
     return tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj),
-                                out);
+                                index, out);
+  if (index == kTVMFFIMap ? got != kTVMFFIDict
+                          : index != kTVMFFIDict || got != kTVMFFIMap)
+    return TVMFFI_I_MISMATCH;
   made = tvmffi_i_map_copy(value->v_obj, index);
   if (!made) return -1;
   *out = tvmffi_obj(made);
   return 0;
+}
+
+/* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
+   owns *out. TypeError if the value cannot be converted. */
+TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
+                                            const TVMFFIAny *value,
+                                            TVMFFIAny *out) {
+  int code = tvmffi_i_to_container(index, value, out);
+  if (code != TVMFFI_I_MISMATCH) return code;
+  return tvmffi_i_bad_cast(
+      value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
 }
 #endif

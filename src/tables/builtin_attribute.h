@@ -212,13 +212,21 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const tvmffi_i_target *to = tvmffi_i_target_of(attr->type_index);
-  int code = 0;
+  int code;
   if (num_args != 1)
     return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  if (args->type_index != kTVMFFINone || !to->nullable)
+  if ((args->type_index == kTVMFFINone && to->nullable) ||
+      (args->type_index >= kTVMFFIStaticObjectBegin && args->v_obj &&
+       tvmffi_is_instance(args->type_index, to->index)))
+    return TVMFFIAnyViewToOwnedAny(args, result);
+  if (to->word->kind == TVMFFI_I_CONTAINER && to->index != kTVMFFIShape) {
+    code = tvmffi_i_to_container(to->index, args, result);
+  } else {
     code = tvmffi_i_convert_item(to->word, args, result);
-  if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
-  if (code < 0 || code == TVMFFI_I_CONVERTED) return code < 0 ? code : 0;
+    if (!code) return TVMFFIAnyViewToOwnedAny(args, result);
+  }
+  if (code == TVMFFI_I_CONVERTED) return 0;
+  if (code <= 0) return code;
   return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
                        tvmffi_i_type_key(args->type_index), to->word->name);
 }

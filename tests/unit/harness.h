@@ -48,7 +48,7 @@ static char *test_digits(char *end, int64_t x) {
 }
 
 /* Records a failure with up to two texts; returns 0. */
-#if TVMFFI_I_ASSERTS
+#ifdef TEST_ASSERTS
 /* Ends the program: the runtime's state is wrong. */
 static void test_assert_failed(const char *condition, const char *file,
                                int line) {
