@@ -21245,6 +21245,7 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             const TVMFFITypeInfo *type) {
   c->object = object;
   c->at = 0;
+  c->left = 0;
   c->on_value = 0;
   if (tvmffi_i_is_map_type(object->type_index)) {
     c->at = tvmffi_i_map_begin(object);
@@ -21266,7 +21267,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
 }
 
 /* Returns the next child of a container (borrowed), or NULL at the end. */
-TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
+TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
     tvmffi_i_children *c) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
@@ -21299,9 +21300,9 @@ TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
 /* Sets *child to the next child, or to NULL at the end. An item, key or value
    is borrowed from its container. A field's value replaces *held, which the
    caller owns. Returns 0, or a getter's error code. */
-TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
-                                        TVMFFIAny *held,
-                                        const TVMFFIAny **child) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_next_child(tvmffi_i_children *c,
+                                               int64_t skip, TVMFFIAny *held,
+                                               const TVMFFIAny **child) {
   if (tvmffi_i_is_container(c->object->type_index)) {
     *child = tvmffi_i_next_in_container(c);
     return 0;
@@ -21317,8 +21318,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
 /* A walk goes through a value and everything it contains, depth first. Frames
    on a heap stack, one for each object on the path from the root, replace
    recursion. graph/cursor.h yields the children of a frame's object, so that
-   the innermost loop is the walk's own. A table of pairs tells which objects
-   were met.
+   the innermost loop is the walk's own. Tables tell which objects were met.
 
    Only hooks of types nest on the thread's stack: core/nesting.h limits them.
    A hook may call back, which walks on above the frames of the hook.
@@ -21332,11 +21332,6 @@ typedef struct {
   TVMFFIObject *object; /* owned */
   uint64_t value;
 } tvmffi_i_memo;
-
-/* A record of two objects that belong together. */
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-} tvmffi_i_met_pair;
 
 TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_ptr_table *t,
                                                   const TVMFFIObject *object) {
@@ -21355,8 +21350,13 @@ static void tvmffi_i_clear_memos(tvmffi_i_ptr_table *t) {
   tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_memo), 1);
 }
 
-static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
-  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+/* Tells whether a walk may meet an object, or two objects together, again: if
+   each has more than the `own` references that the caller knows. */
+TVMFFI_I_INLINE int tvmffi_i_are_shared(const TVMFFIObject *object,
+                                        const TVMFFIObject *other,
+                                        uint32_t own) {
+  return tvmffi_i_is_shared(object, own) &&
+         (!other || tvmffi_i_is_shared(other, own));
 }
 
 /* The members that a frame owns. */
@@ -21447,7 +21447,7 @@ TVMFFI_I_INLINE void tvmffi_i_pop_frame(tvmffi_i_walk *w) {
 }
 
 /* Pops the frames of a walk above `depth`. */
-static void tvmffi_i_cut_frames(void *walk, size_t depth) {
+TVMFFI_I_NOINLINE void tvmffi_i_cut_frames(void *walk, size_t depth) {
   tvmffi_i_walk *w = (tvmffi_i_walk *)walk;
   while (w->frames.depth > depth) w->pop(w);
 }
@@ -21533,8 +21533,8 @@ typedef struct {
 /* The function that a hook calls. Raises an error if the number or a type of
    the arguments is wrong, or if the hook has ended or runs in another thread.
    Pops what the walk leaves on the stack. */
-static int tvmffi_i_call_again(void *self, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
+static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
   TVMFFIAny values[2];
   tvmffi_func f;
@@ -21571,7 +21571,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
   c->self->kind = kind;
-  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_again, tvmffi_i_free,
+  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_walk, tvmffi_i_free,
                            &function)) {
     tvmffi_i_free(c->self);
     return -1;
@@ -22388,15 +22388,16 @@ typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
    first. Stops if `visit` returns nonzero, and returns that code. */
 static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
                                   tvmffi_i_visit visit, void *context) {
-  tvmffi_i_walk_frame room[8];
+  tvmffi_i_walk_frame room[2];
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
   TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
-    const TVMFFIAny *item = tvmffi_i_next_in_container(&tvmffi_i_top(&w)->c);
-    if (!item)
+    tvmffi_i_children *c = &tvmffi_i_top(&w)->c;
+    const TVMFFIAny *item;
+    if (!tvmffi_i_items_from(c->object, c->at++, &item))
       tvmffi_i_pop_frame(&w);
     else if (item->type_index != kTVMFFIModule || !item->v_obj)
       code = tvmffi_i_bad_cast(item, "ffi.Module");
@@ -24629,8 +24630,7 @@ static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
       tvmffi_i_is_container(object->type_index) ? NULL : type,
       TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
   if (!f) return f;
-  f->is_shared = tvmffi_i_is_shared(object, own) &&
-                 (!other || tvmffi_i_is_shared(other, own));
+  f->is_shared = (unsigned char)tvmffi_i_are_shared(object, other, own);
   if (f->is_shared && tvmffi_i_open_seen(g, object, other)) {
     tvmffi_i_pop(&g->base.walk.frames, g->base.walk.frame_size);
     return NULL;
@@ -25653,6 +25653,15 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
+/* A record of two objects that belong together. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+} tvmffi_i_met_pair;
+
+static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+}
+
 /* A stack frame. `other` is the object of the right value, or NULL in a hash.
    `is_shared` tells that the frame has an entry in `begun`. */
 typedef struct {
@@ -25682,8 +25691,8 @@ typedef struct {
      the left value, known[1] the reverse. In a hash, known[0] has the hashes of
      objects with fields. */
   tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
-  tvmffi_i_ptr_table firm, loose;      /* tvmffi_i_met_pair, or tvmffi_i_memo */
-  void (*clear)(tvmffi_i_ptr_table *); /* clears `firm` or `loose` */
+  int has_pairs; /* results are tvmffi_i_met_pair, otherwise tvmffi_i_memo */
+  tvmffi_i_ptr_table firm, loose;
   size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known. */
@@ -25692,12 +25701,20 @@ typedef struct {
   size_t num_begun, max_begun;
 } tvmffi_i_structural;
 
+static void tvmffi_i_clear_results(const tvmffi_i_structural *s,
+                                   tvmffi_i_ptr_table *t) {
+  if (s->has_pairs)
+    tvmffi_i_clear_pairs(t);
+  else
+    tvmffi_i_clear_memos(t);
+}
+
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
   tvmffi_i_clear_memos(&s->known[0]);
   tvmffi_i_clear_memos(&s->known[1]);
-  s->clear(&s->firm);
-  s->clear(&s->loose);
+  tvmffi_i_clear_results(s, &s->firm);
+  tvmffi_i_clear_results(s, &s->loose);
   tvmffi_i_free(s->begun);
 }
 
@@ -25742,7 +25759,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   if (s->num_loose != begun->num_loose) {
     if (begun->entries != s->known[0].count) return 0;
     t = &s->loose;
-    if (s->entries != s->known[0].count) s->clear(t);
+    if (s->entries != s->known[0].count) tvmffi_i_clear_results(s, t);
     s->entries = s->known[0].count;
   }
   if (!other) return tvmffi_i_set_memo(t, object, hash);
@@ -25757,8 +25774,7 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              TVMFFIObject *other,
                                              const TVMFFITypeInfo *type,
                                              uint32_t own, uint64_t *hash) {
-  const int is_shared = tvmffi_i_is_shared(object, own) &&
-                        (!other || tvmffi_i_is_shared(other, own));
+  const int is_shared = tvmffi_i_are_shared(object, other, own);
   tvmffi_i_structural_frame *f;
   if (is_shared) {
     if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;
@@ -26031,7 +26047,7 @@ static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
 static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
                                   TVMFFIObject *a, TVMFFIObject *b, int kind,
                                   uint32_t own) {
-  int is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
+  const int is_shared = tvmffi_i_are_shared(a, b, own);
   TVMFFIAny args[3];
   int64_t result = 0;
   int code;
@@ -26479,7 +26495,7 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   s.wants_path = paths != NULL;
   s.keys = keys;
   TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
-  s.base.clear = tvmffi_i_clear_pairs;
+  s.base.has_pairs = 1;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
@@ -26915,7 +26931,6 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   TVMFFIAny owned = tvmffi_none();
   int code;
   TVMFFI_I_WALK_OPEN(&s, "StructuralHash", tvmffi_i_leave_hashed, room);
-  s.base.clear = tvmffi_i_clear_memos;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
@@ -30429,7 +30444,7 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
 TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
-  tvmffi_i_walk_frame room[8];
+  tvmffi_i_walk_frame room[2];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
@@ -31658,7 +31673,7 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    of these objects, but not through all. */
 TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
                       (i_error_context, context), (bool, prefixes)) {
-  tvmffi_i_find_frame room[8];
+  tvmffi_i_find_frame room[2];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
   int code;

@@ -82,8 +82,7 @@ static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
       tvmffi_i_is_container(object->type_index) ? NULL : type,
       TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
   if (!f) return f;
-  f->is_shared = tvmffi_i_is_shared(object, own) &&
-                 (!other || tvmffi_i_is_shared(other, own));
+  f->is_shared = (unsigned char)tvmffi_i_are_shared(object, other, own);
   if (f->is_shared && tvmffi_i_open_seen(g, object, other)) {
     tvmffi_i_pop(&g->base.walk.frames, g->base.walk.frame_size);
     return NULL;

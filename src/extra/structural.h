@@ -27,6 +27,15 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
+/* A record of two objects that belong together. */
+typedef struct {
+  TVMFFIObject *object, *other; /* owned */
+} tvmffi_i_met_pair;
+
+static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
+  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+}
+
 /* A stack frame. `other` is the object of the right value, or NULL in a hash.
    `is_shared` tells that the frame has an entry in `begun`. */
 typedef struct {
@@ -56,8 +65,8 @@ typedef struct {
      the left value, known[1] the reverse. In a hash, known[0] has the hashes of
      objects with fields. */
   tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
-  tvmffi_i_ptr_table firm, loose;      /* tvmffi_i_met_pair, or tvmffi_i_memo */
-  void (*clear)(tvmffi_i_ptr_table *); /* clears `firm` or `loose` */
+  int has_pairs; /* results are tvmffi_i_met_pair, otherwise tvmffi_i_memo */
+  tvmffi_i_ptr_table firm, loose;
   size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known. */
@@ -66,12 +75,20 @@ typedef struct {
   size_t num_begun, max_begun;
 } tvmffi_i_structural;
 
+static void tvmffi_i_clear_results(const tvmffi_i_structural *s,
+                                   tvmffi_i_ptr_table *t) {
+  if (s->has_pairs)
+    tvmffi_i_clear_pairs(t);
+  else
+    tvmffi_i_clear_memos(t);
+}
+
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
   tvmffi_i_clear_memos(&s->known[0]);
   tvmffi_i_clear_memos(&s->known[1]);
-  s->clear(&s->firm);
-  s->clear(&s->loose);
+  tvmffi_i_clear_results(s, &s->firm);
+  tvmffi_i_clear_results(s, &s->loose);
   tvmffi_i_free(s->begun);
 }
 
@@ -116,7 +133,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   if (s->num_loose != begun->num_loose) {
     if (begun->entries != s->known[0].count) return 0;
     t = &s->loose;
-    if (s->entries != s->known[0].count) s->clear(t);
+    if (s->entries != s->known[0].count) tvmffi_i_clear_results(s, t);
     s->entries = s->known[0].count;
   }
   if (!other) return tvmffi_i_set_memo(t, object, hash);
@@ -131,8 +148,7 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              TVMFFIObject *other,
                                              const TVMFFITypeInfo *type,
                                              uint32_t own, uint64_t *hash) {
-  const int is_shared = tvmffi_i_is_shared(object, own) &&
-                        (!other || tvmffi_i_is_shared(other, own));
+  const int is_shared = tvmffi_i_are_shared(object, other, own);
   tvmffi_i_structural_frame *f;
   if (is_shared) {
     if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;

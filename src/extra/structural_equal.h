@@ -127,7 +127,7 @@ static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
 static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
                                   TVMFFIObject *a, TVMFFIObject *b, int kind,
                                   uint32_t own) {
-  int is_shared = tvmffi_i_is_shared(a, own) && tvmffi_i_is_shared(b, own);
+  const int is_shared = tvmffi_i_are_shared(a, b, own);
   TVMFFIAny args[3];
   int64_t result = 0;
   int code;
@@ -575,7 +575,7 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   s.wants_path = paths != NULL;
   s.keys = keys;
   TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
-  s.base.clear = tvmffi_i_clear_pairs;
+  s.base.has_pairs = 1;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;

@@ -373,7 +373,6 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   TVMFFIAny owned = tvmffi_none();
   int code;
   TVMFFI_I_WALK_OPEN(&s, "StructuralHash", tvmffi_i_leave_hashed, room);
-  s.base.clear = tvmffi_i_clear_memos;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;

@@ -82,8 +82,8 @@ typedef struct {
 /* The function that a hook calls. Raises an error if the number or a type of
    the arguments is wrong, or if the hook has ended or runs in another thread.
    Pops what the walk leaves on the stack. */
-static int tvmffi_i_call_again(void *self, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
+static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
   TVMFFIAny values[2];
   tvmffi_func f;
@@ -120,7 +120,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
   c->self->kind = kind;
-  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_again, tvmffi_i_free,
+  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_walk, tvmffi_i_free,
                            &function)) {
     tvmffi_i_free(c->self);
     return -1;

@@ -88,6 +88,7 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             const TVMFFITypeInfo *type) {
   c->object = object;
   c->at = 0;
+  c->left = 0;
   c->on_value = 0;
   if (tvmffi_i_is_map_type(object->type_index)) {
     c->at = tvmffi_i_map_begin(object);
@@ -109,7 +110,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
 }
 
 /* Returns the next child of a container (borrowed), or NULL at the end. */
-TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
+TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
     tvmffi_i_children *c) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
@@ -142,9 +143,9 @@ TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
 /* Sets *child to the next child, or to NULL at the end. An item, key or value
    is borrowed from its container. A field's value replaces *held, which the
    caller owns. Returns 0, or a getter's error code. */
-TVMFFI_I_INLINE int tvmffi_i_next_child(tvmffi_i_children *c, int64_t skip,
-                                        TVMFFIAny *held,
-                                        const TVMFFIAny **child) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_next_child(tvmffi_i_children *c,
+                                               int64_t skip, TVMFFIAny *held,
+                                               const TVMFFIAny **child) {
   if (tvmffi_i_is_container(c->object->type_index)) {
     *child = tvmffi_i_next_in_container(c);
     return 0;

@@ -2,8 +2,7 @@
 /* A walk goes through a value and everything it contains, depth first. Frames
    on a heap stack, one for each object on the path from the root, replace
    recursion. graph/cursor.h yields the children of a frame's object, so that
-   the innermost loop is the walk's own. A table of pairs tells which objects
-   were met.
+   the innermost loop is the walk's own. Tables tell which objects were met.
 
    Only hooks of types nest on the thread's stack: core/nesting.h limits them.
    A hook may call back, which walks on above the frames of the hook.
@@ -26,11 +25,6 @@ typedef struct {
   uint64_t value;
 } tvmffi_i_memo;
 
-/* A record of two objects that belong together. */
-typedef struct {
-  TVMFFIObject *object, *other; /* owned */
-} tvmffi_i_met_pair;
-
 TVMFFI_I_INLINE tvmffi_i_memo *tvmffi_i_find_memo(const tvmffi_i_ptr_table *t,
                                                   const TVMFFIObject *object) {
   return TVMFFI_I_FIND(tvmffi_i_memo, t, object);
@@ -48,8 +42,13 @@ static void tvmffi_i_clear_memos(tvmffi_i_ptr_table *t) {
   tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_memo), 1);
 }
 
-static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
-  tvmffi_i_ptr_clear(t, sizeof(tvmffi_i_met_pair), 2);
+/* Tells whether a walk may meet an object, or two objects together, again: if
+   each has more than the `own` references that the caller knows. */
+TVMFFI_I_INLINE int tvmffi_i_are_shared(const TVMFFIObject *object,
+                                        const TVMFFIObject *other,
+                                        uint32_t own) {
+  return tvmffi_i_is_shared(object, own) &&
+         (!other || tvmffi_i_is_shared(other, own));
 }
 
 /* The members that a frame owns. */
@@ -140,7 +139,7 @@ TVMFFI_I_INLINE void tvmffi_i_pop_frame(tvmffi_i_walk *w) {
 }
 
 /* Pops the frames of a walk above `depth`. */
-static void tvmffi_i_cut_frames(void *walk, size_t depth) {
+TVMFFI_I_NOINLINE void tvmffi_i_cut_frames(void *walk, size_t depth) {
   tvmffi_i_walk *w = (tvmffi_i_walk *)walk;
   while (w->frames.depth > depth) w->pop(w);
 }

@@ -34,15 +34,16 @@ typedef int (*tvmffi_i_visit)(tvmffi_i_module *m, void *context);
    first. Stops if `visit` returns nonzero, and returns that code. */
 static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
                                   tvmffi_i_visit visit, void *context) {
-  tvmffi_i_walk_frame room[8];
+  tvmffi_i_walk_frame room[2];
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
   TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
-    const TVMFFIAny *item = tvmffi_i_next_in_container(&tvmffi_i_top(&w)->c);
-    if (!item)
+    tvmffi_i_children *c = &tvmffi_i_top(&w)->c;
+    const TVMFFIAny *item;
+    if (!tvmffi_i_items_from(c->object, c->at++, &item))
       tvmffi_i_pop_frame(&w);
     else if (item->type_index != kTVMFFIModule || !item->v_obj)
       code = tvmffi_i_bad_cast(item, "ffi.Module");

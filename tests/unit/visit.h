@@ -603,7 +603,7 @@ static void test_thrown_visits(TVMFFI_HERE) {
     any = tvmffi_int(3);
     OK(tvmffi_call(tvmffi_str("ffi.StructuralVisitorVisit"),
                    tvmffi_out_any(NULL), test_kept_visitor, any));
-    CHECK(!e->frames.depth && !e->frames.bottom.first);
+    CHECK(!e->walk.frames.depth && !e->walk.frames.bottom.first);
   }
   CHECK(!tvmffi_i_thread_guards()->depth);
 }

@@ -79,7 +79,13 @@ POINTERS = {
     # Visitors and hooks.
     "tvmffi_i_enter_foreign": [USER],
     "tvmffi_i_visit_by": [USER],
-    "tvmffi_i_pop_frame": ["tvmffi_i_remap_set", USER],
+    "tvmffi_i_pop_visit": ["tvmffi_i_remap_set", USER],
+    # The frames of walks, and what walks do if a hook calls back.
+    "tvmffi_i_cut_frames": ["tvmffi_i_pop_frame", "tvmffi_i_pop_found",
+                            "tvmffi_i_pop_recursive", "tvmffi_i_pop_compared",
+                            "tvmffi_i_pop_structural",
+                            "tvmffi_i_leave_hashed"],
+    "tvmffi_i_call_walk": ["tvmffi_i_*_again"],
     "tvmffi_call_i_mutator_set": ["tvmffi_i_remap_set", USER],
     "tvmffi_i_descend": ["tvmffi_i_remap_get", "tvmffi_i_mutate_leaf", USER],
     "tvmffi_call_i_mutator_get": ["tvmffi_i_remap_get", USER],
