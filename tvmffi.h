@@ -6923,11 +6923,13 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
-   owns. */
+/* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
+   TVMFFI_I_GIVE returns what its body owns. */
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
+  TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
+#define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
   TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
-      tvmffi_builtin, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+      tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
@@ -6991,17 +6993,16 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
-/* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for
-   the table of built-in functions. */
-#define TVMFFI_I_PACKED(name)                                            \
-  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,       \
-                                int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {              \
-      "", tvmffi_call_##name, -1,                                        \
-      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                     \
-  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,              \
-                                const TVMFFIAny *args, int32_t num_args, \
-                                TVMFFIAny *result)
+/* Begins the runtime's TVMFFISafeCallType with the name "ffi.NAME". */
+#define TVMFFI_I_PACKED(name)                                              \
+  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
+                                  int32_t num_args, TVMFFIAny *result);    \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_i_##name = {              \
+      "ffi." #name, tvmffi_call_i_##name, -1,                              \
+      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                       \
+  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
+                                  const TVMFFIAny *args, int32_t num_args, \
+                                  TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the
    scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
@@ -7059,6 +7060,15 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
+
+/* In a function of the runtime, returns a new object, or -1 if the expression
+   is NULL (its error is raised already). */
+#define TVMFFI_I_RETURN_NEW(...)        \
+  do {                                  \
+    TVMFFIObject *made = (__VA_ARGS__); \
+    if (!made) return -1;               \
+    TVMFFI_I_GIVE(made);                \
+  } while (0)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */
@@ -29650,8 +29660,8 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
 #if TVMFFI_DEBUG
 /* Records a source line that handed out an object: the first and the last. If
    `released` is set, records the line of the last release instead. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
-                      (str, place)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
+                       (bool, released), (str, place)) {
   tvmffi_i_record *r;
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
@@ -29668,7 +29678,8 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
 }
 
 /* Reports a scope that owns unusually many objects. `end` is its line. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugLargeScope, "tvmffi.DebugLargeScope", none,
+                       (str, end)) {
 #if TVMFFI_NO_STDIO
   (void)end;
 #else
@@ -29682,7 +29693,8 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
 
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugLive, "tvmffi.DebugLive", int64,
+                       (int32, type_index)) {
   const tvmffi_i_record *r;
   tvmffi_i_debugged *d = NULL;
   int64_t n = 0;
@@ -29822,8 +29834,8 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 /* Returns the leak report: the first message about a dead object, and a line
    for the live objects of each type and source line. Stores the number of live
    objects, and the number of releases of dead objects since the last report. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_report, any, (ptr, num_live),
-                      (ptr, num_complaints)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
+                       (ptr, num_live), (ptr, num_complaints)) {
   char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
   char digits[TVMFFI_I_DECIMAL];
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
@@ -29868,24 +29880,24 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_report, any, (ptr, num_live),
    strings, addresses, names, memory */
 
 /* Returns the object that ffi.MapGetItemOrMissing returns for an absent key. */
-TVMFFI_I_BUILTIN_FUNC(i_invalid_object, object) {
+TVMFFI_I_BUILTIN_FUNC(GetInvalidObject, object) {
   TVMFFI_I_GIVE(&tvmffi_i_invalid_object);
 }
 
 /* Returns the object that separates positional arguments from keyword arguments
    (names and values) in a call of __ffi_init__. */
-TVMFFI_I_BUILTIN_FUNC(i_kwargs_object, object) {
+TVMFFI_I_BUILTIN_FUNC(GetKwargsObject, object) {
   TVMFFI_I_GIVE(&tvmffi_i_kwargs_object);
 }
 
 /* Returns a string as an owned value. */
-TVMFFI_I_BUILTIN_FUNC(i_string, str, (str, text)) { TVMFFI_RETURN(text); }
+TVMFFI_I_BUILTIN_FUNC(String, str, (str, text)) { TVMFFI_RETURN(text); }
 
 /* Returns bytes as an owned value. */
-TVMFFI_I_BUILTIN_FUNC(i_bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
+TVMFFI_I_BUILTIN_FUNC(Bytes, bytes, (bytes, data)) { TVMFFI_RETURN(data); }
 
 /* Removes a global function. Returns whether the name was registered. */
-TVMFFI_I_BUILTIN_FUNC(i_remove_global, bool, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(FunctionRemoveGlobal, bool, (str, name)) {
   TVMFFI_TRY(tvmffi_i_start_global(&name));
   TVMFFI_RETURN(tvmffi_i_remove_global(&name) != 0);
 }
@@ -29893,7 +29905,7 @@ TVMFFI_I_BUILTIN_FUNC(i_remove_global, bool, (str, name)) {
 /* Makes a function object from addresses: a TVMFFISafeCallType, the `self` that
    safe_call receives, and the deleter of `self`, which may be NULL. On success
    takes ownership of `self`. */
-TVMFFI_I_BUILTIN_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
+TVMFFI_I_BUILTIN_FUNC(FunctionFromExternC, func, (ptr, self), (ptr, safe_call),
                       (ptr, deleter)) {
   TVMFFIObjectHandle f = NULL;
   TVMFFI_TRY(TVMFFIFunctionCreate(self,
@@ -29906,7 +29918,8 @@ TVMFFI_I_BUILTIN_FUNC(i_from_extern_c, func, (ptr, self), (ptr, safe_call),
 /* Returns the entry of a global function in the function table. Sets *call to a
    packed function whose `self` is such an entry and which calls the entry's
    current function (interface/global.h). */
-TVMFFI_I_BUILTIN_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
+TVMFFI_I_BUILTIN_NAMED(i_GlobalCell, "tvmffi.GlobalCell", ptr, (str, name),
+                       (ptr, call)) {
   void *entry;
   if (!call) return tvmffi_i_null("tvmffi.GlobalCell", "call");
   entry = tvmffi_i_pin_global(&name);
@@ -29919,7 +29932,7 @@ TVMFFI_I_BUILTIN_FUNC(i_global_cell, ptr, (str, name), (ptr, call)) {
 #if TVMFFI_I_POOL
 /* Frees the memory that threads cache for new objects: see
    tvmffi_memory_trim. */
-TVMFFI_I_BUILTIN_FUNC(i_memory_trim, none) {
+TVMFFI_I_BUILTIN_NAMED(i_MemoryTrim, "tvmffi.MemoryTrim", none) {
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_thread_pool());
   TVMFFI_RETURN();
@@ -29931,7 +29944,7 @@ TVMFFI_I_BUILTIN_FUNC(i_memory_trim, none) {
 
 /* Creates a shape from the arguments. ValueError if an argument is not an
    int. */
-TVMFFI_I_PACKED(i_shape) {
+TVMFFI_I_PACKED(Shape) {
   int64_t *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
   int32_t i;
@@ -29995,7 +30008,7 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
   }
 
 /* Creates an array of the arguments. */
-TVMFFI_I_PACKED(i_new_array) {
+TVMFFI_I_PACKED(Array) {
   return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
                              result);
 }
@@ -30004,7 +30017,7 @@ TVMFFI_I_PACKED(i_new_array) {
 enum { TVMFFI_I_LIST_CAPACITY = 4 };
 
 /* Creates a list of the arguments. */
-TVMFFI_I_PACKED(i_new_list) {
+TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
       num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
   return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
@@ -30012,33 +30025,33 @@ TVMFFI_I_PACKED(i_new_list) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(seq)                                        \
-  /* Returns item i. IndexError unless 0 <= i < size. */                   \
-  TVMFFI_I_BUILTIN_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                               \
-    TVMFFI_I_CHECK_INDEX(s, i);                                            \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));             \
-  }                                                                        \
-  /* Returns the number of items. */                                       \
-  TVMFFI_I_BUILTIN_FUNC(seq##_size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                       \
-  }                                                                        \
-  /* Returns whether an item is equal to a value. */                       \
-  TVMFFI_I_BUILTIN_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);                 \
+#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                  \
+  /* Returns item i. IndexError unless 0 <= i < size. */                  \
+  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
+    TVMFFI_I_CHECK_INDEX(s, i);                                           \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));            \
+  }                                                                       \
+  /* Returns the number of items. */                                      \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                      \
+  }                                                                       \
+  /* Returns whether an item is equal to a value. */                      \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);                \
   }
-TVMFFI_I_SEQ_FUNCTIONS(i_array)
-TVMFFI_I_SEQ_FUNCTIONS(i_list)
+TVMFFI_I_SEQ_FUNCTIONS(Array, i_array)
+TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
 
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
-TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
+TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
-                        value)
+  TVMFFI_I_LIST_OR_COPY(s, i_ListSetItem, list, 3, tvmffi_obj(list),
+                        tvmffi_int(i), value)
   TVMFFI_I_CHECK_INDEX(s, i);
   slot = &TVMFFI_I_ITEMS(s)[i];
   index = slot->type_index;
@@ -30049,17 +30062,17 @@ TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
 }
 
 /* Appends a value. */
-TVMFFI_I_BUILTIN_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
+TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListAppend, list, 2, tvmffi_obj(list), value)
   TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
   TVMFFI_RETURN();
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
+TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListInsert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
   if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
@@ -30069,16 +30082,16 @@ TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
+TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListErase, list, 2, tvmffi_obj(list),
                         tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   item = tvmffi_i_take_item(s, i);
@@ -30089,9 +30102,9 @@ TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
    `stop`. IndexError if an index is outside the list or `stop` is less than
    `start`. */
-TVMFFI_I_BUILTIN_FUNC(i_list_erase_range, none, (i_any_list, list),
-                      (int64, start), (int64, stop)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
+TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
+                      (int64, stop)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListEraseRange, list, 3, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
@@ -30115,12 +30128,13 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
 /* Replaces the items at indices [start, stop) by all items of another list or
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
-TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
-                      (int64, stop), (i_any_list, replacement)) {
+TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
+                      (int64, start), (int64, stop),
+                      (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
   tvmffi_i_seq *copy = NULL;
   int code;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop),
                         tvmffi_obj(replacement))
   if (from == s) {
@@ -30134,9 +30148,9 @@ TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
 }
 
 /* Reverses the order of the items. */
-TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
   TVMFFIAny *a, *b, item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReverse, list, 1, tvmffi_obj(list))
   if (s->cell.size > 1) {
     a = TVMFFI_I_ITEMS(s);
     for (b = a + s->cell.size - 1; a < b; ++a, --b) {
@@ -30149,17 +30163,17 @@ TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
 }
 
 /* Removes all items. Keeps the capacity. */
-TVMFFI_I_BUILTIN_FUNC(i_list_clear, none, (i_any_list, list)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
+TVMFFI_I_BUILTIN_FUNC(ListClear, none, (i_any_list, list)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListClear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
   TVMFFI_RETURN();
 }
 
 /* Allocates memory for at least `capacity` items in all. */
-TVMFFI_I_BUILTIN_FUNC(i_list_reserve, none, (i_any_list, list),
+TVMFFI_I_BUILTIN_FUNC(ListReserve, none, (i_any_list, list),
                       (int64, capacity)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReserve, list, 2, tvmffi_obj(list),
                         tvmffi_int(capacity))
   if (capacity > s->cell.capacity)
     TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
@@ -30292,18 +30306,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   TVMFFI_RETURN()
 
 /* Sets the value of a key. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
   TVMFFI_I_CHANGE(set, key, value);
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
+TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
   TVMFFI_I_CHANGE(erase, key);
 }
 
 /* Removes all keys and values. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
   if (dict->type_index == kTVMFFIDict)
     TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
   TVMFFI_RETURN();
@@ -30361,36 +30375,36 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
 }
 
 /* Functions that maps and dicts share. */
-#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
+#define TVMFFI_I_MAP_FUNCTIONS(Map, map, type)                              \
   /* Creates a map or dict from alternating keys and values. */             \
-  TVMFFI_I_PACKED(map) {                                                    \
+  TVMFFI_I_PACKED(Map) {                                                    \
     return tvmffi_i_map_call_new(type, args, num_args, result);             \
   }                                                                         \
   /* Returns the number of entries. */                                      \
-  TVMFFI_I_BUILTIN_FUNC(map##_size, int64, (map, self)) {                   \
+  TVMFFI_I_BUILTIN_FUNC(Map##Size, int64, (map, self)) {                    \
     TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
   }                                                                         \
   /* Returns the value of a key. KeyError if the key is absent. */          \
-  TVMFFI_I_BUILTIN_FUNC(map##_get_item, any, (map, self), (i_view, key)) {  \
+  TVMFFI_I_BUILTIN_FUNC(Map##GetItem, any, (map, self), (i_view, key)) {    \
     return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
   }                                                                         \
   /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
-  TVMFFI_I_BUILTIN_FUNC(map##_get_item_or_missing, any, (map, self),        \
+  TVMFFI_I_BUILTIN_FUNC(Map##GetItemOrMissing, any, (map, self),            \
                         (i_view, key)) {                                    \
     return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
   }                                                                         \
   /* Returns 1 if the key is present, else 0. */                            \
-  TVMFFI_I_BUILTIN_FUNC(map##_count, int64, (map, self), (i_view, key)) {   \
+  TVMFFI_I_BUILTIN_FUNC(Map##Count, int64, (map, self), (i_view, key)) {    \
     return tvmffi_i_map_count(self, key, tvmffi_result);                    \
   }                                                                         \
   /* Returns an iterator: a function that starts at the first entry. With   \
      the argument 0, the iterator returns the key, with 1 the value. With   \
      2, the iterator advances and returns whether an entry is left. */      \
-  TVMFFI_I_BUILTIN_FUNC(map##_iterator, func, (map, self)) {                \
+  TVMFFI_I_BUILTIN_FUNC(Map##ForwardIterFunctor, func, (map, self)) {       \
     return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
   }
-TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
-TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
+TVMFFI_I_MAP_FUNCTIONS(Map, i_map, kTVMFFIMap)
+TVMFFI_I_MAP_FUNCTIONS(Dict, i_dict, kTVMFFIDict)
 #endif
 
 /* ======== Device search ============================== >>functions/find_device
@@ -30443,7 +30457,8 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
 /* Returns the device of the first tensor that is not on a CPU, or cpu:0 if all
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
-TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
+TVMFFI_I_BUILTIN_FUNC(ContainerFindFirstNonCPUDevice, device,
+                      (any, container)) {
   tvmffi_i_walk_frame room[2];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
@@ -30486,7 +30501,7 @@ TVMFFI_I_ANY_RESULT(
    FORMAT is the part of the path after the last dot, even if that dot is in a
    folder's name. The formats dll, dylib and dso are replaced by so.
    RuntimeError if the path has no dot or the function is not registered. */
-TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleLoadFromFile, i_module, (str, file_name)) {
   static const char *const same[] = {"dll", "dylib", "dso"};
   static const char *const texts[] = {
       "Loader for `.", "` files is not registered, resolved to (",
@@ -30524,7 +30539,9 @@ TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
    the message of the system's loader if loading fails. */
-TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
+                       "ffi.Module.load_from_file.so", i_module, (str, path),
+                       (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObject *module = NULL;
   tvmffi_i_library *library;
@@ -30555,17 +30572,18 @@ TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
-TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
-                       found.v_int64 != 0)
+TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
+                       TVMFFI_I_METHOD_IMPLEMENTS, found.v_int64 != 0)
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
-TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
                        TVMFFI_I_METHOD_METADATA, found)
 /* Returns the documentation of a module's function, or None. */
-TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str,
+                       TVMFFI_I_METHOD_DOC, found)
 /* Returns a function of a module, or None. The function keeps the module
    loaded. */
-TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
                        TVMFFI_I_METHOD_GET_FUNCTION, found)
 
 /* Defines a function that calls a method without arguments. */
@@ -30579,17 +30597,17 @@ TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
-                     (int32_t)value.v_int64)
+TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32,
+                     TVMFFI_I_METHOD_PROPERTY_MASK, (int32_t)value.v_int64)
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
+TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, TVMFFI_I_METHOD_KIND, value)
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
-TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
+TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats,
                      TVMFFI_I_METHOD_WRITE_FORMATS, value)
 
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleInspectSource, i_source, (i_module, module),
                       (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
@@ -30601,7 +30619,7 @@ TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
 
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleWriteToFile, none, (i_module, module),
                       (str, file_name), (str, format)) {
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
@@ -30612,26 +30630,26 @@ TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
-TVMFFI_I_BUILTIN_FUNC(i_module_import, none, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleImportModule, none, (i_module, module),
                       (i_module, other)) {
   TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
   TVMFFI_RETURN();
 }
 
 /* Removes all imports of a module. */
-TVMFFI_I_BUILTIN_FUNC(i_module_clear, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleClearImports, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
-TVMFFI_I_BUILTIN_FUNC(i_module_keep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsAdd, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_keep_module(module));
   TVMFFI_RETURN();
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
-TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsRemove, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
   TVMFFI_RETURN();
 }
@@ -30639,7 +30657,7 @@ TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
 /* Returns the module of the functions that are linked into the process and
    registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
    prefix of function names. Each prefix has one module. */
-TVMFFI_I_PACKED(i_system_lib) {
+TVMFFI_I_PACKED(SystemLib) {
   TVMFFIByteArray prefix = {"", 0};
   TVMFFIObject *module = NULL;
   if (num_args && tvmffi_i_get_str(args, &prefix))
@@ -30657,7 +30675,7 @@ TVMFFI_I_PACKED(i_system_lib) {
 #if !TVMFFI_NO_CONTAINERS
 /* Returns the address of a TVMFFIFieldGetter for fields of the declared type
    `type_index`. ValueError if a field cannot have this type. */
-TVMFFI_I_BUILTIN_FUNC(i_make_getter, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
     return tvmffi_i_fail("ValueError",
@@ -30670,7 +30688,7 @@ TVMFFI_I_BUILTIN_FUNC(i_make_getter, int64, (int32, type_index)) {
    and a value. The setter first converts the value by a C function at the
    address `convert`:
    `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
-TVMFFI_I_BUILTIN_FUNC(i_make_setter, func, (int32, type_index),
+TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
                       (int64, converter), (int64, convert)) {
   tvmffi_i_setter *s;
   TVMFFIObjectHandle f = NULL;
@@ -30696,7 +30714,7 @@ TVMFFI_I_BUILTIN_FUNC(i_make_setter, func, (int32, type_index),
 /* Sets a type's attribute __ffi_init__ to a constructor. The constructor's
    parameters are the type's fields in order: first fields without a default,
    then fields with a default. */
-TVMFFI_I_BUILTIN_FUNC(i_set_init, none, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(_RegisterFFIInit, none, (int32, type_index)) {
   return tvmffi_i_set_init(type_index);
 }
 #endif
@@ -30820,8 +30838,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
    Register the type's fields before. ValueError for a type of the runtime, if a
    field is outside of an object or overlaps a reference, or if a reference is
    misaligned. */
-TVMFFI_I_BUILTIN_FUNC(i_set_py_class, none, (int32, type_index),
-                      (int32, total_size)) {
+TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
+                      (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;
@@ -30932,7 +30950,7 @@ static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
    field names, each followed by a value. Other fields get their defaults.
    TypeError if a name is unknown, or if a field has neither an argument nor a
    default. */
-TVMFFI_I_PACKED(i_make_object) {
+TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   const TVMFFITypeInfo *type;
   TVMFFIObject *object;
   int code;
@@ -30980,20 +30998,13 @@ TVMFFI_I_PACKED(i_make_object) {
 #define TVMFFI_I_SCHEMA_optional(T) \
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
-/* Begins an attribute of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
-   function. `text` is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                                      \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
-                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
-                 __VA_ARGS__, ~)
-
-/* Begins a method that a type lists. The function tvmffi_meta_NAME returns its
-   metadata. */
+/* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
+   function. The function tvmffi_meta_NAME returns its metadata. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
   TVMFFI_I_UNUSED static const char *tvmffi_meta_##name(void) { \
     return TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
   }                                                             \
-  TVMFFI_I_METHOD(name, text, __VA_ARGS__)
+  TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""
 #else
@@ -31013,15 +31024,6 @@ TVMFFI_I_PACKED(i_make_object) {
 #define TVMFFI_I_PARAM_META(comma, p) comma TVMFFI_I_PARAM_META_ p
 #define TVMFFI_I_PARAM_META_(T, x) TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T)
 #endif
-
-/* In a typed function, returns a new object, or -1 if the expression is NULL
-   (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_I_GIVE(made);                \
-  } while (0)
 
 /* ======== Words of reflection ==================== >>functions/reflection_word
    parameter types of reflection */
@@ -31043,7 +31045,7 @@ TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
    started the visit receives `value`. */
-TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
   if (!o) return -1;
@@ -31056,7 +31058,7 @@ TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_I_BUILTIN_FUNC(i_type_keys, array(str)) {
+TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
   tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;
@@ -31224,8 +31226,8 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
   return 0;
 }
 
-TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
+TVMFFI_I_BUILTIN_NAMED(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__",
+                       str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   if (self->type_index != TVMFFI_I_ACCESS_STEP)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessStep");
@@ -31235,8 +31237,8 @@ TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
   return -1;
 }
 
-TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
+TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
+                       str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
   const TVMFFISeqCell *cell;
@@ -31277,7 +31279,7 @@ TVMFFI_I_LISTED_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__",
    through a cycle, is copied once. Strings, bytes, shapes, big integers and
    enumerations are not copied. InternalError if an object, such as a function,
    is not a container and its type has no attribute __ffi_shallow_copy__. */
-TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
   tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
@@ -31307,7 +31309,7 @@ TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
   tvmffi_i_repr_frame room[8];
   tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -31342,7 +31344,7 @@ TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   tvmffi_i_recursive_frame room[8];
   tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -31361,28 +31363,28 @@ TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)                         \
-  TVMFFI_I_BUILTIN_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                                       \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));           \
-    TVMFFI_RETURN(sign op 0);                                           \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                      \
+  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                                    \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));        \
+    TVMFFI_RETURN(sign op 0);                                        \
   }
 /* Tells whether two values are equal, with everything they contain. */
-TVMFFI_I_COMPARE(eq, 1, ==)
+TVMFFI_I_COMPARE(Eq, 1, ==)
 /* Tells whether a value is less than another value. Children are compared in
    order, as Python compares tuples. None is less than any other value. Raises
    TypeError if the first difference is between different types, inside a map,
    or at a NaN. */
-TVMFFI_I_COMPARE(lt, 0, <)
+TVMFFI_I_COMPARE(Lt, 0, <)
 /* Tells whether a value is less than or equal to another. Order and errors are
    those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(le, 0, <=)
+TVMFFI_I_COMPARE(Le, 0, <=)
 /* Tells whether a value is greater than another. Order and errors are those of
    ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(gt, 0, >)
+TVMFFI_I_COMPARE(Gt, 0, >)
 /* Tells whether a value is greater than or equal to another. Order and errors
    are those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(ge, 0, >=)
+TVMFFI_I_COMPARE(Ge, 0, >=)
 #endif
 
 /* ======== Structural functions =============== >>functions/structural_function
@@ -31430,7 +31432,7 @@ TVMFFI_I_OBJECT_TYPE(
    flagged as definitions. With skips_tensors, the data of tensors is not
    compared. Raises TypeError for an object whose type has no
    TVMFFISEqHashKind. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_equal, bool, (any, a), (any, b),
+TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
                       (bool, maps_variables), (bool, skips_tensors)) {
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
@@ -31441,8 +31443,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_equal, bool, (any, a), (any, b),
 /* Returns the two access paths, one in each value, to the first difference.
    Returns None if the values have the same structure. Parameters and errors are
    those of ffi.StructuralEqual. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
-                      (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (any, a),
+                      (any, b), (bool, maps_variables), (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
@@ -31452,7 +31454,7 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
 
 /* Returns a hash of a value's structure. Values that are equal by
    ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_hash, int64, (any, value),
+TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
                       (bool, maps_variables), (bool, skips_tensors)) {
   uint64_t hash = 0;
   TVMFFI_TRY(
@@ -31462,13 +31464,13 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_hash, int64, (any, value),
 
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
-TVMFFI_I_BUILTIN_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
   int code = tvmffi_i_equal_once(&a, &b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
@@ -31671,8 +31673,10 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    path leads through all objects that the error's context lists, the outermost
    object first. With `prefixes`, also returns paths that lead through the first
    of these objects, but not through all. */
-TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
-                      (i_error_context, context), (bool, prefixes)) {
+TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
+                       "ffi.VisitErrorContext.FindAccessPaths", i_paths,
+                       (object, root), (i_error_context, context),
+                       (bool, prefixes)) {
   tvmffi_i_find_frame room[2];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
@@ -31855,11 +31859,11 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
    `with_region` also receives the value's TVMFFIDefRegionKind. The function
    returns None or 0 to continue, 1 to skip the children, or an
    ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
                           &root, callbacks, with_region),
       tvmffi_result);
@@ -31870,11 +31874,11 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    and the visitor. It visits the value's children itself, for example by
    ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
    an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_visit, TVMFFI_I_VISIT,
-                          &root, callbacks, NULL),
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT, &root,
+                          callbacks, NULL),
       tvmffi_result);
 }
 
@@ -31882,11 +31886,11 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
                           &root, callbacks, with_region),
       tvmffi_result);
@@ -31897,10 +31901,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate, TVMFFI_I_MUTATE,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
                           &root, callbacks, NULL),
       tvmffi_result);
 }
@@ -31943,43 +31947,44 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
 }
 
 /* Defines the methods that both visitors and mutators have. */
-#define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
-  /* Visits or mutates a value as a child of the value that is being       \
-     visited. A callback may handle the value. */                          \
-  TVMFFI_I_BUILTIN_FUNC(T##_##enter, visited, (T, self),                   \
-                        (i_visit_value, value)) {                          \
-    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Visits or mutates the children of a value, without a callback for     \
-     the value itself. */                                                  \
-  TVMFFI_I_BUILTIN_FUNC(T##_default, visited, (T, self),                   \
-                        (i_visit_value, value)) {                          \
-    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Returns the current TVMFFIDefRegionKind of the visit. */              \
-  TVMFFI_I_BUILTIN_FUNC(T##_region, int64, (T, self)) {                    \
-    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
-  }                                                                        \
-  /* Calls a function without arguments and returns its result. During the \
-     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
-  TVMFFI_I_BUILTIN_FUNC(T##_in_region, any, (T, self), (i_region, kind),   \
-                        (i_callback, callback)) {                          \
-    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
+#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)            \
+  /* Visits or mutates a value as a child of the value that is being           \
+     visited. A callback may handle the value. */                              \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),        \
+                        (i_visit_value, value)) {                              \
+    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);         \
+  }                                                                            \
+  /* Visits or mutates the children of a value, without a callback for         \
+     the value itself. */                                                      \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,          \
+                        (T, self), (i_visit_value, value)) {                   \
+    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);         \
+  }                                                                            \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */                  \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,             \
+                        (T, self)) {                                           \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);     \
+  }                                                                            \
+  /* Calls a function without arguments and returns its result. During the     \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
+                        (T, self), (i_region, kind), (i_callback, callback)) { \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
   }
-TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
-TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
+TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
+TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, i_mutated, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(i_mutator_get, i_mutated, (i_mutator, self),
-                      (i_visit_value, var)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, i_mutated,
+                      (i_mutator, self), (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
   return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
-TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
@@ -32005,7 +32010,7 @@ TVMFFI_I_CUSTOM_TYPE(i_optional_int, int32_t, "Optional<int>",
    the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
    numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
    with the position of the first error. */
-TVMFFI_I_BUILTIN_FUNC(i_json_parse, any, (str, text)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_Parse, "ffi.json.Parse", any, (str, text)) {
   return tvmffi_i_json_parse(text, tvmffi_result);
 }
 
@@ -32013,8 +32018,8 @@ TVMFFI_I_BUILTIN_FUNC(i_json_parse, any, (str, text)) {
    with `indent` spaces for each level. Accepts None, bool, int, float, strings,
    arrays, lists, and maps with string keys. Raises ValueError for other values,
    and for a list that contains itself. */
-TVMFFI_I_BUILTIN_FUNC(i_json_stringify, str, (i_view, value),
-                      (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_Stringify, "ffi.json.Stringify", str,
+                       (i_view, value), (i_optional_int, indent)) {
   tvmffi_i_json_writer w;
   TVMFFIAny owned;
   int code;
@@ -32104,7 +32109,8 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
 /* Parses JSON text like ffi.json.Parse, but only RFC 8259: raises ValueError
    for a string that is not UTF-8 or has a surrogate, for NaN and Infinity, and
    for numbers such as "01" and "+.5". */
-TVMFFI_I_BUILTIN_FUNC(i_json_parse_strict, any, (str, text)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_ParseStrict, "tvmffi.json.ParseStrict", any,
+                       (str, text)) {
   TVMFFIAny value = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
   if (tvmffi_i_json_check_strict(text)) {
@@ -32118,12 +32124,12 @@ TVMFFI_I_BUILTIN_FUNC(i_json_parse_strict, any, (str, text)) {
 /* Returns a value as JSON text like ffi.json.Stringify, but only RFC 8259:
    raises ValueError for a string that is not UTF-8 or has a surrogate, and for
    NaN and infinity. The error has the position in the text. */
-TVMFFI_I_BUILTIN_FUNC(i_json_stringify_strict, str, (i_view, value),
-                      (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
+                       str, (i_view, value), (i_optional_int, indent)) {
   TVMFFIAny args[2], text = tvmffi_none();
   args[0] = *value;
   args[1] = tvmffi_int(indent);
-  TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
+  TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
     tvmffi_i_any_release(&text);
     return -1;
@@ -32147,24 +32153,24 @@ static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   return 0;
 }
 
-TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
-                (object, b), (i_callback, equal)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
+                       (object, b), (i_callback, equal)) {
   int sign = 0;
   (void)equal;
   TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
   TVMFFI_RETURN(!sign);
 }
 
-TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
-                (object, a), (object, b), (i_callback, compare)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
+                       (object, a), (object, b), (i_callback, compare)) {
   int sign = 0;
   (void)compare;
   TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
   TVMFFI_RETURN(sign);
 }
 
-TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
-                (object, value), (i_callback, hash)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
+                       (object, value), (i_callback, hash)) {
   const TVMFFIAny any = tvmffi_obj(value);
   TVMFFIByteArray words;
   (void)hash;
@@ -32179,8 +32185,8 @@ TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
   return 0;
 }
 
-TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
-                (i_any_view, value)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
+                       (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text = tvmffi_none();
   if (value->type_index == kTVMFFIInt)
@@ -32193,8 +32199,8 @@ TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
   TVMFFI_I_GIVE(text);
 }
 
-TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
-                (i_any_view, value)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
+                       (i_any_view, value)) {
   TVMFFIAny made = tvmffi_none();
   TVMFFIByteArray s;
   int negative;
@@ -32233,19 +32239,18 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
    not None, the map contains `metadata`. Raises ValueError if the value
    contains itself. Raises TypeError for an object whose type has no creator, no
    attribute __ffi_new__ and no attribute __data_to_json__. */
-TVMFFI_I_BUILTIN_FUNC(i_to_json_graph, any, (i_view, value),
-                      (i_view, metadata)) {
+TVMFFI_I_BUILTIN_FUNC(ToJSONGraph, any, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
 }
 
 /* Same as ffi.ToJSONGraph, but returns the graph as JSON text. */
-TVMFFI_I_BUILTIN_FUNC(i_to_json_graph_string, str, (i_view, value),
+TVMFFI_I_BUILTIN_FUNC(ToJSONGraphString, str, (i_view, value),
                       (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
 }
 
 /* Restores a value from the map that ffi.ToJSONGraph returned. */
-TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
+TVMFFI_I_BUILTIN_FUNC(FromJSONGraph, any, (i_view, value)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &graph));
@@ -32255,7 +32260,7 @@ TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
 }
 
 /* Restores a value from the text that ffi.ToJSONGraphString returned. */
-TVMFFI_I_BUILTIN_FUNC(i_from_json_graph_string, any, (str, text)) {
+TVMFFI_I_BUILTIN_FUNC(FromJSONGraphString, any, (str, text)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));
@@ -32981,7 +32986,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
    name. */
-TVMFFI_I_BUILTIN_FUNC(i_global_metadata, str, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   uint32_t side = 0;
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
@@ -33082,7 +33087,7 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
 /* Returns a function `f` that reads a copy of the names of all global
    functions: f(-1) returns their number, f(i) the name with index i. Raises an
    IndexError if i is too large. */
-TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
+TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();
@@ -33098,149 +33103,32 @@ TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
 
 /* -------- The table -------- */
 
-/* A row of the table. The last row has no name. */
-typedef struct {
-  const char *name;
-  tvmffi_func *typed;
-} tvmffi_i_builtin;
-
-/* A row for each function, by its name in TVMFFI_BUILTINS: the public name
-   without "ffi.", and with '_' instead of '.'. */
+/* The functions of each part of the runtime, by their public names without
+   "ffi." or "tvmffi.", and with '_' instead of '.'. */
 /* clang-format off */
-#define TVMFFI_I_BUILTIN_GetInvalidObject \
-  {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
-#define TVMFFI_I_BUILTIN_GetKwargsObject \
-  {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
-#define TVMFFI_I_BUILTIN_String {"ffi.String", &tvmffi_func_i_string},
-#define TVMFFI_I_BUILTIN_Bytes {"ffi.Bytes", &tvmffi_func_i_bytes},
-#define TVMFFI_I_BUILTIN_Shape {"ffi.Shape", &tvmffi_func_i_shape},
-#define TVMFFI_I_BUILTIN_FunctionRemoveGlobal \
-  {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
-#define TVMFFI_I_BUILTIN_FunctionListGlobalNamesFunctor \
-  {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
-#define TVMFFI_I_BUILTIN_FunctionFromExternC \
-  {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
 #define TVMFFI_I_BUILTINS_CORE(F) \
   F(GetInvalidObject) F(GetKwargsObject) F(String) F(Bytes) F(Shape) \
   F(FunctionRemoveGlobal) F(FunctionListGlobalNamesFunctor) \
   F(FunctionFromExternC)
 #if !TVMFFI_NO_TYPES
-#define TVMFFI_I_BUILTIN_GetGlobalFuncMetadata \
-  {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
 #define TVMFFI_I_BUILTINS_TYPES(F) \
   F(GetGlobalFuncMetadata)
 #else
 #define TVMFFI_I_BUILTINS_TYPES(F)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-#define TVMFFI_I_BUILTIN_Array {"ffi.Array", &tvmffi_func_i_new_array},
-#define TVMFFI_I_BUILTIN_ArrayGetItem \
-  {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},
-#define TVMFFI_I_BUILTIN_ArraySize {"ffi.ArraySize", &tvmffi_func_i_array_size},
-#define TVMFFI_I_BUILTIN_ArrayContains \
-  {"ffi.ArrayContains", &tvmffi_func_i_array_contains},
-#define TVMFFI_I_BUILTIN_List {"ffi.List", &tvmffi_func_i_new_list},
-#define TVMFFI_I_BUILTIN_ListGetItem \
-  {"ffi.ListGetItem", &tvmffi_func_i_list_get},
-#define TVMFFI_I_BUILTIN_ListSetItem \
-  {"ffi.ListSetItem", &tvmffi_func_i_list_set},
-#define TVMFFI_I_BUILTIN_ListSize {"ffi.ListSize", &tvmffi_func_i_list_size},
-#define TVMFFI_I_BUILTIN_ListContains \
-  {"ffi.ListContains", &tvmffi_func_i_list_contains},
-#define TVMFFI_I_BUILTIN_ListAppend \
-  {"ffi.ListAppend", &tvmffi_func_i_list_append},
-#define TVMFFI_I_BUILTIN_ListInsert \
-  {"ffi.ListInsert", &tvmffi_func_i_list_insert},
-#define TVMFFI_I_BUILTIN_ListPop {"ffi.ListPop", &tvmffi_func_i_list_pop},
-#define TVMFFI_I_BUILTIN_ListErase {"ffi.ListErase", &tvmffi_func_i_list_erase},
-#define TVMFFI_I_BUILTIN_ListEraseRange \
-  {"ffi.ListEraseRange", &tvmffi_func_i_list_erase_range},
-#define TVMFFI_I_BUILTIN_ListReplaceSlice \
-  {"ffi.ListReplaceSlice", &tvmffi_func_i_list_replace},
-#define TVMFFI_I_BUILTIN_ListReverse \
-  {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
-#define TVMFFI_I_BUILTIN_ListClear {"ffi.ListClear", &tvmffi_func_i_list_clear},
-#define TVMFFI_I_BUILTIN_ListReserve \
-  {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
-#define TVMFFI_I_BUILTIN_Map {"ffi.Map", &tvmffi_func_i_map},
-#define TVMFFI_I_BUILTIN_MapSize {"ffi.MapSize", &tvmffi_func_i_map_size},
-#define TVMFFI_I_BUILTIN_MapGetItem \
-  {"ffi.MapGetItem", &tvmffi_func_i_map_get_item},
-#define TVMFFI_I_BUILTIN_MapGetItemOrMissing \
-  {"ffi.MapGetItemOrMissing", &tvmffi_func_i_map_get_item_or_missing},
-#define TVMFFI_I_BUILTIN_MapCount {"ffi.MapCount", &tvmffi_func_i_map_count},
-#define TVMFFI_I_BUILTIN_MapForwardIterFunctor \
-  {"ffi.MapForwardIterFunctor", &tvmffi_func_i_map_iterator},
-#define TVMFFI_I_BUILTIN_Dict {"ffi.Dict", &tvmffi_func_i_dict},
-#define TVMFFI_I_BUILTIN_DictSize {"ffi.DictSize", &tvmffi_func_i_dict_size},
-#define TVMFFI_I_BUILTIN_DictGetItem \
-  {"ffi.DictGetItem", &tvmffi_func_i_dict_get_item},
-#define TVMFFI_I_BUILTIN_DictGetItemOrMissing \
-  {"ffi.DictGetItemOrMissing", &tvmffi_func_i_dict_get_item_or_missing},
-#define TVMFFI_I_BUILTIN_DictCount {"ffi.DictCount", &tvmffi_func_i_dict_count},
-#define TVMFFI_I_BUILTIN_DictSetItem \
-  {"ffi.DictSetItem", &tvmffi_func_i_dict_set_item},
-#define TVMFFI_I_BUILTIN_DictErase {"ffi.DictErase", &tvmffi_func_i_dict_erase},
-#define TVMFFI_I_BUILTIN_DictClear {"ffi.DictClear", &tvmffi_func_i_dict_clear},
-#define TVMFFI_I_BUILTIN_DictForwardIterFunctor \
-  {"ffi.DictForwardIterFunctor", &tvmffi_func_i_dict_iterator},
-#define TVMFFI_I_BUILTIN_ContainerFindFirstNonCPUDevice \
-  {"ffi.ContainerFindFirstNonCPUDevice", &tvmffi_func_i_first_device},
-#define TVMFFI_I_BUILTIN_MakeObjectFromPackedArgs \
-  {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
-#define TVMFFI_I_BUILTIN_MakeFieldGetter \
-  {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
-#define TVMFFI_I_BUILTIN_MakeFieldSetter \
-  {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
-#define TVMFFI_I_BUILTIN__RegisterFFIInit \
-  {"ffi._RegisterFFIInit", &tvmffi_func_i_set_init},
-#define TVMFFI_I_BUILTIN__PyClassRegisterTypeAttrColumns \
-  {"ffi._PyClassRegisterTypeAttrColumns", &tvmffi_func_i_set_py_class},
-#define TVMFFI_I_BUILTIN_GetRegisteredTypeKeys \
-  {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
-#define TVMFFI_I_BUILTIN_Module_load_from_file_so \
-  {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
-#define TVMFFI_I_BUILTIN_ModuleLoadFromFile \
-  {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
-#define TVMFFI_I_BUILTIN_ModuleImplementsFunction \
-  {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
-#define TVMFFI_I_BUILTIN_ModuleGetFunctionMetadata \
-  {"ffi.ModuleGetFunctionMetadata", &tvmffi_func_i_module_metadata},
-#define TVMFFI_I_BUILTIN_ModuleGetFunctionDoc \
-  {"ffi.ModuleGetFunctionDoc", &tvmffi_func_i_module_doc},
-#define TVMFFI_I_BUILTIN_ModuleGetFunction \
-  {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},
-#define TVMFFI_I_BUILTIN_ModuleGetPropertyMask \
-  {"ffi.ModuleGetPropertyMask", &tvmffi_func_i_module_mask},
-#define TVMFFI_I_BUILTIN_ModuleInspectSource \
-  {"ffi.ModuleInspectSource", &tvmffi_func_i_module_inspect},
-#define TVMFFI_I_BUILTIN_ModuleGetKind \
-  {"ffi.ModuleGetKind", &tvmffi_func_i_module_kind},
-#define TVMFFI_I_BUILTIN_ModuleGetWriteFormats \
-  {"ffi.ModuleGetWriteFormats", &tvmffi_func_i_module_write_formats},
-#define TVMFFI_I_BUILTIN_ModuleWriteToFile \
-  {"ffi.ModuleWriteToFile", &tvmffi_func_i_module_write},
-#define TVMFFI_I_BUILTIN_ModuleImportModule \
-  {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},
-#define TVMFFI_I_BUILTIN_ModuleClearImports \
-  {"ffi.ModuleClearImports", &tvmffi_func_i_module_clear},
-#define TVMFFI_I_BUILTIN_ModuleGlobalsAdd \
-  {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
-#define TVMFFI_I_BUILTIN_ModuleGlobalsRemove \
-  {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
-#define TVMFFI_I_BUILTIN_SystemLib {"ffi.SystemLib", &tvmffi_func_i_system_lib},
 #define TVMFFI_I_BUILTINS_CONTAINERS(F) \
   F(Array) F(ArrayGetItem) F(ArraySize) F(ArrayContains) F(List) \
   F(ListGetItem) F(ListSetItem) F(ListSize) F(ListContains) F(ListAppend) \
-  F(ListInsert) F(ListPop) F(ListErase) F(ListEraseRange) \
-  F(ListReplaceSlice) F(ListReverse) F(ListClear) F(ListReserve) F(Map) \
-  F(MapSize) F(MapGetItem) F(MapGetItemOrMissing) F(MapCount) \
-  F(MapForwardIterFunctor) F(Dict) F(DictSize) F(DictGetItem) \
-  F(DictGetItemOrMissing) F(DictCount) F(DictSetItem) F(DictErase) \
-  F(DictClear) F(DictForwardIterFunctor) F(ContainerFindFirstNonCPUDevice) \
-  F(MakeObjectFromPackedArgs) F(MakeFieldGetter) F(MakeFieldSetter) \
-  F(_RegisterFFIInit) F(_PyClassRegisterTypeAttrColumns) \
-  F(GetRegisteredTypeKeys) F(Module_load_from_file_so) F(ModuleLoadFromFile) \
+  F(ListInsert) F(ListPop) F(ListErase) F(ListEraseRange) F(ListReplaceSlice) \
+  F(ListReverse) F(ListClear) F(ListReserve) F(Map) F(MapSize) F(MapGetItem) \
+  F(MapGetItemOrMissing) F(MapCount) F(MapForwardIterFunctor) F(Dict) \
+  F(DictSize) F(DictGetItem) F(DictGetItemOrMissing) F(DictCount) \
+  F(DictSetItem) F(DictErase) F(DictClear) F(DictForwardIterFunctor) \
+  F(ContainerFindFirstNonCPUDevice) F(MakeObjectFromPackedArgs) \
+  F(MakeFieldGetter) F(MakeFieldSetter) F(_RegisterFFIInit) \
+  F(_PyClassRegisterTypeAttrColumns) F(GetRegisteredTypeKeys) \
+  F(Module_load_from_file_so) F(ModuleLoadFromFile) \
   F(ModuleImplementsFunction) F(ModuleGetFunctionMetadata) \
   F(ModuleGetFunctionDoc) F(ModuleGetFunction) F(ModuleGetPropertyMask) \
   F(ModuleInspectSource) F(ModuleGetKind) F(ModuleGetWriteFormats) \
@@ -33250,24 +33138,12 @@ typedef struct {
 #define TVMFFI_I_BUILTINS_CONTAINERS(F)
 #endif
 #if !TVMFFI_NO_REFLECTION
-#define TVMFFI_I_BUILTIN_VisitInterrupt \
-  {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
-#define TVMFFI_I_BUILTIN_DeepCopy {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
 #define TVMFFI_I_BUILTINS_REFLECTION(F) \
   F(VisitInterrupt) F(DeepCopy)
 #else
 #define TVMFFI_I_BUILTINS_REFLECTION(F)
 #endif
 #if !TVMFFI_NO_EXTRA
-#define TVMFFI_I_BUILTIN_ReprPrint {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
-#define TVMFFI_I_BUILTIN_json_Parse \
-  {"ffi.json.Parse", &tvmffi_func_i_json_parse},
-#define TVMFFI_I_BUILTIN_json_Stringify \
-  {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
-#define TVMFFI_I_BUILTIN_json_ParseStrict \
-  {"tvmffi.json.ParseStrict", &tvmffi_func_i_json_parse_strict},
-#define TVMFFI_I_BUILTIN_json_StringifyStrict \
-  {"tvmffi.json.StringifyStrict", &tvmffi_func_i_json_stringify_strict},
 #define TVMFFI_I_BUILTINS_EXTRA(F) \
   F(ReprPrint) F(json_Parse) F(json_Stringify) F(json_ParseStrict) \
   F(json_StringifyStrict)
@@ -33275,110 +33151,49 @@ typedef struct {
 #define TVMFFI_I_BUILTINS_EXTRA(F)
 #endif
 #if !TVMFFI_NO_EXTRA && !TVMFFI_NO_REFLECTION
-#define TVMFFI_I_BUILTIN_RecursiveHash \
-  {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
-#define TVMFFI_I_BUILTIN_RecursiveEq \
-  {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
-#define TVMFFI_I_BUILTIN_RecursiveLt \
-  {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
-#define TVMFFI_I_BUILTIN_RecursiveLe \
-  {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
-#define TVMFFI_I_BUILTIN_RecursiveGt \
-  {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
-#define TVMFFI_I_BUILTIN_RecursiveGe \
-  {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
-#define TVMFFI_I_BUILTIN_StructuralEqual \
-  {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
-#define TVMFFI_I_BUILTIN_GetFirstStructuralMismatch \
-  {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
-#define TVMFFI_I_BUILTIN_StructuralHash \
-  {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
-#define TVMFFI_I_BUILTIN_StructuralKey \
-  {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
-#define TVMFFI_I_BUILTIN_StructuralKeyEqual \
-  {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
-#define TVMFFI_I_BUILTIN_StructuralVisit \
-  {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
-#define TVMFFI_I_BUILTIN_StructuralWalk \
-  {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
-#define TVMFFI_I_BUILTIN_StructuralMap \
-  {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
-#define TVMFFI_I_BUILTIN_StructuralMutate \
-  {"ffi.StructuralMutate", &tvmffi_func_i_structural_mutate},
-#define TVMFFI_I_BUILTIN_StructuralVisitorVisit \
-  {"ffi.StructuralVisitorVisit", &tvmffi_func_i_visitor_visit},
-#define TVMFFI_I_BUILTIN_StructuralVisitorDefaultVisit \
-  {"ffi.StructuralVisitorDefaultVisit", &tvmffi_func_i_visitor_default},
-#define TVMFFI_I_BUILTIN_StructuralVisitorDefRegionKind \
-  {"ffi.StructuralVisitorDefRegionKind", &tvmffi_func_i_visitor_region},
-#define TVMFFI_I_BUILTIN_StructuralVisitorWithDefRegionKind \
-  {"ffi.StructuralVisitorWithDefRegionKind", &tvmffi_func_i_visitor_in_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorMutate \
-  {"ffi.StructuralMutatorMutate", &tvmffi_func_i_mutator_mutate},
-#define TVMFFI_I_BUILTIN_StructuralMutatorDefaultMutate \
-  {"ffi.StructuralMutatorDefaultMutate", &tvmffi_func_i_mutator_default},
-#define TVMFFI_I_BUILTIN_StructuralMutatorDefRegionKind \
-  {"ffi.StructuralMutatorDefRegionKind", &tvmffi_func_i_mutator_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorWithDefRegionKind \
-  {"ffi.StructuralMutatorWithDefRegionKind", &tvmffi_func_i_mutator_in_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapGet \
-  {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
-#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapSet \
-  {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
-#define TVMFFI_I_BUILTIN_VisitErrorContext_FindAccessPaths \
-  {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
-#define TVMFFI_I_BUILTIN_ToJSONGraph \
-  {"ffi.ToJSONGraph", &tvmffi_func_i_to_json_graph},
-#define TVMFFI_I_BUILTIN_ToJSONGraphString \
-  {"ffi.ToJSONGraphString", &tvmffi_func_i_to_json_graph_string},
-#define TVMFFI_I_BUILTIN_FromJSONGraph \
-  {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
-#define TVMFFI_I_BUILTIN_FromJSONGraphString \
-  {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
 #define TVMFFI_I_BUILTINS_STRUCTURAL(F) \
-  F(RecursiveHash) F(RecursiveEq) F(RecursiveLt) F(RecursiveLe) \
-  F(RecursiveGt) F(RecursiveGe) F(StructuralEqual) \
-  F(GetFirstStructuralMismatch) F(StructuralHash) F(StructuralKey) \
-  F(StructuralKeyEqual) F(StructuralVisit) F(StructuralWalk) \
-  F(StructuralMap) F(StructuralMutate) F(StructuralVisitorVisit) \
-  F(StructuralVisitorDefaultVisit) F(StructuralVisitorDefRegionKind) \
-  F(StructuralVisitorWithDefRegionKind) F(StructuralMutatorMutate) \
-  F(StructuralMutatorDefaultMutate) F(StructuralMutatorDefRegionKind) \
-  F(StructuralMutatorWithDefRegionKind) F(StructuralMutatorVarRemapGet) \
-  F(StructuralMutatorVarRemapSet) F(VisitErrorContext_FindAccessPaths) \
-  F(ToJSONGraph) F(ToJSONGraphString) F(FromJSONGraph) \
-  F(FromJSONGraphString)
+  F(RecursiveHash) F(RecursiveEq) F(RecursiveLt) F(RecursiveLe) F(RecursiveGt) \
+  F(RecursiveGe) F(StructuralEqual) F(GetFirstStructuralMismatch) \
+  F(StructuralHash) F(StructuralKey) F(StructuralKeyEqual) F(StructuralVisit) \
+  F(StructuralWalk) F(StructuralMap) F(StructuralMutate) \
+  F(StructuralVisitorVisit) F(StructuralVisitorDefaultVisit) \
+  F(StructuralVisitorDefRegionKind) F(StructuralVisitorWithDefRegionKind) \
+  F(StructuralMutatorMutate) F(StructuralMutatorDefaultMutate) \
+  F(StructuralMutatorDefRegionKind) F(StructuralMutatorWithDefRegionKind) \
+  F(StructuralMutatorVarRemapGet) F(StructuralMutatorVarRemapSet) \
+  F(VisitErrorContext_FindAccessPaths) F(ToJSONGraph) F(ToJSONGraphString) \
+  F(FromJSONGraph) F(FromJSONGraphString)
 #else
 #define TVMFFI_I_BUILTINS_STRUCTURAL(F)
 #endif
-
-#if TVMFFI_NO_BUILTINS
-#define TVMFFI_I_BUILTINS(F)
-#elif defined(TVMFFI_BUILTINS)
-#define TVMFFI_I_BUILTINS(F) TVMFFI_BUILTINS(F)
-#else
-#define TVMFFI_I_BUILTINS(F) \
+#define TVMFFI_I_ALL_BUILTINS(F) \
   TVMFFI_I_BUILTINS_CORE(F) TVMFFI_I_BUILTINS_TYPES(F) \
   TVMFFI_I_BUILTINS_CONTAINERS(F) TVMFFI_I_BUILTINS_REFLECTION(F) \
   TVMFFI_I_BUILTINS_EXTRA(F) TVMFFI_I_BUILTINS_STRUCTURAL(F)
+
+/* If TVMFFI_BUILTINS lists a function that the runtime lacks, the compiler's
+   error names the missing constant. */
+#define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
+enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
+#define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
+static tvmffi_func *const tvmffi_i_builtins[] = {
+#if defined(TVMFFI_BUILTINS)
+    TVMFFI_BUILTINS(TVMFFI_I_ROW)
+#elif !TVMFFI_NO_BUILTINS
+    TVMFFI_I_ALL_BUILTINS(TVMFFI_I_ROW)
 #endif
-/* clang-format on */
-#define TVMFFI_I_BUILTIN_ROW(name) TVMFFI_I_BUILTIN_##name
-static const tvmffi_i_builtin tvmffi_i_builtins[] = {
-    TVMFFI_I_BUILTINS(TVMFFI_I_BUILTIN_ROW)
 #if TVMFFI_DEBUG
-        {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
-    {"tvmffi.DebugLargeScope", &tvmffi_func_i_debug_large_scope},
-    {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
-    {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
+    &tvmffi_func_i_DebugNote, &tvmffi_func_i_DebugLargeScope,
+    &tvmffi_func_i_DebugLive, &tvmffi_func_i_DebugReport,
 #endif
 #if TVMFFI_I_POOL
-    {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
+    &tvmffi_func_i_MemoryTrim,
 #endif
 #if TVMFFI_I_CELLS
-    {"tvmffi.GlobalCell", &tvmffi_func_i_global_cell},
+    &tvmffi_func_i_GlobalCell,
 #endif
-    {NULL, NULL}};
+    NULL};
+/* clang-format on */
 enum {
   TVMFFI_I_NUM_BUILTINS =
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0]) - 1
@@ -33386,15 +33201,14 @@ enum {
 
 /* Adds a built-in function, whose memory is zeroed, to the table. A slot is
    reserved. Needs the mutex. */
-static void tvmffi_i_enter_builtin(const tvmffi_i_builtin *row,
+static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
-  b->object.cell.safe_call = row->typed->call;
+  b->object.cell.safe_call = typed->call;
   b->entry.function = &b->object.base;
-  row->typed->name = row->name;
-  tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, row->name,
-                  strlen(row->name));
+  tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
+                  strlen(typed->name));
 }
 
 #if TVMFFI_FREESTANDING
@@ -33416,7 +33230,7 @@ static int tvmffi_i_make_builtin(int i) {
   b = (tvmffi_i_builtin_entry *)tvmffi_i_alloc(sizeof(*b));
   if (!b) return -1;
   memset((void *)b, 0, sizeof(*b));
-  tvmffi_i_enter_builtin(&tvmffi_i_builtins[i], b);
+  tvmffi_i_enter_builtin(tvmffi_i_builtins[i], b);
   TVMFFI_I_STORE(&tvmffi_i_builtin_entries[i], b);
   return 0;
 }
@@ -33424,7 +33238,7 @@ static int tvmffi_i_make_builtin(int i) {
 static int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   int i, code;
   for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_same(*name, tvmffi_i_builtins[i].name)) break;
+    if (tvmffi_i_same(*name, tvmffi_i_builtins[i]->name)) break;
   if (i == TVMFFI_I_NUM_BUILTINS || tvmffi_i_is_entered(i)) return 0;
   tvmffi_i_lock();
   code = tvmffi_i_make_builtin(i);
@@ -33448,7 +33262,7 @@ TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   if (!TVMFFI_I_LOAD(&started)) {
     tvmffi_i_begin_name_table(&tvmffi_i_globals, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-      tvmffi_i_enter_builtin(&tvmffi_i_builtins[i],
+      tvmffi_i_enter_builtin(tvmffi_i_builtins[i],
                              &tvmffi_i_builtin_entries[i]);
     TVMFFI_I_STORE(&started, 1);
   }
@@ -33484,7 +33298,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   }
   while (at->builtin < TVMFFI_I_NUM_BUILTINS) {
     const int i = at->builtin++;
-    name = tvmffi_byte_array(tvmffi_i_builtins[i].name);
+    name = tvmffi_byte_array(tvmffi_i_builtins[i]->name);
     if (!tvmffi_i_is_entered(i) && !tvmffi_i_is_own_name(name.data, name.size))
       return name;
   }
@@ -33500,7 +33314,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
   int i;
   if (function != &tvmffi_i_builtin_of(g)->object.base) return NULL;
   for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_builtins[i].name == name) return tvmffi_i_builtins[i].typed;
+    if (tvmffi_i_builtins[i]->name == name) return tvmffi_i_builtins[i];
   return NULL;
 }
 #endif

@@ -2,8 +2,8 @@
 comments, type words, built-in functions and types.
 
 A comment describes the declarations that follow it up to the next empty line.
-A built-in function has its comment above its TVMFFI_I_BUILTIN_FUNC, type words, types
-and fields have theirs above the line that defines them.
+A built-in function has its comment above its TVMFFI_I_BUILTIN_FUNC, type words,
+types and fields have theirs above the line that defines them.
 """
 
 import json
@@ -126,8 +126,8 @@ def arguments(text):
 class Macros:
     """The macros with arguments of the sources, to expand calls of them."""
 
-    KEPT = {"TVMFFI_I_BUILTIN_FUNC", "TVMFFI_I_PACKED", "TVMFFI_I_METHOD",
-            "TVMFFI_I_LISTED_METHOD"}
+    KEPT = {"TVMFFI_I_BUILTIN_FUNC", "TVMFFI_I_BUILTIN_NAMED",
+            "TVMFFI_I_LISTED_METHOD", "TVMFFI_I_PACKED"}
 
     def __init__(self, rooms):
         self.macros = {}
@@ -317,9 +317,11 @@ class Function:
 
     def __init__(self, macro, given, comment, room):
         self.words, self.comment, self.room = None, comment, room
-        if macro.endswith("_METHOD"):
-            self.method = re.findall(r"(_\w+)\W*$|\"_\" #(\w+)", given[1])[0]
-            self.method = self.method[0] or "_" + self.method[1]
+        self.c_name, self.name = "i_" + given[0], "ffi." + given[0]
+        if macro in ("TVMFFI_I_BUILTIN_NAMED", "TVMFFI_I_LISTED_METHOD"):
+            self.c_name = given[0]
+            self.name = "".join(a or b for a, b in
+                                re.findall(r'"([^"]*)"|#(\w+)', given[1]))
             del given[1]
         if macro != "TVMFFI_I_PACKED":
             self.words = given[1:]
@@ -328,7 +330,7 @@ class Function:
 def read_functions(rooms, macros):
     """The runtime's own typed and packed functions by their C names."""
     functions = {}
-    begin = re.compile(rf"({'|'.join(Macros.KEPT)})\(")
+    begin = re.compile(rf"({'|'.join(macros.KEPT)})\(")
 
     def add(lines, room, outer):
         for group in groups(lines):
@@ -338,7 +340,8 @@ def read_functions(rooms, macros):
                 comment = group.comment or outer
                 if kind == "code" and m:
                     given = arguments(text[m.end() - 1:])[0]
-                    functions[given[0]] = Function(m[1], given, comment, room)
+                    f = Function(m[1], given, comment, room)
+                    functions[f.c_name] = f
                 elif kind == "code" and call and call[1] in macros.macros:
                     inner = macros.expand(text)
                     count = len(begin.findall(inner))
@@ -353,14 +356,13 @@ def read_functions(rooms, macros):
 
 
 def read_builtins(rooms, functions):
-    """[(global name, function)] in the order of the table."""
+    """The functions in the order of the table."""
     room = next(r for r in rooms if r.tag == "tables/builtin")
-    for name, c_name in re.findall(r'{"([\w.]+)",\s*&tvmffi_func_(\w+)}',
-                                   "\n".join(room.lines)):
-        if c_name not in functions:
-            sys.exit(f"no TVMFFI_I_BUILTIN_FUNC or TVMFFI_I_PACKED({c_name}) is found "
-                     f"for {name}")
-        yield name, functions[c_name]
+    for name in re.findall(r"(?:\bF\(|&tvmffi_func_i_)(\w+)",
+                           "\n".join(room.lines)):
+        if "i_" + name not in functions:
+            sys.exit(f"no definition of the built-in function {name} is found")
+        yield functions["i_" + name]
 
 
 def word_text(code, words):

@@ -251,18 +251,18 @@ class Reference:
         self.heading(*CHAPTERS[0])
         self.lines += FUNCTIONS.split("\n") + [""]
         by_room = {}
-        for name, function in read_builtins(self.rooms, self.functions):
-            by_room.setdefault(function.room, []).append((name, function))
+        for function in read_builtins(self.rooms, self.functions):
+            by_room.setdefault(function.room, []).append(function)
             if not function.comment:
-                self.bare.append(f"src/{function.room.path}: {name}")
+                self.bare.append(f"src/{function.room.path}: {function.name}")
         for room, found in by_room.items():
             self.lines += [f"### {room.title}", "", "| function | |",
                            "| --- | --- |"]
-            for name, function in found:
-                text = call_text(name, function, self.words)
+            for function in found:
+                text = call_text(function.name, function, self.words)
                 self.lines.append(f"| {code_cell(text)} | "
                                   f"{cell(function.comment, self.house)} |")
-                self.index.append((name, CHAPTERS[0][1]))
+                self.index.append((function.name, CHAPTERS[0][1]))
             self.lines.append("")
 
     def builtin_types(self):
@@ -283,7 +283,7 @@ class Reference:
                 for index, name in fields.items()
                 for row, comment in rows(self.rooms, "tables/type_field",
                                          f"tvmffi_i_{name}_fields")}
-        methods = {(keys[row[0]], f.method): f for f, row in
+        methods = {(keys[row[0]], f.name.rpartition(".")[2]): f for f, row in
                    [(self.functions["i_" + row[1]], row)
                     for row, _ in rows(self.rooms, "tables/type_field",
                                        "tvmffi_i_methods")]}

@@ -12,7 +12,7 @@
 #if !TVMFFI_NO_CONTAINERS
 /* Returns the address of a TVMFFIFieldGetter for fields of the declared type
    `type_index`. ValueError if a field cannot have this type. */
-TVMFFI_I_BUILTIN_FUNC(i_make_getter, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
     return tvmffi_i_fail("ValueError",
@@ -25,7 +25,7 @@ TVMFFI_I_BUILTIN_FUNC(i_make_getter, int64, (int32, type_index)) {
    and a value. The setter first converts the value by a C function at the
    address `convert`:
    `int convert(void *converter, const TVMFFIAny *value, TVMFFIAny *result)`. */
-TVMFFI_I_BUILTIN_FUNC(i_make_setter, func, (int32, type_index),
+TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
                       (int64, converter), (int64, convert)) {
   tvmffi_i_setter *s;
   TVMFFIObjectHandle f = NULL;

@@ -11,7 +11,6 @@
 #include "../graph.h"
 #include "../extra.h"
 #include "../interface.h"
-#include "method.h"
 
 #if !TVMFFI_NO_EXTRA
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
@@ -24,24 +23,24 @@ static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   return 0;
 }
 
-TVMFFI_I_METHOD(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
-                (object, b), (i_callback, equal)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_eq, "ffi.BigInt.__ffi_eq__", bool, (object, a),
+                       (object, b), (i_callback, equal)) {
   int sign = 0;
   (void)equal;
   TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
   TVMFFI_RETURN(!sign);
 }
 
-TVMFFI_I_METHOD(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
-                (object, a), (object, b), (i_callback, compare)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_compare, "ffi.BigInt.__ffi_compare__", int64,
+                       (object, a), (object, b), (i_callback, compare)) {
   int sign = 0;
   (void)compare;
   TVMFFI_TRY(tvmffi_i_two_bigints(a, b, &sign));
   TVMFFI_RETURN(sign);
 }
 
-TVMFFI_I_METHOD(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
-                (object, value), (i_callback, hash)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
+                       (object, value), (i_callback, hash)) {
   const TVMFFIAny any = tvmffi_obj(value);
   TVMFFIByteArray words;
   (void)hash;
@@ -56,8 +55,8 @@ TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
   return 0;
 }
 
-TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
-                (i_any_view, value)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
+                       (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text = tvmffi_none();
   if (value->type_index == kTVMFFIInt)
@@ -70,8 +69,8 @@ TVMFFI_I_METHOD(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
   TVMFFI_I_GIVE(text);
 }
 
-TVMFFI_I_METHOD(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
-                (i_any_view, value)) {
+TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
+                       (i_any_view, value)) {
   TVMFFIAny made = tvmffi_none();
   TVMFFIByteArray s;
   int negative;

@@ -14,7 +14,7 @@
    through a cycle, is copied once. Strings, bytes, shapes, big integers and
    enumerations are not copied. InternalError if an object, such as a function,
    is not a container and its type has no attribute __ffi_shallow_copy__. */
-TVMFFI_I_BUILTIN_FUNC(i_deep_copy, any, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
   tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;

@@ -127,8 +127,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
    Register the type's fields before. ValueError for a type of the runtime, if a
    field is outside of an object or overlaps a reference, or if a reference is
    misaligned. */
-TVMFFI_I_BUILTIN_FUNC(i_set_py_class, none, (int32, type_index),
-                      (int32, total_size)) {
+TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
+                      (int32, type_index), (int32, total_size)) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
   const TVMFFIFieldInfo *field;
   const char *why;
@@ -239,7 +239,7 @@ static const TVMFFITypeInfo *tvmffi_i_get_type(const TVMFFIAny *arg) {
    field names, each followed by a value. Other fields get their defaults.
    TypeError if a name is unknown, or if a field has neither an argument nor a
    default. */
-TVMFFI_I_PACKED(i_make_object) {
+TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   const TVMFFITypeInfo *type;
   TVMFFIObject *object;
   int code;

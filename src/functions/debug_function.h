@@ -11,8 +11,8 @@
 #if TVMFFI_DEBUG
 /* Records a source line that handed out an object: the first and the last. If
    `released` is set, records the line of the last release instead. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
-                      (str, place)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
+                       (bool, released), (str, place)) {
   tvmffi_i_record *r;
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
@@ -29,7 +29,8 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_note, none, (ptr, object), (bool, released),
 }
 
 /* Reports a scope that owns unusually many objects. `end` is its line. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugLargeScope, "tvmffi.DebugLargeScope", none,
+                       (str, end)) {
 #if TVMFFI_NO_STDIO
   (void)end;
 #else
@@ -43,7 +44,8 @@ TVMFFI_I_BUILTIN_FUNC(i_debug_large_scope, none, (str, end)) {
 
 /* Returns the number of live objects of exactly this type, or of all types if
    `type_index` is -1. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_live, int64, (int32, type_index)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugLive, "tvmffi.DebugLive", int64,
+                       (int32, type_index)) {
   const tvmffi_i_record *r;
   tvmffi_i_debugged *d = NULL;
   int64_t n = 0;

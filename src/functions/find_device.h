@@ -54,7 +54,8 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
 /* Returns the device of the first tensor that is not on a CPU, or cpu:0 if all
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
-TVMFFI_I_BUILTIN_FUNC(i_first_device, device, (any, container)) {
+TVMFFI_I_BUILTIN_FUNC(ContainerFindFirstNonCPUDevice, device,
+                      (any, container)) {
   tvmffi_i_walk_frame room[2];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};

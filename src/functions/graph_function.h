@@ -28,19 +28,18 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
    not None, the map contains `metadata`. Raises ValueError if the value
    contains itself. Raises TypeError for an object whose type has no creator, no
    attribute __ffi_new__ and no attribute __data_to_json__. */
-TVMFFI_I_BUILTIN_FUNC(i_to_json_graph, any, (i_view, value),
-                      (i_view, metadata)) {
+TVMFFI_I_BUILTIN_FUNC(ToJSONGraph, any, (i_view, value), (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
 }
 
 /* Same as ffi.ToJSONGraph, but returns the graph as JSON text. */
-TVMFFI_I_BUILTIN_FUNC(i_to_json_graph_string, str, (i_view, value),
+TVMFFI_I_BUILTIN_FUNC(ToJSONGraphString, str, (i_view, value),
                       (i_view, metadata)) {
   return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
 }
 
 /* Restores a value from the map that ffi.ToJSONGraph returned. */
-TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
+TVMFFI_I_BUILTIN_FUNC(FromJSONGraph, any, (i_view, value)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &graph));
@@ -50,7 +49,7 @@ TVMFFI_I_BUILTIN_FUNC(i_from_json_graph, any, (i_view, value)) {
 }
 
 /* Restores a value from the text that ffi.ToJSONGraphString returned. */
-TVMFFI_I_BUILTIN_FUNC(i_from_json_graph_string, any, (str, text)) {
+TVMFFI_I_BUILTIN_FUNC(FromJSONGraphString, any, (str, text)) {
   TVMFFIAny graph = tvmffi_none();
   int code;
   TVMFFI_TRY(tvmffi_i_json_parse(text, &graph));

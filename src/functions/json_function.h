@@ -26,7 +26,7 @@ TVMFFI_I_CUSTOM_TYPE(i_optional_int, int32_t, "Optional<int>",
    the text. Copies strings that are not UTF-8, and accepts NaN, Infinity and
    numbers such as "01": tvmffi.json.ParseStrict does not. Raises ValueError
    with the position of the first error. */
-TVMFFI_I_BUILTIN_FUNC(i_json_parse, any, (str, text)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_Parse, "ffi.json.Parse", any, (str, text)) {
   return tvmffi_i_json_parse(text, tvmffi_result);
 }
 
@@ -34,8 +34,8 @@ TVMFFI_I_BUILTIN_FUNC(i_json_parse, any, (str, text)) {
    with `indent` spaces for each level. Accepts None, bool, int, float, strings,
    arrays, lists, and maps with string keys. Raises ValueError for other values,
    and for a list that contains itself. */
-TVMFFI_I_BUILTIN_FUNC(i_json_stringify, str, (i_view, value),
-                      (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_Stringify, "ffi.json.Stringify", str,
+                       (i_view, value), (i_optional_int, indent)) {
   tvmffi_i_json_writer w;
   TVMFFIAny owned;
   int code;

@@ -83,7 +83,8 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
 /* Parses JSON text like ffi.json.Parse, but only RFC 8259: raises ValueError
    for a string that is not UTF-8 or has a surrogate, for NaN and Infinity, and
    for numbers such as "01" and "+.5". */
-TVMFFI_I_BUILTIN_FUNC(i_json_parse_strict, any, (str, text)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_ParseStrict, "tvmffi.json.ParseStrict", any,
+                       (str, text)) {
   TVMFFIAny value = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_json_parse(text, &value));
   if (tvmffi_i_json_check_strict(text)) {
@@ -97,12 +98,12 @@ TVMFFI_I_BUILTIN_FUNC(i_json_parse_strict, any, (str, text)) {
 /* Returns a value as JSON text like ffi.json.Stringify, but only RFC 8259:
    raises ValueError for a string that is not UTF-8 or has a surrogate, and for
    NaN and infinity. The error has the position in the text. */
-TVMFFI_I_BUILTIN_FUNC(i_json_stringify_strict, str, (i_view, value),
-                      (i_optional_int, indent)) {
+TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
+                       str, (i_view, value), (i_optional_int, indent)) {
   TVMFFIAny args[2], text = tvmffi_none();
   args[0] = *value;
   args[1] = tvmffi_int(indent);
-  TVMFFI_TRY(tvmffi_call_i_json_stringify(NULL, args, 2, &text));
+  TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
     tvmffi_i_any_release(&text);
     return -1;

@@ -133,8 +133,8 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 /* Returns the leak report: the first message about a dead object, and a line
    for the live objects of each type and source line. Stores the number of live
    objects, and the number of releases of dead objects since the last report. */
-TVMFFI_I_BUILTIN_FUNC(i_debug_report, any, (ptr, num_live),
-                      (ptr, num_complaints)) {
+TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
+                       (ptr, num_live), (ptr, num_complaints)) {
   char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
   char digits[TVMFFI_I_DECIMAL];
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];

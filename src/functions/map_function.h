@@ -132,18 +132,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   TVMFFI_RETURN()
 
 /* Sets the value of a key. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_set_item, none, (i_any_dict, dict), (i_view, key),
+TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
   TVMFFI_I_CHANGE(set, key, value);
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_erase, none, (i_any_dict, dict), (i_view, key)) {
+TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
   TVMFFI_I_CHANGE(erase, key);
 }
 
 /* Removes all keys and values. Does nothing for a map. */
-TVMFFI_I_BUILTIN_FUNC(i_dict_clear, none, (i_any_dict, dict)) {
+TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
   if (dict->type_index == kTVMFFIDict)
     TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
   TVMFFI_RETURN();
@@ -201,34 +201,34 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
 }
 
 /* Functions that maps and dicts share. */
-#define TVMFFI_I_MAP_FUNCTIONS(map, type)                                   \
+#define TVMFFI_I_MAP_FUNCTIONS(Map, map, type)                              \
   /* Creates a map or dict from alternating keys and values. */             \
-  TVMFFI_I_PACKED(map) {                                                    \
+  TVMFFI_I_PACKED(Map) {                                                    \
     return tvmffi_i_map_call_new(type, args, num_args, result);             \
   }                                                                         \
   /* Returns the number of entries. */                                      \
-  TVMFFI_I_BUILTIN_FUNC(map##_size, int64, (map, self)) {                   \
+  TVMFFI_I_BUILTIN_FUNC(Map##Size, int64, (map, self)) {                    \
     TVMFFI_RETURN(tvmffi_i_map_size(self));                                 \
   }                                                                         \
   /* Returns the value of a key. KeyError if the key is absent. */          \
-  TVMFFI_I_BUILTIN_FUNC(map##_get_item, any, (map, self), (i_view, key)) {  \
+  TVMFFI_I_BUILTIN_FUNC(Map##GetItem, any, (map, self), (i_view, key)) {    \
     return tvmffi_i_map_item_of(self, key, tvmffi_result);                  \
   }                                                                         \
   /* Returns the value of a key, else what ffi.GetInvalidObject returns. */ \
-  TVMFFI_I_BUILTIN_FUNC(map##_get_item_or_missing, any, (map, self),        \
+  TVMFFI_I_BUILTIN_FUNC(Map##GetItemOrMissing, any, (map, self),            \
                         (i_view, key)) {                                    \
     return tvmffi_i_map_item_or_missing(self, key, tvmffi_result);          \
   }                                                                         \
   /* Returns 1 if the key is present, else 0. */                            \
-  TVMFFI_I_BUILTIN_FUNC(map##_count, int64, (map, self), (i_view, key)) {   \
+  TVMFFI_I_BUILTIN_FUNC(Map##Count, int64, (map, self), (i_view, key)) {    \
     return tvmffi_i_map_count(self, key, tvmffi_result);                    \
   }                                                                         \
   /* Returns an iterator: a function that starts at the first entry. With   \
      the argument 0, the iterator returns the key, with 1 the value. With   \
      2, the iterator advances and returns whether an entry is left. */      \
-  TVMFFI_I_BUILTIN_FUNC(map##_iterator, func, (map, self)) {                \
+  TVMFFI_I_BUILTIN_FUNC(Map##ForwardIterFunctor, func, (map, self)) {       \
     return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
   }
-TVMFFI_I_MAP_FUNCTIONS(i_map, kTVMFFIMap)
-TVMFFI_I_MAP_FUNCTIONS(i_dict, kTVMFFIDict)
+TVMFFI_I_MAP_FUNCTIONS(Map, i_map, kTVMFFIMap)
+TVMFFI_I_MAP_FUNCTIONS(Dict, i_dict, kTVMFFIDict)
 #endif

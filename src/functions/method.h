@@ -31,20 +31,13 @@
 #define TVMFFI_I_SCHEMA_optional(T) \
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
-/* Begins an attribute of a built-in type, as TVMFFI_I_BUILTIN_FUNC begins a
-   function. `text` is its name in errors. */
-#define TVMFFI_I_METHOD(name, text, ...)                                      \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
-                 tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__),     \
-                 __VA_ARGS__, ~)
-
-/* Begins a method that a type lists. The function tvmffi_meta_NAME returns its
-   metadata. */
+/* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
+   function. The function tvmffi_meta_NAME returns its metadata. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
   TVMFFI_I_UNUSED static const char *tvmffi_meta_##name(void) { \
     return TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
   }                                                             \
-  TVMFFI_I_METHOD(name, text, __VA_ARGS__)
+  TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""
 #else
@@ -64,12 +57,3 @@
 #define TVMFFI_I_PARAM_META(comma, p) comma TVMFFI_I_PARAM_META_ p
 #define TVMFFI_I_PARAM_META_(T, x) TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T)
 #endif
-
-/* In a typed function, returns a new object, or -1 if the expression is NULL
-   (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_I_GIVE(made);                \
-  } while (0)

@@ -30,7 +30,7 @@ TVMFFI_I_ANY_RESULT(
    FORMAT is the part of the path after the last dot, even if that dot is in a
    folder's name. The formats dll, dylib and dso are replaced by so.
    RuntimeError if the path has no dot or the function is not registered. */
-TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleLoadFromFile, i_module, (str, file_name)) {
   static const char *const same[] = {"dll", "dylib", "dso"};
   static const char *const texts[] = {
       "Loader for `.", "` files is not registered, resolved to (",
@@ -68,7 +68,9 @@ TVMFFI_I_BUILTIN_FUNC(i_module_load, i_module, (str, file_name)) {
 
 /* Loads a dynamic library as a module. Ignores the format. InternalError with
    the message of the system's loader if loading fails. */
-TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
+TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
+                       "ffi.Module.load_from_file.so", i_module, (str, path),
+                       (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObject *module = NULL;
   tvmffi_i_library *library;
@@ -99,17 +101,18 @@ TVMFFI_I_BUILTIN_FUNC(i_module_load_so, i_module, (str, path), (str, format)) {
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
-TVMFFI_I_MODULE_SEARCH(i_module_has, bool, TVMFFI_I_METHOD_IMPLEMENTS,
-                       found.v_int64 != 0)
+TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
+                       TVMFFI_I_METHOD_IMPLEMENTS, found.v_int64 != 0)
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
-TVMFFI_I_MODULE_SEARCH(i_module_metadata, i_optional_str,
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
                        TVMFFI_I_METHOD_METADATA, found)
 /* Returns the documentation of a module's function, or None. */
-TVMFFI_I_MODULE_SEARCH(i_module_doc, i_optional_str, TVMFFI_I_METHOD_DOC, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str,
+                       TVMFFI_I_METHOD_DOC, found)
 /* Returns a function of a module, or None. The function keeps the module
    loaded. */
-TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
                        TVMFFI_I_METHOD_GET_FUNCTION, found)
 
 /* Defines a function that calls a method without arguments. */
@@ -123,17 +126,17 @@ TVMFFI_I_MODULE_SEARCH(i_module_get, i_optional_func,
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_MODULE_CALL(i_module_mask, int32, TVMFFI_I_METHOD_PROPERTY_MASK,
-                     (int32_t)value.v_int64)
+TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32,
+                     TVMFFI_I_METHOD_PROPERTY_MASK, (int32_t)value.v_int64)
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(i_module_kind, i_source, TVMFFI_I_METHOD_KIND, value)
+TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, TVMFFI_I_METHOD_KIND, value)
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
-TVMFFI_I_MODULE_CALL(i_module_write_formats, i_write_formats,
+TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats,
                      TVMFFI_I_METHOD_WRITE_FORMATS, value)
 
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleInspectSource, i_source, (i_module, module),
                       (str, format)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
@@ -145,7 +148,7 @@ TVMFFI_I_BUILTIN_FUNC(i_module_inspect, i_source, (i_module, module),
 
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleWriteToFile, none, (i_module, module),
                       (str, file_name), (str, format)) {
   TVMFFIAny value;
   TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
@@ -156,26 +159,26 @@ TVMFFI_I_BUILTIN_FUNC(i_module_write, none, (i_module, module),
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
-TVMFFI_I_BUILTIN_FUNC(i_module_import, none, (i_module, module),
+TVMFFI_I_BUILTIN_FUNC(ModuleImportModule, none, (i_module, module),
                       (i_module, other)) {
   TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
   TVMFFI_RETURN();
 }
 
 /* Removes all imports of a module. */
-TVMFFI_I_BUILTIN_FUNC(i_module_clear, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleClearImports, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
   TVMFFI_RETURN();
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
-TVMFFI_I_BUILTIN_FUNC(i_module_keep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsAdd, none, (i_module, module)) {
   TVMFFI_TRY(tvmffi_i_keep_module(module));
   TVMFFI_RETURN();
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
-TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
+TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsRemove, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
   TVMFFI_RETURN();
 }
@@ -183,7 +186,7 @@ TVMFFI_I_BUILTIN_FUNC(i_module_unkeep, none, (i_module, module)) {
 /* Returns the module of the functions that are linked into the process and
    registered by TVMFFIEnvModRegisterSystemLibSymbol. The optional argument is a
    prefix of function names. Each prefix has one module. */
-TVMFFI_I_PACKED(i_system_lib) {
+TVMFFI_I_PACKED(SystemLib) {
   TVMFFIByteArray prefix = {"", 0};
   TVMFFIObject *module = NULL;
   if (num_args && tvmffi_i_get_str(args, &prefix))

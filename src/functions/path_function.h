@@ -154,8 +154,8 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
   return 0;
 }
 
-TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
+TVMFFI_I_BUILTIN_NAMED(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__",
+                       str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   if (self->type_index != TVMFFI_I_ACCESS_STEP)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessStep");
@@ -165,8 +165,8 @@ TVMFFI_I_METHOD(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__", str,
   return -1;
 }
 
-TVMFFI_I_METHOD(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__", str,
-                (object, self), (i_callback, repr)) {
+TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
+                       str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
   const TVMFFISeqCell *cell;

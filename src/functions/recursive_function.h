@@ -15,7 +15,7 @@
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   tvmffi_i_recursive_frame room[8];
   tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -34,26 +34,26 @@ TVMFFI_I_BUILTIN_FUNC(i_recursive_hash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)                         \
-  TVMFFI_I_BUILTIN_FUNC(i_recursive_##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                                       \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));           \
-    TVMFFI_RETURN(sign op 0);                                           \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                      \
+  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (any, a), (any, b)) { \
+    int sign = 0;                                                    \
+    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));        \
+    TVMFFI_RETURN(sign op 0);                                        \
   }
 /* Tells whether two values are equal, with everything they contain. */
-TVMFFI_I_COMPARE(eq, 1, ==)
+TVMFFI_I_COMPARE(Eq, 1, ==)
 /* Tells whether a value is less than another value. Children are compared in
    order, as Python compares tuples. None is less than any other value. Raises
    TypeError if the first difference is between different types, inside a map,
    or at a NaN. */
-TVMFFI_I_COMPARE(lt, 0, <)
+TVMFFI_I_COMPARE(Lt, 0, <)
 /* Tells whether a value is less than or equal to another. Order and errors are
    those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(le, 0, <=)
+TVMFFI_I_COMPARE(Le, 0, <=)
 /* Tells whether a value is greater than another. Order and errors are those of
    ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(gt, 0, >)
+TVMFFI_I_COMPARE(Gt, 0, >)
 /* Tells whether a value is greater than or equal to another. Order and errors
    are those of ffi.RecursiveLt. */
-TVMFFI_I_COMPARE(ge, 0, >=)
+TVMFFI_I_COMPARE(Ge, 0, >=)
 #endif

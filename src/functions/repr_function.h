@@ -14,7 +14,7 @@
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_I_BUILTIN_FUNC(i_repr_print, str, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
   tvmffi_i_repr_frame room[8];
   tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;

@@ -35,7 +35,7 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
   }
 
 /* Creates an array of the arguments. */
-TVMFFI_I_PACKED(i_new_array) {
+TVMFFI_I_PACKED(Array) {
   return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
                              result);
 }
@@ -44,7 +44,7 @@ TVMFFI_I_PACKED(i_new_array) {
 enum { TVMFFI_I_LIST_CAPACITY = 4 };
 
 /* Creates a list of the arguments. */
-TVMFFI_I_PACKED(i_new_list) {
+TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
       num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
   return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
@@ -52,33 +52,33 @@ TVMFFI_I_PACKED(i_new_list) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(seq)                                        \
-  /* Returns item i. IndexError unless 0 <= i < size. */                   \
-  TVMFFI_I_BUILTIN_FUNC(seq##_get, any, (seq, self), (int64, i)) {         \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                               \
-    TVMFFI_I_CHECK_INDEX(s, i);                                            \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));             \
-  }                                                                        \
-  /* Returns the number of items. */                                       \
-  TVMFFI_I_BUILTIN_FUNC(seq##_size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                       \
-  }                                                                        \
-  /* Returns whether an item is equal to a value. */                       \
-  TVMFFI_I_BUILTIN_FUNC(seq##_contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);                 \
+#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                  \
+  /* Returns item i. IndexError unless 0 <= i < size. */                  \
+  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
+    TVMFFI_I_CHECK_INDEX(s, i);                                           \
+    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));            \
+  }                                                                       \
+  /* Returns the number of items. */                                      \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                      \
+  }                                                                       \
+  /* Returns whether an item is equal to a value. */                      \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (any, value)) { \
+    return tvmffi_i_contains(self, &value, tvmffi_result);                \
   }
-TVMFFI_I_SEQ_FUNCTIONS(i_array)
-TVMFFI_I_SEQ_FUNCTIONS(i_list)
+TVMFFI_I_SEQ_FUNCTIONS(Array, i_array)
+TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
 
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
-TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
+TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_set, list, 3, tvmffi_obj(list), tvmffi_int(i),
-                        value)
+  TVMFFI_I_LIST_OR_COPY(s, i_ListSetItem, list, 3, tvmffi_obj(list),
+                        tvmffi_int(i), value)
   TVMFFI_I_CHECK_INDEX(s, i);
   slot = &TVMFFI_I_ITEMS(s)[i];
   index = slot->type_index;
@@ -89,17 +89,17 @@ TVMFFI_I_BUILTIN_FUNC(i_list_set, none, (i_any_list, list), (int64, i),
 }
 
 /* Appends a value. */
-TVMFFI_I_BUILTIN_FUNC(i_list_append, none, (i_any_list, list), (any, value)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_append, list, 2, tvmffi_obj(list), value)
+TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListAppend, list, 2, tvmffi_obj(list), value)
   TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
   TVMFFI_RETURN();
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
+TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_insert, list, 3, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListInsert, list, 3, tvmffi_obj(list),
                         tvmffi_int(i), value)
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
   if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
@@ -109,16 +109,16 @@ TVMFFI_I_BUILTIN_FUNC(i_list_insert, none, (i_any_list, list), (int64, i),
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_pop, any, (i_any_list, list), (int64, i)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_pop, list, 2, tvmffi_obj(list), tvmffi_int(i))
+TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
-TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
+TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase, list, 2, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListErase, list, 2, tvmffi_obj(list),
                         tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
   item = tvmffi_i_take_item(s, i);
@@ -129,9 +129,9 @@ TVMFFI_I_BUILTIN_FUNC(i_list_erase, none, (i_any_list, list), (int64, i)) {
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
    `stop`. IndexError if an index is outside the list or `stop` is less than
    `start`. */
-TVMFFI_I_BUILTIN_FUNC(i_list_erase_range, none, (i_any_list, list),
-                      (int64, start), (int64, stop)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_erase_range, list, 3, tvmffi_obj(list),
+TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
+                      (int64, stop)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListEraseRange, list, 3, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
@@ -155,12 +155,13 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
 /* Replaces the items at indices [start, stop) by all items of another list or
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
-TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
-                      (int64, stop), (i_any_list, replacement)) {
+TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
+                      (int64, start), (int64, stop),
+                      (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
   tvmffi_i_seq *copy = NULL;
   int code;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_replace, list, 4, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop),
                         tvmffi_obj(replacement))
   if (from == s) {
@@ -174,9 +175,9 @@ TVMFFI_I_BUILTIN_FUNC(i_list_replace, none, (i_any_list, list), (int64, start),
 }
 
 /* Reverses the order of the items. */
-TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
+TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
   TVMFFIAny *a, *b, item;
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reverse, list, 1, tvmffi_obj(list))
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReverse, list, 1, tvmffi_obj(list))
   if (s->cell.size > 1) {
     a = TVMFFI_I_ITEMS(s);
     for (b = a + s->cell.size - 1; a < b; ++a, --b) {
@@ -189,17 +190,17 @@ TVMFFI_I_BUILTIN_FUNC(i_list_reverse, none, (i_any_list, list)) {
 }
 
 /* Removes all items. Keeps the capacity. */
-TVMFFI_I_BUILTIN_FUNC(i_list_clear, none, (i_any_list, list)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_clear, list, 1, tvmffi_obj(list))
+TVMFFI_I_BUILTIN_FUNC(ListClear, none, (i_any_list, list)) {
+  TVMFFI_I_LIST_OR_COPY(s, i_ListClear, list, 1, tvmffi_obj(list))
   while (s->cell.size > 0)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
   TVMFFI_RETURN();
 }
 
 /* Allocates memory for at least `capacity` items in all. */
-TVMFFI_I_BUILTIN_FUNC(i_list_reserve, none, (i_any_list, list),
+TVMFFI_I_BUILTIN_FUNC(ListReserve, none, (i_any_list, list),
                       (int64, capacity)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_list_reserve, list, 2, tvmffi_obj(list),
+  TVMFFI_I_LIST_OR_COPY(s, i_ListReserve, list, 2, tvmffi_obj(list),
                         tvmffi_int(capacity))
   if (capacity > s->cell.capacity)
     TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));

@@ -10,7 +10,7 @@
 
 /* Creates a shape from the arguments. ValueError if an argument is not an
    int. */
-TVMFFI_I_PACKED(i_shape) {
+TVMFFI_I_PACKED(Shape) {
   int64_t *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)num_args, &numbers);
   int32_t i;

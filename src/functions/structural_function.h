@@ -54,7 +54,7 @@ TVMFFI_I_OBJECT_TYPE(
    flagged as definitions. With skips_tensors, the data of tensors is not
    compared. Raises TypeError for an object whose type has no
    TVMFFISEqHashKind. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_equal, bool, (any, a), (any, b),
+TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
                       (bool, maps_variables), (bool, skips_tensors)) {
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
@@ -65,8 +65,8 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_equal, bool, (any, a), (any, b),
 /* Returns the two access paths, one in each value, to the first difference.
    Returns None if the values have the same structure. Parameters and errors are
    those of ffi.StructuralEqual. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
-                      (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (any, a),
+                      (any, b), (bool, maps_variables), (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
   int code =
       tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
@@ -76,7 +76,7 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_mismatch, i_path_pair, (any, a), (any, b),
 
 /* Returns a hash of a value's structure. Values that are equal by
    ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_hash, int64, (any, value),
+TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
                       (bool, maps_variables), (bool, skips_tensors)) {
   uint64_t hash = 0;
   TVMFFI_TRY(
@@ -86,13 +86,13 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_hash, int64, (any, value),
 
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
-TVMFFI_I_BUILTIN_FUNC(i_new_structural_key, i_structural_key, (any, key)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_key_equal, bool, (any, a), (any, b)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
   int code = tvmffi_i_equal_once(&a, &b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);

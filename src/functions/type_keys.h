@@ -14,7 +14,7 @@
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
    started the visit receives `value`. */
-TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
   if (!o) return -1;
@@ -27,7 +27,7 @@ TVMFFI_I_BUILTIN_FUNC(i_visit_interrupt, i_interrupt, (any, value)) {
 }
 
 /* Returns the keys of all registered types, ordered by type index. */
-TVMFFI_I_BUILTIN_FUNC(i_type_keys, array(str)) {
+TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
   tvmffi_i_table *table;
   TVMFFIObject *keys;
   TVMFFIAny *item;

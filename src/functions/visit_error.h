@@ -197,8 +197,10 @@ TVMFFI_I_OBJECT_TYPE(i_paths, "Array<ffi.reflection.AccessPath>",
    path leads through all objects that the error's context lists, the outermost
    object first. With `prefixes`, also returns paths that lead through the first
    of these objects, but not through all. */
-TVMFFI_I_BUILTIN_FUNC(i_find_access_paths, i_paths, (object, root),
-                      (i_error_context, context), (bool, prefixes)) {
+TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
+                       "ffi.VisitErrorContext.FindAccessPaths", i_paths,
+                       (object, root), (i_error_context, context),
+                       (bool, prefixes)) {
   tvmffi_i_find_frame room[2];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);

@@ -168,11 +168,11 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
    `with_region` also receives the value's TVMFFIDefRegionKind. The function
    returns None or 0 to continue, 1 to skip the children, or an
    ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_walk,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
                           order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
                           &root, callbacks, with_region),
       tvmffi_result);
@@ -183,11 +183,11 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_walk, i_visited, (i_visit_value, root),
    and the visitor. It visits the value's children itself, for example by
    ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
    an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_visit, TVMFFI_I_VISIT,
-                          &root, callbacks, NULL),
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT, &root,
+                          callbacks, NULL),
       tvmffi_result);
 }
 
@@ -195,11 +195,11 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_visit, i_visited, (i_visit_value, root),
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_map,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
                           order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
                           &root, callbacks, with_region),
       tvmffi_result);
@@ -210,10 +210,10 @@ TVMFFI_I_BUILTIN_FUNC(i_structural_map, i_mutated, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(i_structural_mutate, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_structural_mutate, TVMFFI_I_MUTATE,
+      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
                           &root, callbacks, NULL),
       tvmffi_result);
 }
@@ -256,43 +256,44 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
 }
 
 /* Defines the methods that both visitors and mutators have. */
-#define TVMFFI_I_VISIT_METHODS(T, enter, visited, mutates)                 \
-  /* Visits or mutates a value as a child of the value that is being       \
-     visited. A callback may handle the value. */                          \
-  TVMFFI_I_BUILTIN_FUNC(T##_##enter, visited, (T, self),                   \
-                        (i_visit_value, value)) {                          \
-    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Visits or mutates the children of a value, without a callback for     \
-     the value itself. */                                                  \
-  TVMFFI_I_BUILTIN_FUNC(T##_default, visited, (T, self),                   \
-                        (i_visit_value, value)) {                          \
-    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);     \
-  }                                                                        \
-  /* Returns the current TVMFFIDefRegionKind of the visit. */              \
-  TVMFFI_I_BUILTIN_FUNC(T##_region, int64, (T, self)) {                    \
-    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region); \
-  }                                                                        \
-  /* Calls a function without arguments and returns its result. During the \
-     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */    \
-  TVMFFI_I_BUILTIN_FUNC(T##_in_region, any, (T, self), (i_region, kind),   \
-                        (i_callback, callback)) {                          \
-    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);   \
+#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)            \
+  /* Visits or mutates a value as a child of the value that is being           \
+     visited. A callback may handle the value. */                              \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),        \
+                        (i_visit_value, value)) {                              \
+    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);         \
+  }                                                                            \
+  /* Visits or mutates the children of a value, without a callback for         \
+     the value itself. */                                                      \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,          \
+                        (T, self), (i_visit_value, value)) {                   \
+    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);         \
+  }                                                                            \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */                  \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,             \
+                        (T, self)) {                                           \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);     \
+  }                                                                            \
+  /* Calls a function without arguments and returns its result. During the     \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
+                        (T, self), (i_region, kind), (i_callback, callback)) { \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
   }
-TVMFFI_I_VISIT_METHODS(i_visitor, visit, i_visited, 0)
-TVMFFI_I_VISIT_METHODS(i_mutator, mutate, i_mutated, 1)
+TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
+TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, i_mutated, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(i_mutator_get, i_mutated, (i_mutator, self),
-                      (i_visit_value, var)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, i_mutated,
+                      (i_mutator, self), (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
   return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
-TVMFFI_I_BUILTIN_FUNC(i_mutator_set, none, (i_mutator, self),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));

@@ -331,11 +331,13 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Begins a typed function of the runtime. TVMFFI_I_GIVE returns what its body
-   owns. */
+/* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
+   TVMFFI_I_GIVE returns what its body owns. */
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
+  TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
+#define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
   TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
-      tvmffi_builtin, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+      tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
@@ -399,17 +401,16 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
-/* Begins a TVMFFISafeCallType of the runtime, and defines tvmffi_func_NAME for
-   the table of built-in functions. */
-#define TVMFFI_I_PACKED(name)                                            \
-  static int tvmffi_call_##name(void *self, const TVMFFIAny *args,       \
-                                int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_##name = {              \
-      "", tvmffi_call_##name, -1,                                        \
-      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                     \
-  static int tvmffi_call_##name(TVMFFI_I_UNUSED void *self,              \
-                                const TVMFFIAny *args, int32_t num_args, \
-                                TVMFFIAny *result)
+/* Begins the runtime's TVMFFISafeCallType with the name "ffi.NAME". */
+#define TVMFFI_I_PACKED(name)                                              \
+  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
+                                  int32_t num_args, TVMFFIAny *result);    \
+  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_i_##name = {              \
+      "ffi." #name, tvmffi_call_i_##name, -1,                              \
+      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                       \
+  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
+                                  const TVMFFIAny *args, int32_t num_args, \
+                                  TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the
    scope. Takes ownership of the state: calls `deleter` (may be NULL) with the
@@ -467,6 +468,15 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
+
+/* In a function of the runtime, returns a new object, or -1 if the expression
+   is NULL (its error is raised already). */
+#define TVMFFI_I_RETURN_NEW(...)        \
+  do {                                  \
+    TVMFFIObject *made = (__VA_ARGS__); \
+    if (!made) return -1;               \
+    TVMFFI_I_GIVE(made);                \
+  } while (0)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */

@@ -37,7 +37,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
    name. */
-TVMFFI_I_BUILTIN_FUNC(i_global_metadata, str, (str, name)) {
+TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   uint32_t side = 0;
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
@@ -138,7 +138,7 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
 /* Returns a function `f` that reads a copy of the names of all global
    functions: f(-1) returns their number, f(i) the name with index i. Raises an
    IndexError if i is too large. */
-TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
+TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
   tvmffi_i_names *names;
   TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();
@@ -154,149 +154,32 @@ TVMFFI_I_BUILTIN_FUNC(i_list_names, func) {
 
 /* -------- The table -------- */
 
-/* A row of the table. The last row has no name. */
-typedef struct {
-  const char *name;
-  tvmffi_func *typed;
-} tvmffi_i_builtin;
-
-/* A row for each function, by its name in TVMFFI_BUILTINS: the public name
-   without "ffi.", and with '_' instead of '.'. */
+/* The functions of each part of the runtime, by their public names without
+   "ffi." or "tvmffi.", and with '_' instead of '.'. */
 /* clang-format off */
-#define TVMFFI_I_BUILTIN_GetInvalidObject \
-  {"ffi.GetInvalidObject", &tvmffi_func_i_invalid_object},
-#define TVMFFI_I_BUILTIN_GetKwargsObject \
-  {"ffi.GetKwargsObject", &tvmffi_func_i_kwargs_object},
-#define TVMFFI_I_BUILTIN_String {"ffi.String", &tvmffi_func_i_string},
-#define TVMFFI_I_BUILTIN_Bytes {"ffi.Bytes", &tvmffi_func_i_bytes},
-#define TVMFFI_I_BUILTIN_Shape {"ffi.Shape", &tvmffi_func_i_shape},
-#define TVMFFI_I_BUILTIN_FunctionRemoveGlobal \
-  {"ffi.FunctionRemoveGlobal", &tvmffi_func_i_remove_global},
-#define TVMFFI_I_BUILTIN_FunctionListGlobalNamesFunctor \
-  {"ffi.FunctionListGlobalNamesFunctor", &tvmffi_func_i_list_names},
-#define TVMFFI_I_BUILTIN_FunctionFromExternC \
-  {"ffi.FunctionFromExternC", &tvmffi_func_i_from_extern_c},
 #define TVMFFI_I_BUILTINS_CORE(F) \
   F(GetInvalidObject) F(GetKwargsObject) F(String) F(Bytes) F(Shape) \
   F(FunctionRemoveGlobal) F(FunctionListGlobalNamesFunctor) \
   F(FunctionFromExternC)
 #if !TVMFFI_NO_TYPES
-#define TVMFFI_I_BUILTIN_GetGlobalFuncMetadata \
-  {"ffi.GetGlobalFuncMetadata", &tvmffi_func_i_global_metadata},
 #define TVMFFI_I_BUILTINS_TYPES(F) \
   F(GetGlobalFuncMetadata)
 #else
 #define TVMFFI_I_BUILTINS_TYPES(F)
 #endif
 #if !TVMFFI_NO_CONTAINERS
-#define TVMFFI_I_BUILTIN_Array {"ffi.Array", &tvmffi_func_i_new_array},
-#define TVMFFI_I_BUILTIN_ArrayGetItem \
-  {"ffi.ArrayGetItem", &tvmffi_func_i_array_get},
-#define TVMFFI_I_BUILTIN_ArraySize {"ffi.ArraySize", &tvmffi_func_i_array_size},
-#define TVMFFI_I_BUILTIN_ArrayContains \
-  {"ffi.ArrayContains", &tvmffi_func_i_array_contains},
-#define TVMFFI_I_BUILTIN_List {"ffi.List", &tvmffi_func_i_new_list},
-#define TVMFFI_I_BUILTIN_ListGetItem \
-  {"ffi.ListGetItem", &tvmffi_func_i_list_get},
-#define TVMFFI_I_BUILTIN_ListSetItem \
-  {"ffi.ListSetItem", &tvmffi_func_i_list_set},
-#define TVMFFI_I_BUILTIN_ListSize {"ffi.ListSize", &tvmffi_func_i_list_size},
-#define TVMFFI_I_BUILTIN_ListContains \
-  {"ffi.ListContains", &tvmffi_func_i_list_contains},
-#define TVMFFI_I_BUILTIN_ListAppend \
-  {"ffi.ListAppend", &tvmffi_func_i_list_append},
-#define TVMFFI_I_BUILTIN_ListInsert \
-  {"ffi.ListInsert", &tvmffi_func_i_list_insert},
-#define TVMFFI_I_BUILTIN_ListPop {"ffi.ListPop", &tvmffi_func_i_list_pop},
-#define TVMFFI_I_BUILTIN_ListErase {"ffi.ListErase", &tvmffi_func_i_list_erase},
-#define TVMFFI_I_BUILTIN_ListEraseRange \
-  {"ffi.ListEraseRange", &tvmffi_func_i_list_erase_range},
-#define TVMFFI_I_BUILTIN_ListReplaceSlice \
-  {"ffi.ListReplaceSlice", &tvmffi_func_i_list_replace},
-#define TVMFFI_I_BUILTIN_ListReverse \
-  {"ffi.ListReverse", &tvmffi_func_i_list_reverse},
-#define TVMFFI_I_BUILTIN_ListClear {"ffi.ListClear", &tvmffi_func_i_list_clear},
-#define TVMFFI_I_BUILTIN_ListReserve \
-  {"ffi.ListReserve", &tvmffi_func_i_list_reserve},
-#define TVMFFI_I_BUILTIN_Map {"ffi.Map", &tvmffi_func_i_map},
-#define TVMFFI_I_BUILTIN_MapSize {"ffi.MapSize", &tvmffi_func_i_map_size},
-#define TVMFFI_I_BUILTIN_MapGetItem \
-  {"ffi.MapGetItem", &tvmffi_func_i_map_get_item},
-#define TVMFFI_I_BUILTIN_MapGetItemOrMissing \
-  {"ffi.MapGetItemOrMissing", &tvmffi_func_i_map_get_item_or_missing},
-#define TVMFFI_I_BUILTIN_MapCount {"ffi.MapCount", &tvmffi_func_i_map_count},
-#define TVMFFI_I_BUILTIN_MapForwardIterFunctor \
-  {"ffi.MapForwardIterFunctor", &tvmffi_func_i_map_iterator},
-#define TVMFFI_I_BUILTIN_Dict {"ffi.Dict", &tvmffi_func_i_dict},
-#define TVMFFI_I_BUILTIN_DictSize {"ffi.DictSize", &tvmffi_func_i_dict_size},
-#define TVMFFI_I_BUILTIN_DictGetItem \
-  {"ffi.DictGetItem", &tvmffi_func_i_dict_get_item},
-#define TVMFFI_I_BUILTIN_DictGetItemOrMissing \
-  {"ffi.DictGetItemOrMissing", &tvmffi_func_i_dict_get_item_or_missing},
-#define TVMFFI_I_BUILTIN_DictCount {"ffi.DictCount", &tvmffi_func_i_dict_count},
-#define TVMFFI_I_BUILTIN_DictSetItem \
-  {"ffi.DictSetItem", &tvmffi_func_i_dict_set_item},
-#define TVMFFI_I_BUILTIN_DictErase {"ffi.DictErase", &tvmffi_func_i_dict_erase},
-#define TVMFFI_I_BUILTIN_DictClear {"ffi.DictClear", &tvmffi_func_i_dict_clear},
-#define TVMFFI_I_BUILTIN_DictForwardIterFunctor \
-  {"ffi.DictForwardIterFunctor", &tvmffi_func_i_dict_iterator},
-#define TVMFFI_I_BUILTIN_ContainerFindFirstNonCPUDevice \
-  {"ffi.ContainerFindFirstNonCPUDevice", &tvmffi_func_i_first_device},
-#define TVMFFI_I_BUILTIN_MakeObjectFromPackedArgs \
-  {"ffi.MakeObjectFromPackedArgs", &tvmffi_func_i_make_object},
-#define TVMFFI_I_BUILTIN_MakeFieldGetter \
-  {"ffi.MakeFieldGetter", &tvmffi_func_i_make_getter},
-#define TVMFFI_I_BUILTIN_MakeFieldSetter \
-  {"ffi.MakeFieldSetter", &tvmffi_func_i_make_setter},
-#define TVMFFI_I_BUILTIN__RegisterFFIInit \
-  {"ffi._RegisterFFIInit", &tvmffi_func_i_set_init},
-#define TVMFFI_I_BUILTIN__PyClassRegisterTypeAttrColumns \
-  {"ffi._PyClassRegisterTypeAttrColumns", &tvmffi_func_i_set_py_class},
-#define TVMFFI_I_BUILTIN_GetRegisteredTypeKeys \
-  {"ffi.GetRegisteredTypeKeys", &tvmffi_func_i_type_keys},
-#define TVMFFI_I_BUILTIN_Module_load_from_file_so \
-  {"ffi.Module.load_from_file.so", &tvmffi_func_i_module_load_so},
-#define TVMFFI_I_BUILTIN_ModuleLoadFromFile \
-  {"ffi.ModuleLoadFromFile", &tvmffi_func_i_module_load},
-#define TVMFFI_I_BUILTIN_ModuleImplementsFunction \
-  {"ffi.ModuleImplementsFunction", &tvmffi_func_i_module_has},
-#define TVMFFI_I_BUILTIN_ModuleGetFunctionMetadata \
-  {"ffi.ModuleGetFunctionMetadata", &tvmffi_func_i_module_metadata},
-#define TVMFFI_I_BUILTIN_ModuleGetFunctionDoc \
-  {"ffi.ModuleGetFunctionDoc", &tvmffi_func_i_module_doc},
-#define TVMFFI_I_BUILTIN_ModuleGetFunction \
-  {"ffi.ModuleGetFunction", &tvmffi_func_i_module_get},
-#define TVMFFI_I_BUILTIN_ModuleGetPropertyMask \
-  {"ffi.ModuleGetPropertyMask", &tvmffi_func_i_module_mask},
-#define TVMFFI_I_BUILTIN_ModuleInspectSource \
-  {"ffi.ModuleInspectSource", &tvmffi_func_i_module_inspect},
-#define TVMFFI_I_BUILTIN_ModuleGetKind \
-  {"ffi.ModuleGetKind", &tvmffi_func_i_module_kind},
-#define TVMFFI_I_BUILTIN_ModuleGetWriteFormats \
-  {"ffi.ModuleGetWriteFormats", &tvmffi_func_i_module_write_formats},
-#define TVMFFI_I_BUILTIN_ModuleWriteToFile \
-  {"ffi.ModuleWriteToFile", &tvmffi_func_i_module_write},
-#define TVMFFI_I_BUILTIN_ModuleImportModule \
-  {"ffi.ModuleImportModule", &tvmffi_func_i_module_import},
-#define TVMFFI_I_BUILTIN_ModuleClearImports \
-  {"ffi.ModuleClearImports", &tvmffi_func_i_module_clear},
-#define TVMFFI_I_BUILTIN_ModuleGlobalsAdd \
-  {"ffi.ModuleGlobalsAdd", &tvmffi_func_i_module_keep},
-#define TVMFFI_I_BUILTIN_ModuleGlobalsRemove \
-  {"ffi.ModuleGlobalsRemove", &tvmffi_func_i_module_unkeep},
-#define TVMFFI_I_BUILTIN_SystemLib {"ffi.SystemLib", &tvmffi_func_i_system_lib},
 #define TVMFFI_I_BUILTINS_CONTAINERS(F) \
   F(Array) F(ArrayGetItem) F(ArraySize) F(ArrayContains) F(List) \
   F(ListGetItem) F(ListSetItem) F(ListSize) F(ListContains) F(ListAppend) \
-  F(ListInsert) F(ListPop) F(ListErase) F(ListEraseRange) \
-  F(ListReplaceSlice) F(ListReverse) F(ListClear) F(ListReserve) F(Map) \
-  F(MapSize) F(MapGetItem) F(MapGetItemOrMissing) F(MapCount) \
-  F(MapForwardIterFunctor) F(Dict) F(DictSize) F(DictGetItem) \
-  F(DictGetItemOrMissing) F(DictCount) F(DictSetItem) F(DictErase) \
-  F(DictClear) F(DictForwardIterFunctor) F(ContainerFindFirstNonCPUDevice) \
-  F(MakeObjectFromPackedArgs) F(MakeFieldGetter) F(MakeFieldSetter) \
-  F(_RegisterFFIInit) F(_PyClassRegisterTypeAttrColumns) \
-  F(GetRegisteredTypeKeys) F(Module_load_from_file_so) F(ModuleLoadFromFile) \
+  F(ListInsert) F(ListPop) F(ListErase) F(ListEraseRange) F(ListReplaceSlice) \
+  F(ListReverse) F(ListClear) F(ListReserve) F(Map) F(MapSize) F(MapGetItem) \
+  F(MapGetItemOrMissing) F(MapCount) F(MapForwardIterFunctor) F(Dict) \
+  F(DictSize) F(DictGetItem) F(DictGetItemOrMissing) F(DictCount) \
+  F(DictSetItem) F(DictErase) F(DictClear) F(DictForwardIterFunctor) \
+  F(ContainerFindFirstNonCPUDevice) F(MakeObjectFromPackedArgs) \
+  F(MakeFieldGetter) F(MakeFieldSetter) F(_RegisterFFIInit) \
+  F(_PyClassRegisterTypeAttrColumns) F(GetRegisteredTypeKeys) \
+  F(Module_load_from_file_so) F(ModuleLoadFromFile) \
   F(ModuleImplementsFunction) F(ModuleGetFunctionMetadata) \
   F(ModuleGetFunctionDoc) F(ModuleGetFunction) F(ModuleGetPropertyMask) \
   F(ModuleInspectSource) F(ModuleGetKind) F(ModuleGetWriteFormats) \
@@ -306,24 +189,12 @@ typedef struct {
 #define TVMFFI_I_BUILTINS_CONTAINERS(F)
 #endif
 #if !TVMFFI_NO_REFLECTION
-#define TVMFFI_I_BUILTIN_VisitInterrupt \
-  {"ffi.VisitInterrupt", &tvmffi_func_i_visit_interrupt},
-#define TVMFFI_I_BUILTIN_DeepCopy {"ffi.DeepCopy", &tvmffi_func_i_deep_copy},
 #define TVMFFI_I_BUILTINS_REFLECTION(F) \
   F(VisitInterrupt) F(DeepCopy)
 #else
 #define TVMFFI_I_BUILTINS_REFLECTION(F)
 #endif
 #if !TVMFFI_NO_EXTRA
-#define TVMFFI_I_BUILTIN_ReprPrint {"ffi.ReprPrint", &tvmffi_func_i_repr_print},
-#define TVMFFI_I_BUILTIN_json_Parse \
-  {"ffi.json.Parse", &tvmffi_func_i_json_parse},
-#define TVMFFI_I_BUILTIN_json_Stringify \
-  {"ffi.json.Stringify", &tvmffi_func_i_json_stringify},
-#define TVMFFI_I_BUILTIN_json_ParseStrict \
-  {"tvmffi.json.ParseStrict", &tvmffi_func_i_json_parse_strict},
-#define TVMFFI_I_BUILTIN_json_StringifyStrict \
-  {"tvmffi.json.StringifyStrict", &tvmffi_func_i_json_stringify_strict},
 #define TVMFFI_I_BUILTINS_EXTRA(F) \
   F(ReprPrint) F(json_Parse) F(json_Stringify) F(json_ParseStrict) \
   F(json_StringifyStrict)
@@ -331,110 +202,49 @@ typedef struct {
 #define TVMFFI_I_BUILTINS_EXTRA(F)
 #endif
 #if !TVMFFI_NO_EXTRA && !TVMFFI_NO_REFLECTION
-#define TVMFFI_I_BUILTIN_RecursiveHash \
-  {"ffi.RecursiveHash", &tvmffi_func_i_recursive_hash},
-#define TVMFFI_I_BUILTIN_RecursiveEq \
-  {"ffi.RecursiveEq", &tvmffi_func_i_recursive_eq},
-#define TVMFFI_I_BUILTIN_RecursiveLt \
-  {"ffi.RecursiveLt", &tvmffi_func_i_recursive_lt},
-#define TVMFFI_I_BUILTIN_RecursiveLe \
-  {"ffi.RecursiveLe", &tvmffi_func_i_recursive_le},
-#define TVMFFI_I_BUILTIN_RecursiveGt \
-  {"ffi.RecursiveGt", &tvmffi_func_i_recursive_gt},
-#define TVMFFI_I_BUILTIN_RecursiveGe \
-  {"ffi.RecursiveGe", &tvmffi_func_i_recursive_ge},
-#define TVMFFI_I_BUILTIN_StructuralEqual \
-  {"ffi.StructuralEqual", &tvmffi_func_i_structural_equal},
-#define TVMFFI_I_BUILTIN_GetFirstStructuralMismatch \
-  {"ffi.GetFirstStructuralMismatch", &tvmffi_func_i_structural_mismatch},
-#define TVMFFI_I_BUILTIN_StructuralHash \
-  {"ffi.StructuralHash", &tvmffi_func_i_structural_hash},
-#define TVMFFI_I_BUILTIN_StructuralKey \
-  {"ffi.StructuralKey", &tvmffi_func_i_new_structural_key},
-#define TVMFFI_I_BUILTIN_StructuralKeyEqual \
-  {"ffi.StructuralKeyEqual", &tvmffi_func_i_structural_key_equal},
-#define TVMFFI_I_BUILTIN_StructuralVisit \
-  {"ffi.StructuralVisit", &tvmffi_func_i_structural_visit},
-#define TVMFFI_I_BUILTIN_StructuralWalk \
-  {"ffi.StructuralWalk", &tvmffi_func_i_structural_walk},
-#define TVMFFI_I_BUILTIN_StructuralMap \
-  {"ffi.StructuralMap", &tvmffi_func_i_structural_map},
-#define TVMFFI_I_BUILTIN_StructuralMutate \
-  {"ffi.StructuralMutate", &tvmffi_func_i_structural_mutate},
-#define TVMFFI_I_BUILTIN_StructuralVisitorVisit \
-  {"ffi.StructuralVisitorVisit", &tvmffi_func_i_visitor_visit},
-#define TVMFFI_I_BUILTIN_StructuralVisitorDefaultVisit \
-  {"ffi.StructuralVisitorDefaultVisit", &tvmffi_func_i_visitor_default},
-#define TVMFFI_I_BUILTIN_StructuralVisitorDefRegionKind \
-  {"ffi.StructuralVisitorDefRegionKind", &tvmffi_func_i_visitor_region},
-#define TVMFFI_I_BUILTIN_StructuralVisitorWithDefRegionKind \
-  {"ffi.StructuralVisitorWithDefRegionKind", &tvmffi_func_i_visitor_in_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorMutate \
-  {"ffi.StructuralMutatorMutate", &tvmffi_func_i_mutator_mutate},
-#define TVMFFI_I_BUILTIN_StructuralMutatorDefaultMutate \
-  {"ffi.StructuralMutatorDefaultMutate", &tvmffi_func_i_mutator_default},
-#define TVMFFI_I_BUILTIN_StructuralMutatorDefRegionKind \
-  {"ffi.StructuralMutatorDefRegionKind", &tvmffi_func_i_mutator_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorWithDefRegionKind \
-  {"ffi.StructuralMutatorWithDefRegionKind", &tvmffi_func_i_mutator_in_region},
-#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapGet \
-  {"ffi.StructuralMutatorVarRemapGet", &tvmffi_func_i_mutator_get},
-#define TVMFFI_I_BUILTIN_StructuralMutatorVarRemapSet \
-  {"ffi.StructuralMutatorVarRemapSet", &tvmffi_func_i_mutator_set},
-#define TVMFFI_I_BUILTIN_VisitErrorContext_FindAccessPaths \
-  {"ffi.VisitErrorContext.FindAccessPaths", &tvmffi_func_i_find_access_paths},
-#define TVMFFI_I_BUILTIN_ToJSONGraph \
-  {"ffi.ToJSONGraph", &tvmffi_func_i_to_json_graph},
-#define TVMFFI_I_BUILTIN_ToJSONGraphString \
-  {"ffi.ToJSONGraphString", &tvmffi_func_i_to_json_graph_string},
-#define TVMFFI_I_BUILTIN_FromJSONGraph \
-  {"ffi.FromJSONGraph", &tvmffi_func_i_from_json_graph},
-#define TVMFFI_I_BUILTIN_FromJSONGraphString \
-  {"ffi.FromJSONGraphString", &tvmffi_func_i_from_json_graph_string},
 #define TVMFFI_I_BUILTINS_STRUCTURAL(F) \
-  F(RecursiveHash) F(RecursiveEq) F(RecursiveLt) F(RecursiveLe) \
-  F(RecursiveGt) F(RecursiveGe) F(StructuralEqual) \
-  F(GetFirstStructuralMismatch) F(StructuralHash) F(StructuralKey) \
-  F(StructuralKeyEqual) F(StructuralVisit) F(StructuralWalk) \
-  F(StructuralMap) F(StructuralMutate) F(StructuralVisitorVisit) \
-  F(StructuralVisitorDefaultVisit) F(StructuralVisitorDefRegionKind) \
-  F(StructuralVisitorWithDefRegionKind) F(StructuralMutatorMutate) \
-  F(StructuralMutatorDefaultMutate) F(StructuralMutatorDefRegionKind) \
-  F(StructuralMutatorWithDefRegionKind) F(StructuralMutatorVarRemapGet) \
-  F(StructuralMutatorVarRemapSet) F(VisitErrorContext_FindAccessPaths) \
-  F(ToJSONGraph) F(ToJSONGraphString) F(FromJSONGraph) \
-  F(FromJSONGraphString)
+  F(RecursiveHash) F(RecursiveEq) F(RecursiveLt) F(RecursiveLe) F(RecursiveGt) \
+  F(RecursiveGe) F(StructuralEqual) F(GetFirstStructuralMismatch) \
+  F(StructuralHash) F(StructuralKey) F(StructuralKeyEqual) F(StructuralVisit) \
+  F(StructuralWalk) F(StructuralMap) F(StructuralMutate) \
+  F(StructuralVisitorVisit) F(StructuralVisitorDefaultVisit) \
+  F(StructuralVisitorDefRegionKind) F(StructuralVisitorWithDefRegionKind) \
+  F(StructuralMutatorMutate) F(StructuralMutatorDefaultMutate) \
+  F(StructuralMutatorDefRegionKind) F(StructuralMutatorWithDefRegionKind) \
+  F(StructuralMutatorVarRemapGet) F(StructuralMutatorVarRemapSet) \
+  F(VisitErrorContext_FindAccessPaths) F(ToJSONGraph) F(ToJSONGraphString) \
+  F(FromJSONGraph) F(FromJSONGraphString)
 #else
 #define TVMFFI_I_BUILTINS_STRUCTURAL(F)
 #endif
-
-#if TVMFFI_NO_BUILTINS
-#define TVMFFI_I_BUILTINS(F)
-#elif defined(TVMFFI_BUILTINS)
-#define TVMFFI_I_BUILTINS(F) TVMFFI_BUILTINS(F)
-#else
-#define TVMFFI_I_BUILTINS(F) \
+#define TVMFFI_I_ALL_BUILTINS(F) \
   TVMFFI_I_BUILTINS_CORE(F) TVMFFI_I_BUILTINS_TYPES(F) \
   TVMFFI_I_BUILTINS_CONTAINERS(F) TVMFFI_I_BUILTINS_REFLECTION(F) \
   TVMFFI_I_BUILTINS_EXTRA(F) TVMFFI_I_BUILTINS_STRUCTURAL(F)
+
+/* If TVMFFI_BUILTINS lists a function that the runtime lacks, the compiler's
+   error names the missing constant. */
+#define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
+enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
+#define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
+static tvmffi_func *const tvmffi_i_builtins[] = {
+#if defined(TVMFFI_BUILTINS)
+    TVMFFI_BUILTINS(TVMFFI_I_ROW)
+#elif !TVMFFI_NO_BUILTINS
+    TVMFFI_I_ALL_BUILTINS(TVMFFI_I_ROW)
 #endif
-/* clang-format on */
-#define TVMFFI_I_BUILTIN_ROW(name) TVMFFI_I_BUILTIN_##name
-static const tvmffi_i_builtin tvmffi_i_builtins[] = {
-    TVMFFI_I_BUILTINS(TVMFFI_I_BUILTIN_ROW)
 #if TVMFFI_DEBUG
-        {"tvmffi.DebugNote", &tvmffi_func_i_debug_note},
-    {"tvmffi.DebugLargeScope", &tvmffi_func_i_debug_large_scope},
-    {"tvmffi.DebugLive", &tvmffi_func_i_debug_live},
-    {"tvmffi.DebugReport", &tvmffi_func_i_debug_report},
+    &tvmffi_func_i_DebugNote, &tvmffi_func_i_DebugLargeScope,
+    &tvmffi_func_i_DebugLive, &tvmffi_func_i_DebugReport,
 #endif
 #if TVMFFI_I_POOL
-    {"tvmffi.MemoryTrim", &tvmffi_func_i_memory_trim},
+    &tvmffi_func_i_MemoryTrim,
 #endif
 #if TVMFFI_I_CELLS
-    {"tvmffi.GlobalCell", &tvmffi_func_i_global_cell},
+    &tvmffi_func_i_GlobalCell,
 #endif
-    {NULL, NULL}};
+    NULL};
+/* clang-format on */
 enum {
   TVMFFI_I_NUM_BUILTINS =
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0]) - 1
@@ -442,15 +252,14 @@ enum {
 
 /* Adds a built-in function, whose memory is zeroed, to the table. A slot is
    reserved. Needs the mutex. */
-static void tvmffi_i_enter_builtin(const tvmffi_i_builtin *row,
+static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
-  b->object.cell.safe_call = row->typed->call;
+  b->object.cell.safe_call = typed->call;
   b->entry.function = &b->object.base;
-  row->typed->name = row->name;
-  tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, row->name,
-                  strlen(row->name));
+  tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
+                  strlen(typed->name));
 }
 
 #if TVMFFI_FREESTANDING
@@ -472,7 +281,7 @@ static int tvmffi_i_make_builtin(int i) {
   b = (tvmffi_i_builtin_entry *)tvmffi_i_alloc(sizeof(*b));
   if (!b) return -1;
   memset((void *)b, 0, sizeof(*b));
-  tvmffi_i_enter_builtin(&tvmffi_i_builtins[i], b);
+  tvmffi_i_enter_builtin(tvmffi_i_builtins[i], b);
   TVMFFI_I_STORE(&tvmffi_i_builtin_entries[i], b);
   return 0;
 }
@@ -480,7 +289,7 @@ static int tvmffi_i_make_builtin(int i) {
 static int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   int i, code;
   for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_same(*name, tvmffi_i_builtins[i].name)) break;
+    if (tvmffi_i_same(*name, tvmffi_i_builtins[i]->name)) break;
   if (i == TVMFFI_I_NUM_BUILTINS || tvmffi_i_is_entered(i)) return 0;
   tvmffi_i_lock();
   code = tvmffi_i_make_builtin(i);
@@ -504,7 +313,7 @@ TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   if (!TVMFFI_I_LOAD(&started)) {
     tvmffi_i_begin_name_table(&tvmffi_i_globals, &table.head, sizeof(table));
     for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-      tvmffi_i_enter_builtin(&tvmffi_i_builtins[i],
+      tvmffi_i_enter_builtin(tvmffi_i_builtins[i],
                              &tvmffi_i_builtin_entries[i]);
     TVMFFI_I_STORE(&started, 1);
   }
@@ -540,7 +349,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   }
   while (at->builtin < TVMFFI_I_NUM_BUILTINS) {
     const int i = at->builtin++;
-    name = tvmffi_byte_array(tvmffi_i_builtins[i].name);
+    name = tvmffi_byte_array(tvmffi_i_builtins[i]->name);
     if (!tvmffi_i_is_entered(i) && !tvmffi_i_is_own_name(name.data, name.size))
       return name;
   }
@@ -556,7 +365,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
   int i;
   if (function != &tvmffi_i_builtin_of(g)->object.base) return NULL;
   for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_builtins[i].name == name) return tvmffi_i_builtins[i].typed;
+    if (tvmffi_i_builtins[i]->name == name) return tvmffi_i_builtins[i];
   return NULL;
 }
 #endif

@@ -504,7 +504,7 @@ CHECKS = [
       edit("src/interface/print.h", r"^/\* .*\n(?:   .*\n)*(?=.*memory_trim)",
            ""),
       edit("src/functions/global_function.h",
-           r"^/\* .*\n(?=TVMFFI_I_BUILTIN_FUNC\(i_string)", ""),
+           r"^/\* .*\n(?=TVMFFI_I_BUILTIN_FUNC\(String)", ""),
       edit("src/tables/builtin_attribute.h", r"^     __ffi_enum__", "     x")]),
     ("public comments say what fails and who owns", contracts,
      [append("src/interface/print.h",

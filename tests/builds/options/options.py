@@ -937,7 +937,7 @@ def builtins(box):
     def check(name, text, *flags):
         names, exe = linked(box, name, text, *flags)
         found = [n for n in names
-                 if re.match(r"tvmffi_func_i_(json_parse|list_append)$", n)]
+                 if re.match(r"tvmffi_func_i_(json_Parse|ListAppend)$", n)]
         found += [w for w in (b"ffi.json.Parse", b"ffi.ListAppend")
                   if w in exe.read_bytes()]
         if found:
@@ -957,7 +957,7 @@ def no_builtins(box):
     def check(name, text, *flags):
         names, exe = linked(box, name, text, *flags)
         found = [n for n in names if re.match(
-            r"tvmffi_func_i_(?!memory_trim)|tvmffi_i_static_(?!types)",
+            r"tvmffi_func_i_(?!MemoryTrim)|tvmffi_i_static_(?!types)",
             n)]
         found += [b"ReprPrint"] * (b"ffi.ReprPrint" in exe.read_bytes())
         if found:

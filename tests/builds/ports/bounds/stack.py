@@ -36,7 +36,7 @@ POINTERS = {
     "tvmffi_i_check_call": [CALL],
     "tvmffi_i_call_closure": [CALL],
     "tvmffi_i_call_library": [CALL],
-    "tvmffi_i_on_copy": ["tvmffi_call_i_list_*", "tvmffi_call_i_dict_*"],
+    "tvmffi_i_on_copy": ["tvmffi_call_i_List?*", "tvmffi_call_i_Dict?*"],
     "tvmffi_i_call": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_call_now": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
@@ -86,9 +86,11 @@ POINTERS = {
                             "tvmffi_i_pop_structural",
                             "tvmffi_i_leave_hashed"],
     "tvmffi_i_call_walk": ["tvmffi_i_*_again"],
-    "tvmffi_call_i_mutator_set": ["tvmffi_i_remap_set", USER],
+    "tvmffi_call_i_StructuralMutatorVarRemapSet": [
+        "tvmffi_i_remap_set", USER],
     "tvmffi_i_descend": ["tvmffi_i_remap_get", "tvmffi_i_mutate_leaf", USER],
-    "tvmffi_call_i_mutator_get": ["tvmffi_i_remap_get", USER],
+    "tvmffi_call_i_StructuralMutatorVarRemapGet": [
+        "tvmffi_i_remap_get", USER],
     "tvmffi_i_call_attr_value": ATTRIBUTES,
     "tvmffi_i_call_attr": ATTRIBUTES,
     # Comparisons of items that are sorted.
