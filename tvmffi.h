@@ -3044,27 +3044,62 @@ TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
   return i == n ? name + n : name;
 }
 
-#if TVMFFI_NO_STDIO
+/* Writes x in a base up to 16, with `width` digits at least, so that the text
+   ends before `end`. Returns the address of the first digit. */
+TVMFFI_I_INLINE char *tvmffi_i_digits_before(char *end, uint64_t x,
+                                             unsigned base, int width) {
+  char *p = end;
+  do {
+    *--p = "0123456789abcdef"[x % base];
+    x /= base;
+  } while (x || end - p < width);
+  return p;
+}
+
+/* Buffer size for an int64_t in decimal, with sign and NUL. */
+enum { TVMFFI_I_DECIMAL = 21 };
+
+/* Writes x in decimal at the end of `buffer`. Returns the address of the first
+   character. */
+TVMFFI_I_INLINE const char *tvmffi_i_decimal(char *buffer, int64_t x) {
+  char *p = buffer + TVMFFI_I_DECIMAL - 1;
+  *p = 0;
+  p = tvmffi_i_digits_before(p, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10, 1);
+  if (x < 0) *--p = '-';
+  return p;
+}
+
+/* A text in a buffer. `size` counts what does not fit, too. */
 typedef struct {
-  char *text;
+  char *data;
   size_t size, capacity;
 } tvmffi_i_text;
 
-TVMFFI_I_INLINE void tvmffi_i_put(tvmffi_i_text *t, char c) {
-  if (t->size + 1 < t->capacity) t->text[t->size] = c;
+TVMFFI_I_INLINE void tvmffi_i_append_char(tvmffi_i_text *t, char c) {
+  if (t->size + 1 < t->capacity) t->data[t->size] = c;
   ++t->size;
 }
 
-TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
-                                       unsigned base, int width) {
-  char digits[24];
-  int n = 0;
-  do {
-    digits[n++] = "0123456789abcdef"[x % base];
-    x /= base;
-  } while (x);
-  while (width-- > n) tvmffi_i_put(t, '0');
-  while (n) tvmffi_i_put(t, digits[--n]);
+/* Appends a text and a NUL. */
+TVMFFI_I_COLD void tvmffi_i_append(tvmffi_i_text *t, const char *text) {
+  while (*text) tvmffi_i_append_char(t, *text++);
+  t->data[t->size < t->capacity ? t->size : t->capacity - 1] = 0;
+}
+
+TVMFFI_I_COLD void tvmffi_i_append_int(tvmffi_i_text *t, int64_t x) {
+  char number[TVMFFI_I_DECIMAL];
+  tvmffi_i_append(t, tvmffi_i_decimal(number, x));
+}
+
+#if TVMFFI_NO_STDIO
+TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
+                                          unsigned base, int width) {
+  char digits[24], *end = digits + sizeof(digits) - 1, *p;
+  *end = 0;
+  p = tvmffi_i_digits_before(end, x, base, 1);
+  for (width -= (int)(end - p); width > 0; --width)
+    tvmffi_i_append_char(t, '0');
+  tvmffi_i_append(t, p);
 }
 
 /* Formats one conversion, such as %d, after the '%', and returns the rest of
@@ -3089,51 +3124,49 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     case 'd':
     case 'i': {
       int64_t x = size > 4 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
-      if (x < 0) tvmffi_i_put(t, '-');
-      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
-                          width - (x < 0));
+      if (x < 0) tvmffi_i_append_char(t, '-');
+      tvmffi_i_append_digits(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
+                             width - (x < 0));
       break;
     }
     case 'u':
     case 'x':
-      tvmffi_i_put_number(
+      tvmffi_i_append_digits(
           t, size > 4 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
           *f == 'x' ? 16 : 10, width);
       break;
     case 'p':
-      tvmffi_i_put(t, '0');
-      tvmffi_i_put(t, 'x');
-      tvmffi_i_put_number(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16, 0);
+      tvmffi_i_append(t, "0x");
+      tvmffi_i_append_digits(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16,
+                             0);
       break;
-    case 'c': tvmffi_i_put(t, (char)va_arg(*ap, int)); break;
+    case 'c': tvmffi_i_append_char(t, (char)va_arg(*ap, int)); break;
     case 's': {
       const char *s = va_arg(*ap, const char *);
-      while (precision-- != 0 && *s) tvmffi_i_put(t, *s++);
+      while (precision-- != 0 && *s) tvmffi_i_append_char(t, *s++);
       break;
     }
-    case '%': tvmffi_i_put(t, '%'); break;
+    case '%': tvmffi_i_append_char(t, '%'); break;
     default:
-      for (f = begin; *f; ++f) tvmffi_i_put(t, *f);
-      return f;
+      tvmffi_i_append(t, begin);
+      return begin + tvmffi_byte_array(begin).size;
   }
   return f + 1;
 }
 
 TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
                                    va_list ap) {
-  tvmffi_i_text t = {NULL, 0, 0};
+  tvmffi_i_text t = {text, 0, capacity};
   va_list args;
-  t.text = text;
-  t.capacity = capacity;
   va_copy(args, ap);
   while (*f) {
     if (*f != '%')
-      tvmffi_i_put(&t, *f++);
+      tvmffi_i_append_char(&t, *f++);
     else
       f = tvmffi_i_convert(&t, f + 1, &args);
   }
   va_end(args);
-  text[t.size < capacity ? t.size : capacity - 1] = 0;
+  tvmffi_i_append(&t, "");
   return (int)t.size;
 }
 #else
@@ -4263,23 +4296,6 @@ TVMFFI_I_FOLDED int32_t tvmffi_i_kept_index(const tvmffi_i_word *word) {
 
 /* ======== Mismatches ========================================= >>base/mismatch
    errors of argument counts, types and ranges */
-
-/* Buffer size for an int64_t in decimal, with sign and NUL. */
-enum { TVMFFI_I_DECIMAL = 21 };
-
-/* Writes x in decimal at the end of `buffer`. Returns the address of the first
-   character. */
-TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
-  char *p = buffer + TVMFFI_I_DECIMAL - 1;
-  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  *p = 0;
-  do {
-    *--p = (char)('0' + left % 10);
-    left /= 10;
-  } while (left);
-  if (x < 0) *--p = '-';
-  return p;
-}
 
 /* The strings that are joined to an error message. Strings beyond the maximum
    are dropped. The default, 288, is enough for 16 types of 15 strings. */
@@ -6405,62 +6421,54 @@ TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
 
 /* Size of the buffer for a function's metadata, {"type_schema": "..."}. As in
-   upstream, the schema is JSON inside a JSON string. Text beyond the size is
-   counted, not written. */
+   upstream, the schema is JSON inside a JSON string. */
 enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
-
-TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
-  for (; *text; ++text, ++n)
-    if (n < TVMFFI_I_METADATA) to[n] = *text;
-  return n;
-}
 
 /* Appends text that becomes part of a JSON string: quotes and backslashes are
    escaped. */
-TVMFFI_I_COLD size_t tvmffi_i_append_escaped(char *to, size_t n,
-                                             const char *text) {
-  char one[2] = {0, 0};
+TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
   for (; *text; ++text) {
-    if (*text == '"' || *text == '\\') n = tvmffi_i_append(to, n, "\\");
-    one[0] = *text;
-    n = tvmffi_i_append(to, n, one);
+    if (*text == '"' || *text == '\\') tvmffi_i_append_char(t, '\\');
+    tvmffi_i_append_char(t, *text);
   }
-  return n;
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
-                                            const char *schema) {
+TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
+                                          const char *schema) {
   if (*schema != '{') {
-    n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-    n = tvmffi_i_append(to, n, schema);
-    return tvmffi_i_append(to, n, "\\\"}");
+    tvmffi_i_append(t, "{\\\"type\\\":\\\"");
+    tvmffi_i_append(t, schema);
+    tvmffi_i_append(t, "\\\"}");
+    return;
   }
-  return tvmffi_i_append_escaped(to, n, schema);
+  tvmffi_i_append_escaped(t, schema);
 }
 
-TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
-                                          const tvmffi_i_word *type) {
-  if (!tvmffi_i_has_parts(type))
-    return tvmffi_i_append_schema(to, n, tvmffi_i_shown(type)->schema);
-  n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-  n = tvmffi_i_append(to, n, type->schema);
-  n = tvmffi_i_append(to, n, "\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(to, n, type->of[0]);
-  if (type->of[1]) {
-    n = tvmffi_i_append(to, n, ",");
-    n = tvmffi_i_append_type(to, n, type->of[1]);
+TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
+                                        const tvmffi_i_word *type) {
+  if (!tvmffi_i_has_parts(type)) {
+    tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
+    return;
   }
-  return tvmffi_i_append(to, n, "]}");
+  tvmffi_i_append(t, "{\\\"type\\\":\\\"");
+  tvmffi_i_append(t, type->schema);
+  tvmffi_i_append(t, "\\\",\\\"args\\\":[");
+  tvmffi_i_append_type(t, type->of[0]);
+  if (type->of[1]) {
+    tvmffi_i_append(t, ",");
+    tvmffi_i_append_type(t, type->of[1]);
+  }
+  tvmffi_i_append(t, "]}");
 }
 
 /* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
   TVMFFIByteArray r = {NULL, 0};
-  n = tvmffi_i_append(buffer, n, "}");
-  if (n > TVMFFI_I_METADATA) return r;
-  r.data = buffer;
-  r.size = n;
+  tvmffi_i_append(t, "}");
+  if (t->size >= t->capacity) return r;
+  r.data = t->data;
+  r.size = t->size;
   return r;
 }
 
@@ -6472,9 +6480,9 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 }
 #define tvmffi_i_named_metadata(f, buffer) tvmffi_i_metadata(f, buffer)
 #else
-/* Appends a value as JSON, formatted by the runtime. Returns the new size, or 0
-   if the value has no JSON form or the runtime has no JSON writer. */
-TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
+/* Appends a value as JSON, formatted by the runtime. Returns 0 if the value has
+   no JSON form or the runtime has no JSON writer, else 1. */
+TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
   TVMFFIAny args[2], text = TVMFFI_I_ZERO;
   TVMFFIByteArray json;
   int code, null = value.type_index == kTVMFFIOpaquePtr && !value.v_ptr;
@@ -6483,108 +6491,112 @@ TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
   code = tvmffi_i_call_if_defined("ffi.json.Stringify", args, 2, &text);
   if (code && code != 1) tvmffi_error_clear();
   json = tvmffi_any_str(&text);
-  n = json.data ? tvmffi_i_append(to, n, json.data) : 0;
+  if (json.data) tvmffi_i_append(t, json.data);
   tvmffi_i_any_release(&text);
-  return n;
+  return json.data != NULL;
 }
 
 /* Appends the parameters' defaults as a JSON array. Appends nothing if a
    default has no JSON form. */
-TVMFFI_I_COLD size_t tvmffi_i_append_defaults(char *to, size_t n,
-                                              const tvmffi_func *f) {
+TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
+                                            const tvmffi_func *f) {
   TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
-  size_t end = n;
+  const size_t before = t->size;
   int32_t i;
-  if (!f->defaults) return n;
+  if (!f->defaults) return;
   if (f->defaults(args)) {
     tvmffi_error_clear();
-    return n;
+    return;
   }
-  end = tvmffi_i_append(to, end, ",\"arg_defaults\":[");
+  tvmffi_i_append(t, ",\"arg_defaults\":[");
   for (i = f->least; i < f->num_args; ++i) {
-    if (i > f->least) end = tvmffi_i_append(to, end, ",");
-    end = tvmffi_i_append_json(to, end, args[i]);
-    if (!end) return n;
+    if (i > f->least) tvmffi_i_append(t, ",");
+    if (tvmffi_i_append_json(t, args[i])) continue;
+    t->size = before;
+    return;
   }
-  return tvmffi_i_append(to, end, "]");
+  tvmffi_i_append(t, "]");
 }
 
 /* Appends the texts of tensor("..."), by parameter, the result's by the name
    "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
-TVMFFI_I_COLD size_t tvmffi_i_append_contract(char *to, size_t n,
-                                              const tvmffi_i_site *site) {
+TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
+                                            const tvmffi_i_site *site) {
   int32_t i;
-  if (!site) return n;
-  n = tvmffi_i_append(to, n, ",\"tensors\":{");
+  if (!site) return;
+  tvmffi_i_append(t, ",\"tensors\":{");
   for (i = 0; i < site->count + site->has_result; ++i) {
-    n = tvmffi_i_append(to, n, i ? ",\"" : "\"");
-    n = tvmffi_i_append(to, n,
-                        i < site->count ? site->expected[i].name : "return");
-    n = tvmffi_i_append(to, n, "\":\"");
-    n = tvmffi_i_append_escaped(to, n, site->expected[i].text);
-    n = tvmffi_i_append(to, n, "\"");
+    tvmffi_i_append(t, i ? ",\"" : "\"");
+    tvmffi_i_append(t, i < site->count ? site->expected[i].name : "return");
+    tvmffi_i_append(t, "\":\"");
+    tvmffi_i_append_escaped(t, site->expected[i].text);
+    tvmffi_i_append(t, "\"");
   }
-  return tvmffi_i_append(to, n, "}");
+  tvmffi_i_append(t, "}");
 }
 
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
    upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
    buffer is too small. */
-TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
-                                            const tvmffi_func *f) {
+TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
+                                          const tvmffi_func *f) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
   const char *name = f->params;
-  size_t end = n;
+  const size_t before = t->size;
   int32_t i;
-  if (!name) return n;
-  end = tvmffi_i_append(to, end, ",\"arg_names\":[");
+  if (!name) return;
+  tvmffi_i_append(t, ",\"arg_names\":[");
   for (i = 0; i < f->num_args; ++i) {
     if (i >= num_bound) {
-      end = tvmffi_i_append(to, end, i > num_bound ? ",\"" : "\"");
-      end = tvmffi_i_append(to, end, name);
-      end = tvmffi_i_append(to, end, "\"");
+      tvmffi_i_append(t, i > num_bound ? ",\"" : "\"");
+      tvmffi_i_append(t, name);
+      tvmffi_i_append(t, "\"");
     }
     while (*name++) {
     }
   }
-  end = tvmffi_i_append(to, end, "]");
-  end = tvmffi_i_append_defaults(to, end, f);
-  end = tvmffi_i_append_contract(to, end, f->contract);
-  return end < TVMFFI_I_METADATA ? end : n;
+  tvmffi_i_append(t, "]");
+  tvmffi_i_append_defaults(t, f);
+  tvmffi_i_append_contract(t, f->contract);
+  if (t->size + 1 >= t->capacity) t->size = before;
 }
 
-/* Writes a function's metadata without the closing brace. Returns the size. */
-TVMFFI_I_COLD size_t tvmffi_i_append_signature(char *to, const tvmffi_func *f) {
+/* Begins a function's metadata in `buffer`, up to the closing brace. */
+TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
+                                                    char *buffer) {
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
-  size_t n = tvmffi_i_append(
-      to, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
+  tvmffi_i_append(&t, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
   if (f->num_args >= 0) {
-    n = tvmffi_i_append(to, n, ",\\\"named_args\\\":{\\\"return\\\":[");
-    n = tvmffi_i_append_type(to, n, f->types[0]);
-    n = tvmffi_i_append(to, n, "],\\\"params\\\":[");
+    tvmffi_i_append(&t, ",\\\"named_args\\\":{\\\"return\\\":[");
+    tvmffi_i_append_type(&t, f->types[0]);
+    tvmffi_i_append(&t, "],\\\"params\\\":[");
     for (i = 1 + num_bound; i <= f->num_args; ++i) {
-      if (i > 1 + num_bound) n = tvmffi_i_append(to, n, ",");
-      n = tvmffi_i_append_type(to, n, f->types[i]);
+      if (i > 1 + num_bound) tvmffi_i_append(&t, ",");
+      tvmffi_i_append_type(&t, f->types[i]);
     }
-    n = tvmffi_i_append(to, n, "]}");
+    tvmffi_i_append(&t, "]}");
   }
-  return tvmffi_i_append(to, n, "}\"");
+  tvmffi_i_append(&t, "}\"");
+  return t;
 }
 
 /* Writes a function's metadata with the parameters' names and defaults. Returns
    {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
                                                       char *buffer) {
-  size_t n = tvmffi_i_append_signature(buffer, f);
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_params(buffer, n, f));
+  tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
+  tvmffi_i_append_params(&t, f);
+  return tvmffi_i_end_metadata(&t);
 }
 
 /* Writes a function's metadata without parameter names, as upstream's built-in
    functions have it. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_signature(buffer, f));
+  tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
+  return tvmffi_i_end_metadata(&t);
 }
 #endif
 
@@ -9090,45 +9102,39 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
   return 0;
 }
 
-/* Writes the name of a dtype to `buffer` (160 bytes) and returns `buffer`. */
+/* Write to a buffer of TVMFFI_I_SAID bytes and return the buffer. */
+enum { TVMFFI_I_SAID = 160 };
 TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
-  TVMFFIByteArray text;
-  size_t i;
-  if (TVMFFIDataTypeToString(&dtype, &any)) {
-    tvmffi_error_clear();
-    buffer[tvmffi_i_append(buffer, 0, "unknown")] = 0;
-    return buffer;
-  }
-  text = tvmffi_any_str(&any);
-  for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
-  buffer[i] = 0;
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
+  if (TVMFFIDataTypeToString(&dtype, &any)) tvmffi_error_clear();
+  tvmffi_i_append(&t, any.type_index ? tvmffi_any_str(&any).data : "unknown");
   tvmffi_i_any_release(&any);
   return buffer;
 }
 
 TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
-  char number[TVMFFI_I_DECIMAL];
-  size_t n = tvmffi_i_append(buffer, 0, tvmffi_i_device_name(device));
-  n = tvmffi_i_append(buffer, n, ":");
-  n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, device.device_id));
-  buffer[n] = 0;
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
+  tvmffi_i_append(&t, tvmffi_i_device_name(device));
+  tvmffi_i_append(&t, ":");
+  tvmffi_i_append_int(&t, device.device_id);
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *t, char *buffer) {
-  size_t n = tvmffi_i_append(buffer, 0, "[");
+TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
+                                             char *buffer) {
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   int32_t i;
-  for (i = 0; i < t->ndim && t->shape; ++i) {
-    char number[TVMFFI_I_DECIMAL];
-    if (n > 120) {
-      n = tvmffi_i_append(buffer, n, ", ...");
+  tvmffi_i_append(&t, "[");
+  for (i = 0; i < tensor->ndim && tensor->shape; ++i) {
+    if (t.size > 120) {
+      tvmffi_i_append(&t, ", ...");
       break;
     }
-    if (i) n = tvmffi_i_append(buffer, n, ", ");
-    n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, t->shape[i]));
+    if (i) tvmffi_i_append(&t, ", ");
+    tvmffi_i_append_int(&t, tensor->shape[i]);
   }
-  buffer[tvmffi_i_append(buffer, n, "]")] = 0;
+  tvmffi_i_append(&t, "]");
   return buffer;
 }
 
@@ -9159,7 +9165,7 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
   const tvmffi_i_dim *d =
       (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
   const DLTensor *t = tensors[i];
-  char buffer[160], other[160];
+  char buffer[TVMFFI_I_SAID], other[TVMFFI_I_SAID];
   const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;
@@ -9394,7 +9400,7 @@ TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
    If `dim` is -1, no dimension may differ. */
 TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
                                         const DLTensor *const *tensors) {
-  char one[160], two[160];
+  char one[TVMFFI_I_SAID], two[TVMFFI_I_SAID];
   int32_t k, d;
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k], *first = tensors[0];
@@ -9769,7 +9775,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
   tvmffi_i_tensor_deleter *to_free = NULL;
   DLManagedTensorVersioned *self = NULL;
   DLTensor *t;
-  char text[160];
+  char text[TVMFFI_I_SAID];
   int32_t i;
   int code;
   if (elements == SIZE_MAX)
@@ -9802,7 +9808,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
 TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
                                          TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
-  char device[160];
+  char device[TVMFFI_I_SAID];
   int32_t i;
   for (i = 0; i < like->ndim; ++i)
     if (like->shape[i] < 0)
@@ -10149,13 +10155,14 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
                                                     char *buffer) {
-  size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
+  tvmffi_i_append(&t, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
-    n = tvmffi_i_append(buffer, n,
-                        "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(buffer, n, m->word);
-  if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
+    tvmffi_i_append(&t, "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
+  tvmffi_i_append_type(&t, m->word);
+  if (tvmffi_i_nullable(m)) tvmffi_i_append(&t, "]}");
+  tvmffi_i_append(&t, "\"");
+  return tvmffi_i_end_metadata(&t);
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
@@ -14607,21 +14614,12 @@ static void tvmffi_i_debug_delete(void *object) {
   TVMFFI_I_FREE(r);
 }
 
-/* Appends `text`, truncated to the capacity, at `to + n`. Returns the new
-   length. */
-static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
-                                 const char *text) {
-  while (*text && n + 1 < capacity) to[n++] = *text++;
-  to[n] = 0;
-  return n;
-}
-
 /* Appends a label and a source line, unless the line is empty. */
-static size_t tvmffi_i_debug_line(char *to, size_t n, size_t capacity,
-                                  const char *label, const char *line) {
-  if (!*line) return n;
-  n = tvmffi_i_debug_put(to, n, capacity, label);
-  return tvmffi_i_debug_put(to, n, capacity, line);
+static void tvmffi_i_debug_line(tvmffi_i_text *t, const char *label,
+                                const char *line) {
+  if (!*line) return;
+  tvmffi_i_append(t, label);
+  tvmffi_i_append(t, line);
 }
 
 #if defined(__cplusplus)
@@ -14633,8 +14631,8 @@ extern "C" {
    first message. */
 static void tvmffi_i_debug_complain(void *self, int flags) {
   char text[sizeof(tvmffi_i_complaint)];
+  tvmffi_i_text t = {text, 0, sizeof(text)};
   tvmffi_i_record *r;
-  size_t n, size = sizeof(text);
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
@@ -14643,19 +14641,17 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
     tvmffi_i_debug_unlock();
     return;
   }
-  n = tvmffi_i_debug_put(text, 0, size,
-                         flags ? "double release: " : "use after release: ");
-  n = tvmffi_i_debug_put(text, n, size,
-                         tvmffi_i_type_name(r ? r->type_index : -1));
+  tvmffi_i_append(&t, flags ? "double release: " : "use after release: ");
+  tvmffi_i_append(&t, tvmffi_i_type_name(r ? r->type_index : -1));
   if (r) {
-    n = tvmffi_i_debug_line(text, n, size, ", obtained at ", r->made);
-    n = tvmffi_i_debug_line(text, n, size, ", last obtained at ", r->obtained);
-    n = tvmffi_i_debug_line(text, n, size, ", last released at ", r->released);
-    n = tvmffi_i_debug_line(text, n, size, ", released again at ", r->again);
+    tvmffi_i_debug_line(&t, ", obtained at ", r->made);
+    tvmffi_i_debug_line(&t, ", last obtained at ", r->obtained);
+    tvmffi_i_debug_line(&t, ", last released at ", r->released);
+    tvmffi_i_debug_line(&t, ", released again at ", r->again);
   }
-  (void)tvmffi_i_debug_put(text, n, size, "\n");
+  tvmffi_i_append(&t, "\n");
   if (!tvmffi_i_num_complaints++)
-    (void)tvmffi_i_debug_put(tvmffi_i_complaint, 0, size, text);
+    memcpy(tvmffi_i_complaint, text, sizeof(text));
   tvmffi_i_debug_unlock();
 #if !TVMFFI_NO_STDIO
   (void)fputs(text, stderr);
@@ -18727,14 +18723,10 @@ int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
 }
 
 /* Writes a number in decimal. Returns the end of the text. */
-static char *tvmffi_i_write_number(char *to, uint32_t x) {
-  char digits[10];
-  int n = 0;
-  do {
-    digits[n++] = (char)('0' + x % 10);
-    x /= 10;
-  } while (x);
-  while (n) *to++ = digits[--n];
+static char *tvmffi_i_write_number(char *to, int64_t x) {
+  char number[TVMFFI_I_DECIMAL];
+  const char *p = tvmffi_i_decimal(number, x);
+  while (*p) *to++ = *p++;
   return to;
 }
 
@@ -18747,7 +18739,7 @@ static char *tvmffi_i_write_size(char *to, DLDataType t) {
   if (lanes > 1 || lanes < -1) {
     size_t n = lanes > 1 ? 1 : 8;
     memcpy(to, "xvscalex", n);
-    to = tvmffi_i_write_number(to + n, (uint32_t)(lanes < 0 ? -lanes : lanes));
+    to = tvmffi_i_write_number(to + n, lanes < 0 ? -lanes : lanes);
   }
   return to;
 }
@@ -24359,14 +24351,10 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
                               uint64_t x, int width) {
-  char digits[16];
-  int at = 16;
-  do {
-    digits[--at] = "0123456789abcdef"[x & 15];
-    x >>= 4;
-  } while (x || 16 - at < width);
+  char digits[16], *end = digits + 16;
+  const char *p = tvmffi_i_digits_before(end, x, 16, width);
   tvmffi_i_text_str(b, prefix);
-  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
+  tvmffi_i_text_put(b, p, (size_t)(end - p));
 }
 
 TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
@@ -24517,8 +24505,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
       }
     }
     while (n && !x[n - 1]) --n;
-    for (k = 0; k < 4; ++k)
-      for (i = 0; i < 9; ++i, rest[k] /= 10) *--p = (char)('0' + rest[k] % 10);
+    for (k = 0; k < 4; ++k) p = tvmffi_i_digits_before(p, rest[k], 10, 9);
   } while (n);
   tvmffi_i_free(x);
   while (p + 1 < end && *p == '0') ++p;
@@ -29665,14 +29652,15 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
   tvmffi_i_record *r;
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
+  char *to;
   tvmffi_i_debug_lock();
   r = tvmffi_i_record_of(object);
-  if (r && released)
-    (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
-                             place.data + skip);
-  else if (r)
-    (void)tvmffi_i_debug_put(r->made[0] ? r->obtained : r->made, 0, size,
-                             place.data + skip);
+  if (r) {
+    to = released     ? r->is_dead ? r->again : r->released
+         : r->made[0] ? r->obtained
+                      : r->made;
+    memcpy(to, place.data + skip, place.size - skip + 1);
+  }
   tvmffi_i_debug_unlock();
   TVMFFI_RETURN();
 }
@@ -29837,32 +29825,29 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
                        (ptr, num_live), (ptr, num_complaints)) {
   char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
-  char digits[TVMFFI_I_DECIMAL];
+  tvmffi_i_text t = {text, 0, sizeof(text)};
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
-  TVMFFIAny result = tvmffi_none();
   TVMFFIByteArray bytes = {text, 0};
+  TVMFFIAny result = tvmffi_none();
   int32_t k, num_leaks = 0, others, live;
-  size_t n = 0, size = sizeof(text);
   tvmffi_i_start_types();
   tvmffi_i_lock();
   tvmffi_i_debug_lock();
   tvmffi_i_count_registered();
   live = others = tvmffi_i_debug_group(leaks, &num_leaks);
-  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
+  tvmffi_i_append(&t, tvmffi_i_complaint);
   for (k = 0; k < num_leaks; ++k) {
     live += leaks[k].count;
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_decimal(digits, leaks[k].count));
-    n = tvmffi_i_debug_put(text, n, size, " x ");
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_type_name(leaks[k].first->type_index));
-    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
-    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
-    n = tvmffi_i_debug_put(text, n, size, "\n");
+    tvmffi_i_append_int(&t, leaks[k].count);
+    tvmffi_i_append(&t, " x ");
+    tvmffi_i_append(&t, tvmffi_i_type_name(leaks[k].first->type_index));
+    tvmffi_i_append(&t, ", obtained at ");
+    tvmffi_i_append(&t, leaks[k].first->made);
+    tvmffi_i_append(&t, "\n");
   }
   if (others) {
-    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
-    n = tvmffi_i_debug_put(text, n, size, " x others\n");
+    tvmffi_i_append_int(&t, others);
+    tvmffi_i_append(&t, " x others\n");
   }
   if (num_live) *(int64_t *)num_live = live;
   if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
@@ -29870,7 +29855,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
   tvmffi_i_complaint[0] = 0;
   tvmffi_i_debug_unlock();
   tvmffi_i_unlock();
-  bytes.size = n;
+  bytes.size = t.size < sizeof(text) ? t.size : sizeof(text) - 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
   TVMFFI_I_GIVE(result);
 }
@@ -32425,10 +32410,10 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
-  size_t n = tvmffi_i_append(name, 0, tvmffi_i_type_key(attr->type_index));
-  n = tvmffi_i_append(name, n, ".");
-  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
-  name[n] = 0;
+  tvmffi_i_text t = {name, 0, sizeof(name)};
+  tvmffi_i_append(&t, tvmffi_i_type_key(attr->type_index));
+  tvmffi_i_append(&t, ".");
+  tvmffi_i_append(&t, tvmffi_i_column_rows[attr->column].name);
   arg.name = tvmffi_i_type_key(attr->type_index);
   types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {

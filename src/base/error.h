@@ -37,27 +37,62 @@ TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
   return i == n ? name + n : name;
 }
 
-#if TVMFFI_NO_STDIO
+/* Writes x in a base up to 16, with `width` digits at least, so that the text
+   ends before `end`. Returns the address of the first digit. */
+TVMFFI_I_INLINE char *tvmffi_i_digits_before(char *end, uint64_t x,
+                                             unsigned base, int width) {
+  char *p = end;
+  do {
+    *--p = "0123456789abcdef"[x % base];
+    x /= base;
+  } while (x || end - p < width);
+  return p;
+}
+
+/* Buffer size for an int64_t in decimal, with sign and NUL. */
+enum { TVMFFI_I_DECIMAL = 21 };
+
+/* Writes x in decimal at the end of `buffer`. Returns the address of the first
+   character. */
+TVMFFI_I_INLINE const char *tvmffi_i_decimal(char *buffer, int64_t x) {
+  char *p = buffer + TVMFFI_I_DECIMAL - 1;
+  *p = 0;
+  p = tvmffi_i_digits_before(p, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10, 1);
+  if (x < 0) *--p = '-';
+  return p;
+}
+
+/* A text in a buffer. `size` counts what does not fit, too. */
 typedef struct {
-  char *text;
+  char *data;
   size_t size, capacity;
 } tvmffi_i_text;
 
-TVMFFI_I_INLINE void tvmffi_i_put(tvmffi_i_text *t, char c) {
-  if (t->size + 1 < t->capacity) t->text[t->size] = c;
+TVMFFI_I_INLINE void tvmffi_i_append_char(tvmffi_i_text *t, char c) {
+  if (t->size + 1 < t->capacity) t->data[t->size] = c;
   ++t->size;
 }
 
-TVMFFI_I_COLD void tvmffi_i_put_number(tvmffi_i_text *t, uint64_t x,
-                                       unsigned base, int width) {
-  char digits[24];
-  int n = 0;
-  do {
-    digits[n++] = "0123456789abcdef"[x % base];
-    x /= base;
-  } while (x);
-  while (width-- > n) tvmffi_i_put(t, '0');
-  while (n) tvmffi_i_put(t, digits[--n]);
+/* Appends a text and a NUL. */
+TVMFFI_I_COLD void tvmffi_i_append(tvmffi_i_text *t, const char *text) {
+  while (*text) tvmffi_i_append_char(t, *text++);
+  t->data[t->size < t->capacity ? t->size : t->capacity - 1] = 0;
+}
+
+TVMFFI_I_COLD void tvmffi_i_append_int(tvmffi_i_text *t, int64_t x) {
+  char number[TVMFFI_I_DECIMAL];
+  tvmffi_i_append(t, tvmffi_i_decimal(number, x));
+}
+
+#if TVMFFI_NO_STDIO
+TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
+                                          unsigned base, int width) {
+  char digits[24], *end = digits + sizeof(digits) - 1, *p;
+  *end = 0;
+  p = tvmffi_i_digits_before(end, x, base, 1);
+  for (width -= (int)(end - p); width > 0; --width)
+    tvmffi_i_append_char(t, '0');
+  tvmffi_i_append(t, p);
 }
 
 /* Formats one conversion, such as %d, after the '%', and returns the rest of
@@ -82,51 +117,49 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
     case 'd':
     case 'i': {
       int64_t x = size > 4 ? va_arg(*ap, int64_t) : va_arg(*ap, int);
-      if (x < 0) tvmffi_i_put(t, '-');
-      tvmffi_i_put_number(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
-                          width - (x < 0));
+      if (x < 0) tvmffi_i_append_char(t, '-');
+      tvmffi_i_append_digits(t, x < 0 ? 0 - (uint64_t)x : (uint64_t)x, 10,
+                             width - (x < 0));
       break;
     }
     case 'u':
     case 'x':
-      tvmffi_i_put_number(
+      tvmffi_i_append_digits(
           t, size > 4 ? va_arg(*ap, uint64_t) : va_arg(*ap, unsigned),
           *f == 'x' ? 16 : 10, width);
       break;
     case 'p':
-      tvmffi_i_put(t, '0');
-      tvmffi_i_put(t, 'x');
-      tvmffi_i_put_number(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16, 0);
+      tvmffi_i_append(t, "0x");
+      tvmffi_i_append_digits(t, (uint64_t)(uintptr_t)va_arg(*ap, void *), 16,
+                             0);
       break;
-    case 'c': tvmffi_i_put(t, (char)va_arg(*ap, int)); break;
+    case 'c': tvmffi_i_append_char(t, (char)va_arg(*ap, int)); break;
     case 's': {
       const char *s = va_arg(*ap, const char *);
-      while (precision-- != 0 && *s) tvmffi_i_put(t, *s++);
+      while (precision-- != 0 && *s) tvmffi_i_append_char(t, *s++);
       break;
     }
-    case '%': tvmffi_i_put(t, '%'); break;
+    case '%': tvmffi_i_append_char(t, '%'); break;
     default:
-      for (f = begin; *f; ++f) tvmffi_i_put(t, *f);
-      return f;
+      tvmffi_i_append(t, begin);
+      return begin + tvmffi_byte_array(begin).size;
   }
   return f + 1;
 }
 
 TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
                                    va_list ap) {
-  tvmffi_i_text t = {NULL, 0, 0};
+  tvmffi_i_text t = {text, 0, capacity};
   va_list args;
-  t.text = text;
-  t.capacity = capacity;
   va_copy(args, ap);
   while (*f) {
     if (*f != '%')
-      tvmffi_i_put(&t, *f++);
+      tvmffi_i_append_char(&t, *f++);
     else
       f = tvmffi_i_convert(&t, f + 1, &args);
   }
   va_end(args);
-  text[t.size < capacity ? t.size : capacity - 1] = 0;
+  tvmffi_i_append(&t, "");
   return (int)t.size;
 }
 #else

@@ -10,23 +10,6 @@
 #include "map_layout.h"
 #include "word.h"
 
-/* Buffer size for an int64_t in decimal, with sign and NUL. */
-enum { TVMFFI_I_DECIMAL = 21 };
-
-/* Writes x in decimal at the end of `buffer`. Returns the address of the first
-   character. */
-TVMFFI_I_COLD const char *tvmffi_i_decimal(char *buffer, int64_t x) {
-  char *p = buffer + TVMFFI_I_DECIMAL - 1;
-  uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-  *p = 0;
-  do {
-    *--p = (char)('0' + left % 10);
-    left /= 10;
-  } while (left);
-  if (x < 0) *--p = '-';
-  return p;
-}
-
 /* The strings that are joined to an error message. Strings beyond the maximum
    are dropped. The default, 288, is enough for 16 types of 15 strings. */
 typedef struct {

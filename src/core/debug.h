@@ -111,21 +111,12 @@ static void tvmffi_i_debug_delete(void *object) {
   TVMFFI_I_FREE(r);
 }
 
-/* Appends `text`, truncated to the capacity, at `to + n`. Returns the new
-   length. */
-static size_t tvmffi_i_debug_put(char *to, size_t n, size_t capacity,
-                                 const char *text) {
-  while (*text && n + 1 < capacity) to[n++] = *text++;
-  to[n] = 0;
-  return n;
-}
-
 /* Appends a label and a source line, unless the line is empty. */
-static size_t tvmffi_i_debug_line(char *to, size_t n, size_t capacity,
-                                  const char *label, const char *line) {
-  if (!*line) return n;
-  n = tvmffi_i_debug_put(to, n, capacity, label);
-  return tvmffi_i_debug_put(to, n, capacity, line);
+static void tvmffi_i_debug_line(tvmffi_i_text *t, const char *label,
+                                const char *line) {
+  if (!*line) return;
+  tvmffi_i_append(t, label);
+  tvmffi_i_append(t, line);
 }
 
 #if defined(__cplusplus)
@@ -137,8 +128,8 @@ extern "C" {
    first message. */
 static void tvmffi_i_debug_complain(void *self, int flags) {
   char text[sizeof(tvmffi_i_complaint)];
+  tvmffi_i_text t = {text, 0, sizeof(text)};
   tvmffi_i_record *r;
-  size_t n, size = sizeof(text);
   ((TVMFFIObject *)self)->combined_ref_count = TVMFFI_I_BOTH_ONE;
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
@@ -147,19 +138,17 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
     tvmffi_i_debug_unlock();
     return;
   }
-  n = tvmffi_i_debug_put(text, 0, size,
-                         flags ? "double release: " : "use after release: ");
-  n = tvmffi_i_debug_put(text, n, size,
-                         tvmffi_i_type_name(r ? r->type_index : -1));
+  tvmffi_i_append(&t, flags ? "double release: " : "use after release: ");
+  tvmffi_i_append(&t, tvmffi_i_type_name(r ? r->type_index : -1));
   if (r) {
-    n = tvmffi_i_debug_line(text, n, size, ", obtained at ", r->made);
-    n = tvmffi_i_debug_line(text, n, size, ", last obtained at ", r->obtained);
-    n = tvmffi_i_debug_line(text, n, size, ", last released at ", r->released);
-    n = tvmffi_i_debug_line(text, n, size, ", released again at ", r->again);
+    tvmffi_i_debug_line(&t, ", obtained at ", r->made);
+    tvmffi_i_debug_line(&t, ", last obtained at ", r->obtained);
+    tvmffi_i_debug_line(&t, ", last released at ", r->released);
+    tvmffi_i_debug_line(&t, ", released again at ", r->again);
   }
-  (void)tvmffi_i_debug_put(text, n, size, "\n");
+  tvmffi_i_append(&t, "\n");
   if (!tvmffi_i_num_complaints++)
-    (void)tvmffi_i_debug_put(tvmffi_i_complaint, 0, size, text);
+    memcpy(tvmffi_i_complaint, text, sizeof(text));
   tvmffi_i_debug_unlock();
 #if !TVMFFI_NO_STDIO
   (void)fputs(text, stderr);

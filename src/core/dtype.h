@@ -348,14 +348,10 @@ int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
 }
 
 /* Writes a number in decimal. Returns the end of the text. */
-static char *tvmffi_i_write_number(char *to, uint32_t x) {
-  char digits[10];
-  int n = 0;
-  do {
-    digits[n++] = (char)('0' + x % 10);
-    x /= 10;
-  } while (x);
-  while (n) *to++ = digits[--n];
+static char *tvmffi_i_write_number(char *to, int64_t x) {
+  char number[TVMFFI_I_DECIMAL];
+  const char *p = tvmffi_i_decimal(number, x);
+  while (*p) *to++ = *p++;
   return to;
 }
 
@@ -368,7 +364,7 @@ static char *tvmffi_i_write_size(char *to, DLDataType t) {
   if (lanes > 1 || lanes < -1) {
     size_t n = lanes > 1 ? 1 : 8;
     memcpy(to, "xvscalex", n);
-    to = tvmffi_i_write_number(to + n, (uint32_t)(lanes < 0 ? -lanes : lanes));
+    to = tvmffi_i_write_number(to + n, lanes < 0 ? -lanes : lanes);
   }
   return to;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../head.h"
+#include "../base.h"
 #include "../platform.h"
 #include "../core.h"
 
@@ -59,8 +60,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
       }
     }
     while (n && !x[n - 1]) --n;
-    for (k = 0; k < 4; ++k)
-      for (i = 0; i < 9; ++i, rest[k] /= 10) *--p = (char)('0' + rest[k] % 10);
+    for (k = 0; k < 4; ++k) p = tvmffi_i_digits_before(p, rest[k], 10, 9);
   } while (n);
   tvmffi_i_free(x);
   while (p + 1 < end && *p == '0') ++p;

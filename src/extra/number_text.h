@@ -26,14 +26,10 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
                               uint64_t x, int width) {
-  char digits[16];
-  int at = 16;
-  do {
-    digits[--at] = "0123456789abcdef"[x & 15];
-    x >>= 4;
-  } while (x || 16 - at < width);
+  char digits[16], *end = digits + 16;
+  const char *p = tvmffi_i_digits_before(end, x, 16, width);
   tvmffi_i_text_str(b, prefix);
-  tvmffi_i_text_put(b, digits + at, (size_t)(16 - at));
+  tvmffi_i_text_put(b, p, (size_t)(end - p));
 }
 
 TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {

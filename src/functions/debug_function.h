@@ -16,14 +16,15 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
   tvmffi_i_record *r;
   const size_t size = sizeof(r->made);
   size_t skip = place.size < size ? 0 : place.size - (size - 1);
+  char *to;
   tvmffi_i_debug_lock();
   r = tvmffi_i_record_of(object);
-  if (r && released)
-    (void)tvmffi_i_debug_put(r->is_dead ? r->again : r->released, 0, size,
-                             place.data + skip);
-  else if (r)
-    (void)tvmffi_i_debug_put(r->made[0] ? r->obtained : r->made, 0, size,
-                             place.data + skip);
+  if (r) {
+    to = released     ? r->is_dead ? r->again : r->released
+         : r->made[0] ? r->obtained
+                      : r->made;
+    memcpy(to, place.data + skip, place.size - skip + 1);
+  }
   tvmffi_i_debug_unlock();
   TVMFFI_RETURN();
 }

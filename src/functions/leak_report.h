@@ -136,32 +136,29 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
 TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
                        (ptr, num_live), (ptr, num_complaints)) {
   char text[TVMFFI_I_NUM_LEAKS * 160 + sizeof(tvmffi_i_complaint)];
-  char digits[TVMFFI_I_DECIMAL];
+  tvmffi_i_text t = {text, 0, sizeof(text)};
   tvmffi_i_leak leaks[TVMFFI_I_NUM_LEAKS];
-  TVMFFIAny result = tvmffi_none();
   TVMFFIByteArray bytes = {text, 0};
+  TVMFFIAny result = tvmffi_none();
   int32_t k, num_leaks = 0, others, live;
-  size_t n = 0, size = sizeof(text);
   tvmffi_i_start_types();
   tvmffi_i_lock();
   tvmffi_i_debug_lock();
   tvmffi_i_count_registered();
   live = others = tvmffi_i_debug_group(leaks, &num_leaks);
-  n = tvmffi_i_debug_put(text, n, size, tvmffi_i_complaint);
+  tvmffi_i_append(&t, tvmffi_i_complaint);
   for (k = 0; k < num_leaks; ++k) {
     live += leaks[k].count;
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_decimal(digits, leaks[k].count));
-    n = tvmffi_i_debug_put(text, n, size, " x ");
-    n = tvmffi_i_debug_put(text, n, size,
-                           tvmffi_i_type_name(leaks[k].first->type_index));
-    n = tvmffi_i_debug_put(text, n, size, ", obtained at ");
-    n = tvmffi_i_debug_put(text, n, size, leaks[k].first->made);
-    n = tvmffi_i_debug_put(text, n, size, "\n");
+    tvmffi_i_append_int(&t, leaks[k].count);
+    tvmffi_i_append(&t, " x ");
+    tvmffi_i_append(&t, tvmffi_i_type_name(leaks[k].first->type_index));
+    tvmffi_i_append(&t, ", obtained at ");
+    tvmffi_i_append(&t, leaks[k].first->made);
+    tvmffi_i_append(&t, "\n");
   }
   if (others) {
-    n = tvmffi_i_debug_put(text, n, size, tvmffi_i_decimal(digits, others));
-    n = tvmffi_i_debug_put(text, n, size, " x others\n");
+    tvmffi_i_append_int(&t, others);
+    tvmffi_i_append(&t, " x others\n");
   }
   if (num_live) *(int64_t *)num_live = live;
   if (num_complaints) *(int64_t *)num_complaints = tvmffi_i_num_complaints;
@@ -169,7 +166,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugReport, "tvmffi.DebugReport", any,
   tvmffi_i_complaint[0] = 0;
   tvmffi_i_debug_unlock();
   tvmffi_i_unlock();
-  bytes.size = n;
+  bytes.size = t.size < sizeof(text) ? t.size : sizeof(text) - 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&bytes, &result));
   TVMFFI_I_GIVE(result);
 }

@@ -51,13 +51,14 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
                                                     char *buffer) {
-  size_t n = tvmffi_i_append(buffer, 0, "{\"type_schema\":\"");
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
+  tvmffi_i_append(&t, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
-    n = tvmffi_i_append(buffer, n,
-                        "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(buffer, n, m->word);
-  if (tvmffi_i_nullable(m)) n = tvmffi_i_append(buffer, n, "]}");
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append(buffer, n, "\""));
+    tvmffi_i_append(&t, "{\\\"type\\\":\\\"Optional\\\",\\\"args\\\":[");
+  tvmffi_i_append_type(&t, m->word);
+  if (tvmffi_i_nullable(m)) tvmffi_i_append(&t, "]}");
+  tvmffi_i_append(&t, "\"");
+  return tvmffi_i_end_metadata(&t);
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,

@@ -9,7 +9,6 @@
 #include "../head.h"
 #include "../base.h"
 #include "list.h"
-#include "schema.h"
 
 /* Checks tensors. If a tensor does not match, raises an error and returns -1
    from the calling function. A string literal describes each tensor and is
@@ -450,45 +449,39 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
   return 0;
 }
 
-/* Writes the name of a dtype to `buffer` (160 bytes) and returns `buffer`. */
+/* Write to a buffer of TVMFFI_I_SAID bytes and return the buffer. */
+enum { TVMFFI_I_SAID = 160 };
 TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
-  TVMFFIByteArray text;
-  size_t i;
-  if (TVMFFIDataTypeToString(&dtype, &any)) {
-    tvmffi_error_clear();
-    buffer[tvmffi_i_append(buffer, 0, "unknown")] = 0;
-    return buffer;
-  }
-  text = tvmffi_any_str(&any);
-  for (i = 0; i < text.size && i < 159; ++i) buffer[i] = text.data[i];
-  buffer[i] = 0;
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
+  if (TVMFFIDataTypeToString(&dtype, &any)) tvmffi_error_clear();
+  tvmffi_i_append(&t, any.type_index ? tvmffi_any_str(&any).data : "unknown");
   tvmffi_i_any_release(&any);
   return buffer;
 }
 
 TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
-  char number[TVMFFI_I_DECIMAL];
-  size_t n = tvmffi_i_append(buffer, 0, tvmffi_i_device_name(device));
-  n = tvmffi_i_append(buffer, n, ":");
-  n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, device.device_id));
-  buffer[n] = 0;
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
+  tvmffi_i_append(&t, tvmffi_i_device_name(device));
+  tvmffi_i_append(&t, ":");
+  tvmffi_i_append_int(&t, device.device_id);
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *t, char *buffer) {
-  size_t n = tvmffi_i_append(buffer, 0, "[");
+TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
+                                             char *buffer) {
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   int32_t i;
-  for (i = 0; i < t->ndim && t->shape; ++i) {
-    char number[TVMFFI_I_DECIMAL];
-    if (n > 120) {
-      n = tvmffi_i_append(buffer, n, ", ...");
+  tvmffi_i_append(&t, "[");
+  for (i = 0; i < tensor->ndim && tensor->shape; ++i) {
+    if (t.size > 120) {
+      tvmffi_i_append(&t, ", ...");
       break;
     }
-    if (i) n = tvmffi_i_append(buffer, n, ", ");
-    n = tvmffi_i_append(buffer, n, tvmffi_i_decimal(number, t->shape[i]));
+    if (i) tvmffi_i_append(&t, ", ");
+    tvmffi_i_append_int(&t, tensor->shape[i]);
   }
-  buffer[tvmffi_i_append(buffer, n, "]")] = 0;
+  tvmffi_i_append(&t, "]");
   return buffer;
 }
 
@@ -519,7 +512,7 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
   const tvmffi_i_dim *d =
       (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
   const DLTensor *t = tensors[i];
-  char buffer[160], other[160];
+  char buffer[TVMFFI_I_SAID], other[TVMFFI_I_SAID];
   const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;

@@ -6,62 +6,54 @@
 #include "../base.h"
 
 /* Size of the buffer for a function's metadata, {"type_schema": "..."}. As in
-   upstream, the schema is JSON inside a JSON string. Text beyond the size is
-   counted, not written. */
+   upstream, the schema is JSON inside a JSON string. */
 enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
-
-TVMFFI_I_COLD size_t tvmffi_i_append(char *to, size_t n, const char *text) {
-  for (; *text; ++text, ++n)
-    if (n < TVMFFI_I_METADATA) to[n] = *text;
-  return n;
-}
 
 /* Appends text that becomes part of a JSON string: quotes and backslashes are
    escaped. */
-TVMFFI_I_COLD size_t tvmffi_i_append_escaped(char *to, size_t n,
-                                             const char *text) {
-  char one[2] = {0, 0};
+TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
   for (; *text; ++text) {
-    if (*text == '"' || *text == '\\') n = tvmffi_i_append(to, n, "\\");
-    one[0] = *text;
-    n = tvmffi_i_append(to, n, one);
+    if (*text == '"' || *text == '\\') tvmffi_i_append_char(t, '\\');
+    tvmffi_i_append_char(t, *text);
   }
-  return n;
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_COLD size_t tvmffi_i_append_schema(char *to, size_t n,
-                                            const char *schema) {
+TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
+                                          const char *schema) {
   if (*schema != '{') {
-    n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-    n = tvmffi_i_append(to, n, schema);
-    return tvmffi_i_append(to, n, "\\\"}");
+    tvmffi_i_append(t, "{\\\"type\\\":\\\"");
+    tvmffi_i_append(t, schema);
+    tvmffi_i_append(t, "\\\"}");
+    return;
   }
-  return tvmffi_i_append_escaped(to, n, schema);
+  tvmffi_i_append_escaped(t, schema);
 }
 
-TVMFFI_I_COLD size_t tvmffi_i_append_type(char *to, size_t n,
-                                          const tvmffi_i_word *type) {
-  if (!tvmffi_i_has_parts(type))
-    return tvmffi_i_append_schema(to, n, tvmffi_i_shown(type)->schema);
-  n = tvmffi_i_append(to, n, "{\\\"type\\\":\\\"");
-  n = tvmffi_i_append(to, n, type->schema);
-  n = tvmffi_i_append(to, n, "\\\",\\\"args\\\":[");
-  n = tvmffi_i_append_type(to, n, type->of[0]);
-  if (type->of[1]) {
-    n = tvmffi_i_append(to, n, ",");
-    n = tvmffi_i_append_type(to, n, type->of[1]);
+TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
+                                        const tvmffi_i_word *type) {
+  if (!tvmffi_i_has_parts(type)) {
+    tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
+    return;
   }
-  return tvmffi_i_append(to, n, "]}");
+  tvmffi_i_append(t, "{\\\"type\\\":\\\"");
+  tvmffi_i_append(t, type->schema);
+  tvmffi_i_append(t, "\\\",\\\"args\\\":[");
+  tvmffi_i_append_type(t, type->of[0]);
+  if (type->of[1]) {
+    tvmffi_i_append(t, ",");
+    tvmffi_i_append_type(t, type->of[1]);
+  }
+  tvmffi_i_append(t, "]}");
 }
 
 /* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(char *buffer, size_t n) {
+TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
   TVMFFIByteArray r = {NULL, 0};
-  n = tvmffi_i_append(buffer, n, "}");
-  if (n > TVMFFI_I_METADATA) return r;
-  r.data = buffer;
-  r.size = n;
+  tvmffi_i_append(t, "}");
+  if (t->size >= t->capacity) return r;
+  r.data = t->data;
+  r.size = t->size;
   return r;
 }
 
@@ -73,9 +65,9 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 }
 #define tvmffi_i_named_metadata(f, buffer) tvmffi_i_metadata(f, buffer)
 #else
-/* Appends a value as JSON, formatted by the runtime. Returns the new size, or 0
-   if the value has no JSON form or the runtime has no JSON writer. */
-TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
+/* Appends a value as JSON, formatted by the runtime. Returns 0 if the value has
+   no JSON form or the runtime has no JSON writer, else 1. */
+TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
   TVMFFIAny args[2], text = TVMFFI_I_ZERO;
   TVMFFIByteArray json;
   int code, null = value.type_index == kTVMFFIOpaquePtr && !value.v_ptr;
@@ -84,108 +76,112 @@ TVMFFI_I_COLD size_t tvmffi_i_append_json(char *to, size_t n, TVMFFIAny value) {
   code = tvmffi_i_call_if_defined("ffi.json.Stringify", args, 2, &text);
   if (code && code != 1) tvmffi_error_clear();
   json = tvmffi_any_str(&text);
-  n = json.data ? tvmffi_i_append(to, n, json.data) : 0;
+  if (json.data) tvmffi_i_append(t, json.data);
   tvmffi_i_any_release(&text);
-  return n;
+  return json.data != NULL;
 }
 
 /* Appends the parameters' defaults as a JSON array. Appends nothing if a
    default has no JSON form. */
-TVMFFI_I_COLD size_t tvmffi_i_append_defaults(char *to, size_t n,
-                                              const tvmffi_func *f) {
+TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
+                                            const tvmffi_func *f) {
   TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
-  size_t end = n;
+  const size_t before = t->size;
   int32_t i;
-  if (!f->defaults) return n;
+  if (!f->defaults) return;
   if (f->defaults(args)) {
     tvmffi_error_clear();
-    return n;
+    return;
   }
-  end = tvmffi_i_append(to, end, ",\"arg_defaults\":[");
+  tvmffi_i_append(t, ",\"arg_defaults\":[");
   for (i = f->least; i < f->num_args; ++i) {
-    if (i > f->least) end = tvmffi_i_append(to, end, ",");
-    end = tvmffi_i_append_json(to, end, args[i]);
-    if (!end) return n;
+    if (i > f->least) tvmffi_i_append(t, ",");
+    if (tvmffi_i_append_json(t, args[i])) continue;
+    t->size = before;
+    return;
   }
-  return tvmffi_i_append(to, end, "]");
+  tvmffi_i_append(t, "]");
 }
 
 /* Appends the texts of tensor("..."), by parameter, the result's by the name
    "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
-TVMFFI_I_COLD size_t tvmffi_i_append_contract(char *to, size_t n,
-                                              const tvmffi_i_site *site) {
+TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
+                                            const tvmffi_i_site *site) {
   int32_t i;
-  if (!site) return n;
-  n = tvmffi_i_append(to, n, ",\"tensors\":{");
+  if (!site) return;
+  tvmffi_i_append(t, ",\"tensors\":{");
   for (i = 0; i < site->count + site->has_result; ++i) {
-    n = tvmffi_i_append(to, n, i ? ",\"" : "\"");
-    n = tvmffi_i_append(to, n,
-                        i < site->count ? site->expected[i].name : "return");
-    n = tvmffi_i_append(to, n, "\":\"");
-    n = tvmffi_i_append_escaped(to, n, site->expected[i].text);
-    n = tvmffi_i_append(to, n, "\"");
+    tvmffi_i_append(t, i ? ",\"" : "\"");
+    tvmffi_i_append(t, i < site->count ? site->expected[i].name : "return");
+    tvmffi_i_append(t, "\":\"");
+    tvmffi_i_append_escaped(t, site->expected[i].text);
+    tvmffi_i_append(t, "\"");
   }
-  return tvmffi_i_append(to, n, "}");
+  tvmffi_i_append(t, "}");
 }
 
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
    upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
    buffer is too small. */
-TVMFFI_I_COLD size_t tvmffi_i_append_params(char *to, size_t n,
-                                            const tvmffi_func *f) {
+TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
+                                          const tvmffi_func *f) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
   const char *name = f->params;
-  size_t end = n;
+  const size_t before = t->size;
   int32_t i;
-  if (!name) return n;
-  end = tvmffi_i_append(to, end, ",\"arg_names\":[");
+  if (!name) return;
+  tvmffi_i_append(t, ",\"arg_names\":[");
   for (i = 0; i < f->num_args; ++i) {
     if (i >= num_bound) {
-      end = tvmffi_i_append(to, end, i > num_bound ? ",\"" : "\"");
-      end = tvmffi_i_append(to, end, name);
-      end = tvmffi_i_append(to, end, "\"");
+      tvmffi_i_append(t, i > num_bound ? ",\"" : "\"");
+      tvmffi_i_append(t, name);
+      tvmffi_i_append(t, "\"");
     }
     while (*name++) {
     }
   }
-  end = tvmffi_i_append(to, end, "]");
-  end = tvmffi_i_append_defaults(to, end, f);
-  end = tvmffi_i_append_contract(to, end, f->contract);
-  return end < TVMFFI_I_METADATA ? end : n;
+  tvmffi_i_append(t, "]");
+  tvmffi_i_append_defaults(t, f);
+  tvmffi_i_append_contract(t, f->contract);
+  if (t->size + 1 >= t->capacity) t->size = before;
 }
 
-/* Writes a function's metadata without the closing brace. Returns the size. */
-TVMFFI_I_COLD size_t tvmffi_i_append_signature(char *to, const tvmffi_func *f) {
+/* Begins a function's metadata in `buffer`, up to the closing brace. */
+TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
+                                                    char *buffer) {
+  tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
-  size_t n = tvmffi_i_append(
-      to, 0, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
+  tvmffi_i_append(&t, "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\"");
   if (f->num_args >= 0) {
-    n = tvmffi_i_append(to, n, ",\\\"named_args\\\":{\\\"return\\\":[");
-    n = tvmffi_i_append_type(to, n, f->types[0]);
-    n = tvmffi_i_append(to, n, "],\\\"params\\\":[");
+    tvmffi_i_append(&t, ",\\\"named_args\\\":{\\\"return\\\":[");
+    tvmffi_i_append_type(&t, f->types[0]);
+    tvmffi_i_append(&t, "],\\\"params\\\":[");
     for (i = 1 + num_bound; i <= f->num_args; ++i) {
-      if (i > 1 + num_bound) n = tvmffi_i_append(to, n, ",");
-      n = tvmffi_i_append_type(to, n, f->types[i]);
+      if (i > 1 + num_bound) tvmffi_i_append(&t, ",");
+      tvmffi_i_append_type(&t, f->types[i]);
     }
-    n = tvmffi_i_append(to, n, "]}");
+    tvmffi_i_append(&t, "]}");
   }
-  return tvmffi_i_append(to, n, "}\"");
+  tvmffi_i_append(&t, "}\"");
+  return t;
 }
 
 /* Writes a function's metadata with the parameters' names and defaults. Returns
    {NULL, 0} if the buffer is too small. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
                                                       char *buffer) {
-  size_t n = tvmffi_i_append_signature(buffer, f);
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_params(buffer, n, f));
+  tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
+  tvmffi_i_append_params(&t, f);
+  return tvmffi_i_end_metadata(&t);
 }
 
 /* Writes a function's metadata without parameter names, as upstream's built-in
    functions have it. */
 TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
                                                 char *buffer) {
-  return tvmffi_i_end_metadata(buffer, tvmffi_i_append_signature(buffer, f));
+  tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
+  return tvmffi_i_end_metadata(&t);
 }
 #endif
 

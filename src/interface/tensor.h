@@ -125,7 +125,7 @@ TVMFFI_I_INLINE int tvmffi_loop_next(tvmffi_loop *run) {
    If `dim` is -1, no dimension may differ. */
 TVMFFI_I_INLINE int tvmffi_i_loop_check(int32_t dim, int n,
                                         const DLTensor *const *tensors) {
-  char one[160], two[160];
+  char one[TVMFFI_I_SAID], two[TVMFFI_I_SAID];
   int32_t k, d;
   for (k = 0; k < n; ++k) {
     const DLTensor *t = tensors[k], *first = tensors[0];
@@ -500,7 +500,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
   tvmffi_i_tensor_deleter *to_free = NULL;
   DLManagedTensorVersioned *self = NULL;
   DLTensor *t;
-  char text[160];
+  char text[TVMFFI_I_SAID];
   int32_t i;
   int code;
   if (elements == SIZE_MAX)
@@ -533,7 +533,7 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
 TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
                                          TVMFFIObject **out) {
   TVMFFIObjectHandle handle = NULL;
-  char device[160];
+  char device[TVMFFI_I_SAID];
   int32_t i;
   for (i = 0; i < like->ndim; ++i)
     if (like->shape[i] < 0)

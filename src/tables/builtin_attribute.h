@@ -164,10 +164,10 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   const tvmffi_i_word *types[2];
   tvmffi_func f;
   char name[96];
-  size_t n = tvmffi_i_append(name, 0, tvmffi_i_type_key(attr->type_index));
-  n = tvmffi_i_append(name, n, ".");
-  n = tvmffi_i_append(name, n, tvmffi_i_column_rows[attr->column].name);
-  name[n] = 0;
+  tvmffi_i_text t = {name, 0, sizeof(name)};
+  tvmffi_i_append(&t, tvmffi_i_type_key(attr->type_index));
+  tvmffi_i_append(&t, ".");
+  tvmffi_i_append(&t, tvmffi_i_column_rows[attr->column].name);
   arg.name = tvmffi_i_type_key(attr->type_index);
   types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {

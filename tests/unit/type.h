@@ -391,18 +391,19 @@ static void test_false_fields(TVMFFI_HERE) {
               {24, 4, INT64_MIN, "has an alignment that is no power of 2"}};
   const char *key = test_fresh("unit.False");
   char message[160];
+  tvmffi_i_text text = {message, 0, sizeof(message)};
   TVMFFIFieldInfo f;
-  size_t n;
   int32_t index, i;
   NEW_TYPE(index, key, 1, 0, 1, kTVMFFIObject);
   for (i = 0; i < TEST_COUNT(rows); ++i) {
     f = test_field("x", rows[i].offset);
     f.size = rows[i].size;
     f.alignment = rows[i].alignment;
-    n = tvmffi_i_append(message, 0, "Field `x` of type `");
-    n = tvmffi_i_append(message, n, key);
-    n = tvmffi_i_append(message, n, "` ");
-    message[tvmffi_i_append(message, n, rows[i].message)] = 0;
+    text.size = 0;
+    tvmffi_i_append(&text, "Field `x` of type `");
+    tvmffi_i_append(&text, key);
+    tvmffi_i_append(&text, "` ");
+    tvmffi_i_append(&text, rows[i].message);
     FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", message);
   }
   f = test_field("x", 24);

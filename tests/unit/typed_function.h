@@ -1005,17 +1005,19 @@ static void test_default_metadata(TVMFFI_HERE) {
   char buffer[TVMFFI_I_METADATA], want[512];
   int i;
   for (i = 0; i < TEST_COUNT(cases); ++i) {
-    size_t n = tvmffi_i_append(want, 0, "}\",\"arg_names\":[");
+    tvmffi_i_text t = {want, 0, sizeof(want)};
     TVMFFIByteArray got = tvmffi_i_named_metadata(cases[i].typed, buffer);
-    n = tvmffi_i_append(want, n, cases[i].names);
+    tvmffi_i_append(&t, "}\",\"arg_names\":[");
+    tvmffi_i_append(&t, cases[i].names);
     if (cases[i].defaults && !TVMFFI_NO_EXTRA) {
-      n = tvmffi_i_append(want, n, "],\"arg_defaults\":[");
-      n = tvmffi_i_append(want, n, cases[i].defaults);
+      tvmffi_i_append(&t, "],\"arg_defaults\":[");
+      tvmffi_i_append(&t, cases[i].defaults);
     }
-    n = tvmffi_i_append(want, n, "]}");
+    tvmffi_i_append(&t, "]}");
     if (test_hits()) continue; /* a default that is not written is left out */
-    if (CHECK(got.size > n))
-      CHECK_BYTES(test_bytes(got.data + got.size - n, n), want, n);
+    if (CHECK(got.size > t.size))
+      CHECK_BYTES(test_bytes(got.data + got.size - t.size, t.size), want,
+                  t.size);
   }
 }
 #endif
