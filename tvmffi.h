@@ -13251,16 +13251,21 @@ TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
   return (uint32_t)(h ^ tvmffi_i_fold(first ^ k, last ^ l));
 }
 
+/* Same as `memcmp(a, b, size) == 0` for a size of 8 or more. The last two words
+   may overlap. */
+TVMFFI_I_INLINE int tvmffi_i_same_words(const char *a, const char *b,
+                                        size_t size) {
+  size_t i;
+  for (i = 0; i + 8 < size; i += 8)
+    if (tvmffi_i_read64(a + i) != tvmffi_i_read64(b + i)) return 0;
+  return tvmffi_i_read64(a + size - 8) == tvmffi_i_read64(b + size - 8);
+}
+
 /* Same as `memcmp(a, b, size) == 0`. Inline, because comparing a short key
    costs less than a call. */
 TVMFFI_I_INLINE int tvmffi_i_same_key(const char *a, const char *b,
                                       size_t size) {
-  size_t i;
-  if (size >= 8) {
-    for (i = 0; i + 8 < size; i += 8)
-      if (tvmffi_i_read64(a + i) != tvmffi_i_read64(b + i)) return 0;
-    return tvmffi_i_read64(a + size - 8) == tvmffi_i_read64(b + size - 8);
-  }
+  if (size >= 8) return tvmffi_i_same_words(a, b, size);
   if (size >= 4)
     return tvmffi_i_read32(a) == tvmffi_i_read32(b) &&
            tvmffi_i_read32(a + size - 4) == tvmffi_i_read32(b + size - 4);
@@ -15187,12 +15192,11 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   any->v_uint64 = bits.word;
 }
 
-/* Slow path of TVMFFIAnyViewToOwnedAny. Converts a view that is not copied bit
-   by bit, and rejects a small string longer than 7 bytes. Not inlined, so that
-   the fast path needs no stack frame. */
+/* Slow path of tvmffi_i_own: converts a view that is not copied bit by
+   bit, and rejects a value that cannot be owned. Not inlined, so that the fast
+   path needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
-  TVMFFIByteArray bytes;
   TVMFFIObject **moved;
   switch (view->type_index) {
     case kTVMFFIRawStr:
@@ -15201,8 +15205,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                   kTVMFFISmallStr, kTVMFFIStr, out);
     case kTVMFFIByteArrayPtr:
       if (!view->v_ptr) return tvmffi_i_null(__func__, "the byte array");
-      bytes = *(TVMFFIByteArray *)view->v_ptr;
-      return TVMFFIBytesFromByteArray(&bytes, out);
+      return TVMFFIBytesFromByteArray((TVMFFIByteArray *)view->v_ptr, out);
     case kTVMFFIObjectRValueRef:
       moved = (TVMFFIObject **)view->v_ptr;
       if (!moved || !*moved)
@@ -15210,38 +15213,63 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
       *out = tvmffi_obj(*moved);
       *moved = NULL;
       return 0;
-    case kTVMFFISmallStr:
-    case kTVMFFISmallBytes:
-      return tvmffi_i_fail("ValueError",
-                           "A small string or bytes cannot have %u bytes",
-                           view->small_str_len);
     default: break;
   }
+  if (view->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_null(TVMFFI_I_QUOTE(TVMFFIAnyViewToOwnedAny),
+                         "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
     return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
                          view->type_index);
+  if (tvmffi_i_is_false_text(view))
+    return tvmffi_i_fail("ValueError",
+                         "A small string or bytes cannot have %u bytes",
+                         view->small_str_len);
   *out = *view;
   return 0;
 }
 
+/* Sets *bits to the owned value of a view. Returns 1, or 0 if this needs
+   tvmffi_i_own_unusual. Sets the padding of a number to 0, because lookups in
+   maps compare all bits of a key. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_usual(const TVMFFIAny *view,
+                                              tvmffi_i_bits *bits) {
+  int32_t index = view->type_index;
+  if (index >= 0 && index < kTVMFFIRawStr) {
+    *bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
+    return 1;
+  }
+  *bits = tvmffi_i_load_bits(view);
+  if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
+    return 1;
+  if (index < kTVMFFIStaticObjectBegin || !view->v_obj) return 0;
+  tvmffi_i_retain(view->v_obj);
+  return 1;
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
+                                             tvmffi_i_bits *bits) {
+  TVMFFIAny owned;
+  if (tvmffi_i_own_usual(view, bits)) return 0;
+  TVMFFI_TRY(tvmffi_i_own_unusual(view, &owned));
+  *bits = tvmffi_i_load_bits(&owned);
+  return 0;
+}
+
+/* Same as TVMFFIAnyViewToOwnedAny, inline and for pointers that are not
+   NULL. */
+TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
+  tvmffi_i_bits bits;
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_own_usual(view, &bits)))
+    return tvmffi_i_own_unusual(view, out);
+  tvmffi_i_store_bits(out, bits);
+  return 0;
+}
+
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
-  int32_t index;
   TVMFFI_I_NOT_NULL(any_view);
   TVMFFI_I_NOT_NULL(out);
-  index = any_view->type_index;
-  if (TVMFFI_I_LIKELY(index < kTVMFFIStaticObjectBegin)) {
-    if (TVMFFI_I_UNLIKELY(
-            index < 0 || index > kTVMFFIUnchanged ||
-            (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef) ||
-            any_view->zero_padding >= sizeof(any_view->v_bytes)))
-      return tvmffi_i_own_unusual(any_view, out);
-    tvmffi_i_store_bits(out, tvmffi_i_load_bits(any_view));
-    return 0;
-  }
-  TVMFFI_I_NOT_NULL(any_view->v_obj);
-  tvmffi_i_retain(any_view->v_obj);
-  *out = *any_view;
-  return 0;
+  return tvmffi_i_own(any_view, out);
 }
 
 #if !TVMFFI_NO_EXTRA
@@ -19435,21 +19463,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   return *any;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, with inline fast paths. Copies each member,
-   because a 16-byte load stalls just after stores of single members. */
-TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
-  if (TVMFFI_I_UNLIKELY((uint32_t)view->type_index >= kTVMFFIRawStr)) {
-    TVMFFIAny copy = *view; /* lets *view stay in registers */
-    if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
-      return TVMFFIAnyViewToOwnedAny(&copy, out);
-    tvmffi_i_retain(view->v_obj);
-  }
-  out->type_index = view->type_index;
-  out->zero_padding = view->zero_padding;
-  out->v_uint64 = view->v_uint64;
-  return 0;
-}
-
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
   const int is_array = s->base.type_index == kTVMFFIArray;
@@ -19957,22 +19970,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   return code;
 }
 
-/* Returns whether two texts of 8 bytes or more are equal. Compares 8 bytes at a
-   time; the last two words may overlap. */
+/* Returns whether two texts of 8 bytes or more are equal. */
 TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
                                            TVMFFIByteArray b) {
-  uint64_t x, y;
-  size_t i;
   if (a.size != b.size) return 0;
   if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
-  for (i = 0; i + 8 < a.size; i += 8) {
-    memcpy(&x, a.data + i, 8);
-    memcpy(&y, b.data + i, 8);
-    if (x != y) return 0;
-  }
-  memcpy(&x, a.data + a.size - 8, 8);
-  memcpy(&y, b.data + a.size - 8, 8);
-  return x == y;
+  return tvmffi_i_same_words(a.data, b.data, a.size);
 }
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
@@ -20639,28 +20642,6 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
 /* ======== Maps: changes of maps and dicts =============== >>containers/map */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Converts a view to an owned value. Sets the padding of a number to 0, because
-   lookups compare all bits of a key. */
-TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
-                                             tvmffi_i_bits *bits) {
-  int32_t index = view->type_index;
-  TVMFFIAny owned;
-  if (index >= 0 && index < kTVMFFIRawStr) {
-    *bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
-    return 0;
-  }
-  *bits = tvmffi_i_load_bits(view);
-  if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
-    return 0;
-  if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
-    tvmffi_i_retain(view->v_obj);
-    return 0;
-  }
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &owned));
-  *bits = tvmffi_i_load_bits(&owned);
-  return 0;
-}
-
 TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   TVMFFIAny any;
   tvmffi_i_store_bits(&any, bits);

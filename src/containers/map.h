@@ -12,28 +12,6 @@
 #include "map_grow.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Converts a view to an owned value. Sets the padding of a number to 0, because
-   lookups compare all bits of a key. */
-TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
-                                             tvmffi_i_bits *bits) {
-  int32_t index = view->type_index;
-  TVMFFIAny owned;
-  if (index >= 0 && index < kTVMFFIRawStr) {
-    *bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
-    return 0;
-  }
-  *bits = tvmffi_i_load_bits(view);
-  if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
-    return 0;
-  if (index >= kTVMFFIStaticObjectBegin && view->v_obj) {
-    tvmffi_i_retain(view->v_obj);
-    return 0;
-  }
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(view, &owned));
-  *bits = tvmffi_i_load_bits(&owned);
-  return 0;
-}
-
 TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
   TVMFFIAny any;
   tvmffi_i_store_bits(&any, bits);

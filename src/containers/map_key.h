@@ -253,22 +253,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   return code;
 }
 
-/* Returns whether two texts of 8 bytes or more are equal. Compares 8 bytes at a
-   time; the last two words may overlap. */
+/* Returns whether two texts of 8 bytes or more are equal. */
 TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
                                            TVMFFIByteArray b) {
-  uint64_t x, y;
-  size_t i;
   if (a.size != b.size) return 0;
   if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
-  for (i = 0; i + 8 < a.size; i += 8) {
-    memcpy(&x, a.data + i, 8);
-    memcpy(&y, b.data + i, 8);
-    if (x != y) return 0;
-  }
-  memcpy(&x, a.data + a.size - 8, 8);
-  memcpy(&y, b.data + a.size - 8, 8);
-  return x == y;
+  return tvmffi_i_same_words(a.data, b.data, a.size);
 }
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,

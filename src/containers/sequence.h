@@ -49,21 +49,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   return *any;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, with inline fast paths. Copies each member,
-   because a 16-byte load stalls just after stores of single members. */
-TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
-  if (TVMFFI_I_UNLIKELY((uint32_t)view->type_index >= kTVMFFIRawStr)) {
-    TVMFFIAny copy = *view; /* lets *view stay in registers */
-    if (view->type_index < kTVMFFIStaticObjectBegin || !view->v_obj)
-      return TVMFFIAnyViewToOwnedAny(&copy, out);
-    tvmffi_i_retain(view->v_obj);
-  }
-  out->type_index = view->type_index;
-  out->zero_padding = view->zero_padding;
-  out->v_uint64 = view->v_uint64;
-  return 0;
-}
-
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
   const int is_array = s->base.type_index == kTVMFFIArray;

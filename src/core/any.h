@@ -43,12 +43,11 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   any->v_uint64 = bits.word;
 }
 
-/* Slow path of TVMFFIAnyViewToOwnedAny. Converts a view that is not copied bit
-   by bit, and rejects a small string longer than 7 bytes. Not inlined, so that
-   the fast path needs no stack frame. */
+/* Slow path of tvmffi_i_own: converts a view that is not copied bit by
+   bit, and rejects a value that cannot be owned. Not inlined, so that the fast
+   path needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
-  TVMFFIByteArray bytes;
   TVMFFIObject **moved;
   switch (view->type_index) {
     case kTVMFFIRawStr:
@@ -57,8 +56,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                   kTVMFFISmallStr, kTVMFFIStr, out);
     case kTVMFFIByteArrayPtr:
       if (!view->v_ptr) return tvmffi_i_null(__func__, "the byte array");
-      bytes = *(TVMFFIByteArray *)view->v_ptr;
-      return TVMFFIBytesFromByteArray(&bytes, out);
+      return TVMFFIBytesFromByteArray((TVMFFIByteArray *)view->v_ptr, out);
     case kTVMFFIObjectRValueRef:
       moved = (TVMFFIObject **)view->v_ptr;
       if (!moved || !*moved)
@@ -66,38 +64,63 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
       *out = tvmffi_obj(*moved);
       *moved = NULL;
       return 0;
-    case kTVMFFISmallStr:
-    case kTVMFFISmallBytes:
-      return tvmffi_i_fail("ValueError",
-                           "A small string or bytes cannot have %u bytes",
-                           view->small_str_len);
     default: break;
   }
+  if (view->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_null(TVMFFI_I_QUOTE(TVMFFIAnyViewToOwnedAny),
+                         "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
     return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
                          view->type_index);
+  if (tvmffi_i_is_false_text(view))
+    return tvmffi_i_fail("ValueError",
+                         "A small string or bytes cannot have %u bytes",
+                         view->small_str_len);
   *out = *view;
   return 0;
 }
 
+/* Sets *bits to the owned value of a view. Returns 1, or 0 if this needs
+   tvmffi_i_own_unusual. Sets the padding of a number to 0, because lookups in
+   maps compare all bits of a key. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_usual(const TVMFFIAny *view,
+                                              tvmffi_i_bits *bits) {
+  int32_t index = view->type_index;
+  if (index >= 0 && index < kTVMFFIRawStr) {
+    *bits = tvmffi_i_make_bits(index, 0, view->v_uint64);
+    return 1;
+  }
+  *bits = tvmffi_i_load_bits(view);
+  if (index == kTVMFFISmallStr && view->small_str_len < sizeof(view->v_bytes))
+    return 1;
+  if (index < kTVMFFIStaticObjectBegin || !view->v_obj) return 0;
+  tvmffi_i_retain(view->v_obj);
+  return 1;
+}
+
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
+                                             tvmffi_i_bits *bits) {
+  TVMFFIAny owned;
+  if (tvmffi_i_own_usual(view, bits)) return 0;
+  TVMFFI_TRY(tvmffi_i_own_unusual(view, &owned));
+  *bits = tvmffi_i_load_bits(&owned);
+  return 0;
+}
+
+/* Same as TVMFFIAnyViewToOwnedAny, inline and for pointers that are not
+   NULL. */
+TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
+  tvmffi_i_bits bits;
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_own_usual(view, &bits)))
+    return tvmffi_i_own_unusual(view, out);
+  tvmffi_i_store_bits(out, bits);
+  return 0;
+}
+
 int TVMFFIAnyViewToOwnedAny(const TVMFFIAny *any_view, TVMFFIAny *out) {
-  int32_t index;
   TVMFFI_I_NOT_NULL(any_view);
   TVMFFI_I_NOT_NULL(out);
-  index = any_view->type_index;
-  if (TVMFFI_I_LIKELY(index < kTVMFFIStaticObjectBegin)) {
-    if (TVMFFI_I_UNLIKELY(
-            index < 0 || index > kTVMFFIUnchanged ||
-            (index >= kTVMFFIRawStr && index <= kTVMFFIObjectRValueRef) ||
-            any_view->zero_padding >= sizeof(any_view->v_bytes)))
-      return tvmffi_i_own_unusual(any_view, out);
-    tvmffi_i_store_bits(out, tvmffi_i_load_bits(any_view));
-    return 0;
-  }
-  TVMFFI_I_NOT_NULL(any_view->v_obj);
-  tvmffi_i_retain(any_view->v_obj);
-  *out = *any_view;
-  return 0;
+  return tvmffi_i_own(any_view, out);
 }
 
 #if !TVMFFI_NO_EXTRA

@@ -5,7 +5,7 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../containers.h"
+#include "../core.h"
 #include "../extra.h"
 #include "../interface.h"
 #include "map_function.h"

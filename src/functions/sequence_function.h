@@ -5,6 +5,7 @@
 
 #include "../head.h"
 #include "../base.h"
+#include "../core.h"
 #include "../containers.h"
 #include "../interface.h"
 #include "sequence_word.h"

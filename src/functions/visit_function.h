@@ -7,7 +7,6 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
-#include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
 #include "../extra.h"
