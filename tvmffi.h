@@ -2848,17 +2848,20 @@ TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
   return depth == type->type_depth ? type : type->type_ancestors[depth];
 }
 
+/* Returns 1 if `type` derives from `from`, else 0. Both may be NULL. */
+TVMFFI_I_INLINE int tvmffi_i_descends(const TVMFFITypeInfo *type,
+                                      const TVMFFITypeInfo *from) {
+  return type && from && type->type_depth > from->type_depth &&
+         type->type_ancestors[from->type_depth] == from;
+}
+
 /* Returns 1 if the type `index` is `target` or a descendant of `target`, else
    0. */
 TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
-  const TVMFFITypeInfo *info, *want;
   if (index == target) return 1;
   if (index < target || target < kTVMFFIStaticObjectBegin) return 0;
   if (target == kTVMFFIObject) return 1;
-  info = TVMFFIGetTypeInfo(index);
-  want = TVMFFIGetTypeInfo(target);
-  return info && want && info->type_depth > want->type_depth &&
-         info->type_ancestors[want->type_depth] == want;
+  return tvmffi_i_descends(TVMFFIGetTypeInfo(index), TVMFFIGetTypeInfo(target));
 }
 
 /* 1 if the runtime is the one in this file. Calls and error messages then do
@@ -2874,10 +2877,7 @@ TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
 }
-
-TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
-  return tvmffi_is_instance(index, target);
-}
+#define tvmffi_i_derives tvmffi_is_instance
 #endif
 
 /* ======== DLTensor =========================================== >>base/dltensor
@@ -3495,6 +3495,30 @@ TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
   TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
   if (!function) return 1;
   code = TVMFFIFunctionCall(function, args, n, result);
+  tvmffi_i_release(function);
+  return code;
+}
+
+/* Sets *out to a global function (owned). ValueError if there is no function of
+   this name. */
+TVMFFI_I_INLINE int tvmffi_i_get_function(TVMFFIByteArray name,
+                                          TVMFFIObjectHandle *out) {
+  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
+  return *out ? 0
+              : tvmffi_i_raise("ValueError", "Function %.*s not found",
+                               (int)name.size, name.data);
+}
+
+/* A TVMFFISafeCallType that looks up and calls the global function named
+   `self`. */
+TVMFFI_I_INLINE int tvmffi_i_call_by_name(void *self, const TVMFFIAny *args,
+                                          int32_t num_args, TVMFFIAny *result) {
+  TVMFFIObjectHandle function = NULL;
+  int code;
+  TVMFFI_TRY(
+      tvmffi_i_get_function(tvmffi_byte_array((const char *)self), &function));
+  code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
+                            result);
   tvmffi_i_release(function);
   return code;
 }
@@ -5864,22 +5888,6 @@ typedef struct {
        NULL,                                                              \
        NULL}}
 
-/* The `call` of a tvmffi_global with upstream's library: looks up and calls the
-   global function named `self`. */
-TVMFFI_I_INLINE int tvmffi_i_call_by_name(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result) {
-  TVMFFIByteArray name = tvmffi_byte_array((const char *)self);
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
-  code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
-                            result);
-  tvmffi_i_release(function);
-  return code;
-}
-
 /* Sets f->call and f->self. Concurrent threads store equal values. */
 TVMFFI_I_COLD int tvmffi_i_bind_global(tvmffi_global *f) {
   TVMFFIAny args[2], self = tvmffi_none();
@@ -5918,62 +5926,36 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_global_obj(const tvmffi_global *f) {
 /* ======== Global cache ============================= >>interface/global_cache
    built-in functions looked up once in a file */
 
-/* Indices of the names in tvmffi_i_global_name. */
-enum {
-  TVMFFI_I_NEW_ARRAY,
-  TVMFFI_I_NEW_LIST,
-  TVMFFI_I_NEW_MAP,
-  TVMFFI_I_NEW_DICT,
-  TVMFFI_I_NEW_SHAPE,
-  TVMFFI_I_ARRAY_CONTAINS,
-  TVMFFI_I_LIST_CONTAINS,
-  TVMFFI_I_MAP_COUNT,
-  TVMFFI_I_DICT_COUNT,
-  TVMFFI_I_MAP_GET,
-  TVMFFI_I_DICT_GET,
-  TVMFFI_I_LIST_APPEND,
-  TVMFFI_I_LIST_SET,
-  TVMFFI_I_LIST_ERASE,
-  TVMFFI_I_DICT_SET,
-  TVMFFI_I_DICT_ERASE,
-  TVMFFI_I_MISSING,
-  TVMFFI_I_REPR,
-  TVMFFI_I_NUM_CACHED
-};
+/* clang-format off */
+/* The functions, with their indices. */
+#define TVMFFI_I_CACHED(F) \
+  F(NEW_ARRAY, "ffi.Array") F(NEW_LIST, "ffi.List") F(NEW_MAP, "ffi.Map") \
+  F(NEW_DICT, "ffi.Dict") F(NEW_SHAPE, "ffi.Shape") \
+  F(ARRAY_CONTAINS, "ffi.ArrayContains") F(LIST_CONTAINS, "ffi.ListContains") \
+  F(MAP_COUNT, "ffi.MapCount") F(DICT_COUNT, "ffi.DictCount") \
+  F(MAP_GET, "ffi.MapGetItemOrMissing") \
+  F(DICT_GET, "ffi.DictGetItemOrMissing") F(LIST_APPEND, "ffi.ListAppend") \
+  F(LIST_SET, "ffi.ListSetItem") F(LIST_ERASE, "ffi.ListErase") \
+  F(DICT_SET, "ffi.DictSetItem") F(DICT_ERASE, "ffi.DictErase") \
+  F(MISSING, "ffi.GetInvalidObject") F(REPR, "ffi.ReprPrint")
+/* clang-format on */
+#define TVMFFI_I_CACHED_INDEX(index, name) TVMFFI_I_##index,
+#define TVMFFI_I_CACHED_NAME(index, name) name,
+enum { TVMFFI_I_CACHED(TVMFFI_I_CACHED_INDEX) TVMFFI_I_NUM_CACHED };
 
 TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
-  static const char *const names[TVMFFI_I_NUM_CACHED] = {
-      "ffi.Array",
-      "ffi.List",
-      "ffi.Map",
-      "ffi.Dict",
-      "ffi.Shape",
-      "ffi.ArrayContains",
-      "ffi.ListContains",
-      "ffi.MapCount",
-      "ffi.DictCount",
-      "ffi.MapGetItemOrMissing",
-      "ffi.DictGetItemOrMissing",
-      "ffi.ListAppend",
-      "ffi.ListSetItem",
-      "ffi.ListErase",
-      "ffi.DictSetItem",
-      "ffi.DictErase",
-      "ffi.GetInvalidObject",
-      "ffi.ReprPrint"};
+  static const char *const names[] = {TVMFFI_I_CACHED(TVMFFI_I_CACHED_NAME)};
   return names[which];
 }
 
-/* The functions named in tvmffi_i_global_name, looked up at first use. The file
-   never releases these references. */
+/* The functions, looked up at first use. The file never releases these
+   references. */
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
 
 TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
-  TVMFFIByteArray name = tvmffi_byte_array(tvmffi_i_global_name(which));
   TVMFFIObjectHandle function = NULL;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
+  TVMFFI_TRY(tvmffi_i_get_function(
+      tvmffi_byte_array(tvmffi_i_global_name(which)), &function));
   if (!tvmffi_i_cas_pointer(&tvmffi_i_global_cache[which], NULL, function))
     tvmffi_i_release(function); /* another thread was first */
   return 0;
@@ -7291,16 +7273,15 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                     TVMFFIObjectHandle *owned,
                                     TVMFFIObjectHandle *function) {
   TVMFFIByteArray name;
+  int code;
   *function = callee->v_ptr;
   if (callee->type_index == kTVMFFIFunction ||
       (callee->type_index == kTVMFFIOpaquePtr && callee->v_ptr))
     return 0;
   if (tvmffi_i_get_str(callee, &name)) return tvmffi_i_other_callee(callee);
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
+  code = tvmffi_i_get_function(name, owned);
   *function = *owned;
-  return *owned ? 0
-                : tvmffi_i_raise("ValueError", "Function %.*s not found",
-                                 (int)name.size, name.data);
+  return code;
 }
 
 /* Returns a view of an unsigned integer. Cannot fail, and the view owns
@@ -7785,10 +7766,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
-  if (!function && must_exist)
-    return tvmffi_i_raise("ValueError", "Function %.*s not found",
-                          (int)text.size, text.data);
+  TVMFFI_TRY(must_exist ? tvmffi_i_get_function(text, &function)
+                        : TVMFFIFunctionGetGlobal(&text, &function));
   return tvmffi_i_hand_out(to, function, out);
 }
 
@@ -10790,9 +10769,8 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 /* Bodies of functions that compute a field's default: store the expression `x`
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
-  TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
-                      &tvmffi_now);
+  TVMFFI_I_DEFAULT_int64(tvmffi_into, T, x) \
+  return 0;
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
@@ -16751,10 +16729,8 @@ TVMFFI_I_SLOW int tvmffi_i_derives(int32_t index, int32_t target) {
 #if TVMFFI_NO_TYPES
   return (void)index, (void)target, 0;
 #else
-  const tvmffi_i_type *t = tvmffi_i_type_at(index);
-  const tvmffi_i_type *want = tvmffi_i_type_at(target);
-  return t && want && t->info.type_depth > want->info.type_depth &&
-         t->info.type_ancestors[want->info.type_depth] == &want->info;
+  return tvmffi_i_descends((const TVMFFITypeInfo *)tvmffi_i_type_at(index),
+                           (const TVMFFITypeInfo *)tvmffi_i_type_at(target));
 #endif
 }
 #endif
@@ -16811,10 +16787,8 @@ typedef struct {
   tvmffi_i_type *parent;
 } tvmffi_i_type_request;
 
-static const char *tvmffi_i_parent_key(const tvmffi_i_type *t) {
-  return t->info.type_depth
-             ? t->info.type_ancestors[t->info.type_depth - 1]->type_key.data
-             : "no parent";
+static const char *tvmffi_i_key_or_none(const TVMFFITypeInfo *parent) {
+  return parent ? parent->type_key.data : "no parent";
 }
 
 /* Returns the index of a registered type. Raises an error if the request has
@@ -16825,20 +16799,20 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   const TVMFFITypeInfo *parent =
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
+  const TVMFFITypeInfo *wanted = (const TVMFFITypeInfo *)r->parent;
   /* Apache TVM has C++ classes with their parent's type key. Such a class and
      its parent share one type. */
-  if (r->index < 0 && r->parent && &r->parent->info == &t->info)
-    return t->info.type_index;
+  if (r->index < 0 && wanted == &t->info) return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
-      r->depth != t->info.type_depth ||
-      parent != (r->parent ? &r->parent->info : NULL))
+      r->depth != t->info.type_depth || parent != wanted)
     return tvmffi_i_fail(
         "RuntimeError",
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
         t->info.type_key.data, t->info.type_index, t->info.type_depth,
-        tvmffi_i_parent_key(t), r->index < 0 ? t->info.type_index : r->index,
-        r->depth, r->parent ? r->parent->info.type_key.data : "no parent");
+        tvmffi_i_key_or_none(parent),
+        r->index < 0 ? t->info.type_index : r->index, r->depth,
+        tvmffi_i_key_or_none(wanted));
   return t->info.type_index;
 }
 
@@ -18564,20 +18538,6 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_bad_dtype(r, kinds[(8 - bits) / 2]);
 }
 
-/* Calls the global function `name`. Fails if the function is not registered. */
-static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
-                                TVMFFIAny *result) {
-  TVMFFIByteArray key = tvmffi_byte_array(name);
-  TVMFFIObjectHandle f = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
-  if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
-  *result = tvmffi_none();
-  code = TVMFFIFunctionCall(f, arg, 1, result);
-  tvmffi_i_release(f);
-  return code;
-}
-
 static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   TVMFFIByteArray name;
   TVMFFIAny arg, result;
@@ -18596,7 +18556,9 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
-  code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
+  result = tvmffi_none();
+  code = tvmffi_i_call_by_name((void *)(uintptr_t) "dtype.get_custom_type_code",
+                               &arg, 1, &result);
   tvmffi_i_any_release(&arg);
   if (code) return code;
   if (result.type_index != kTVMFFIInt ||
@@ -18773,12 +18735,12 @@ static char *tvmffi_i_write_size(char *to, DLDataType t) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
-  TVMFFIAny code = tvmffi_int(t.code), result;
+  TVMFFIAny code = tvmffi_int(t.code), result = tvmffi_none();
   TVMFFIByteArray name;
   char *text, *end;
   int failed;
-  TVMFFI_TRY(
-      tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
+  TVMFFI_TRY(tvmffi_i_call_by_name(
+      (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
     tvmffi_i_any_release(&result);
     return tvmffi_i_fail("TypeError",

@@ -25,17 +25,20 @@ TVMFFI_I_INLINE const TVMFFITypeInfo *tvmffi_i_ancestor(
   return depth == type->type_depth ? type : type->type_ancestors[depth];
 }
 
+/* Returns 1 if `type` derives from `from`, else 0. Both may be NULL. */
+TVMFFI_I_INLINE int tvmffi_i_descends(const TVMFFITypeInfo *type,
+                                      const TVMFFITypeInfo *from) {
+  return type && from && type->type_depth > from->type_depth &&
+         type->type_ancestors[from->type_depth] == from;
+}
+
 /* Returns 1 if the type `index` is `target` or a descendant of `target`, else
    0. */
 TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
-  const TVMFFITypeInfo *info, *want;
   if (index == target) return 1;
   if (index < target || target < kTVMFFIStaticObjectBegin) return 0;
   if (target == kTVMFFIObject) return 1;
-  info = TVMFFIGetTypeInfo(index);
-  want = TVMFFIGetTypeInfo(target);
-  return info && want && info->type_depth > want->type_depth &&
-         info->type_ancestors[want->type_depth] == want;
+  return tvmffi_i_descends(TVMFFIGetTypeInfo(index), TVMFFIGetTypeInfo(target));
 }
 
 /* 1 if the runtime is the one in this file. Calls and error messages then do
@@ -51,8 +54,5 @@ TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
 }
-
-TVMFFI_I_COLD int tvmffi_i_derives(int32_t index, int32_t target) {
-  return tvmffi_is_instance(index, target);
-}
+#define tvmffi_i_derives tvmffi_is_instance
 #endif

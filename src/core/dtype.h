@@ -161,20 +161,6 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_bad_dtype(r, kinds[(8 - bits) / 2]);
 }
 
-/* Calls the global function `name`. Fails if the function is not registered. */
-static int tvmffi_i_call_custom(const char *name, TVMFFIAny *arg,
-                                TVMFFIAny *result) {
-  TVMFFIByteArray key = tvmffi_byte_array(name);
-  TVMFFIObjectHandle f = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&key, &f));
-  if (!f) return tvmffi_i_fail("ValueError", "Function %s not found", name);
-  *result = tvmffi_none();
-  code = TVMFFIFunctionCall(f, arg, 1, result);
-  tvmffi_i_release(f);
-  return code;
-}
-
 static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   TVMFFIByteArray name;
   TVMFFIAny arg, result;
@@ -193,7 +179,9 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
-  code = tvmffi_i_call_custom("dtype.get_custom_type_code", &arg, &result);
+  result = tvmffi_none();
+  code = tvmffi_i_call_by_name((void *)(uintptr_t) "dtype.get_custom_type_code",
+                               &arg, 1, &result);
   tvmffi_i_any_release(&arg);
   if (code) return code;
   if (result.type_index != kTVMFFIInt ||
@@ -370,12 +358,12 @@ static char *tvmffi_i_write_size(char *to, DLDataType t) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
-  TVMFFIAny code = tvmffi_int(t.code), result;
+  TVMFFIAny code = tvmffi_int(t.code), result = tvmffi_none();
   TVMFFIByteArray name;
   char *text, *end;
   int failed;
-  TVMFFI_TRY(
-      tvmffi_i_call_custom("dtype.get_custom_type_name", &code, &result));
+  TVMFFI_TRY(tvmffi_i_call_by_name(
+      (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
     tvmffi_i_any_release(&result);
     return tvmffi_i_fail("TypeError",

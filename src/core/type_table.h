@@ -282,10 +282,8 @@ TVMFFI_I_SLOW int tvmffi_i_derives(int32_t index, int32_t target) {
 #if TVMFFI_NO_TYPES
   return (void)index, (void)target, 0;
 #else
-  const tvmffi_i_type *t = tvmffi_i_type_at(index);
-  const tvmffi_i_type *want = tvmffi_i_type_at(target);
-  return t && want && t->info.type_depth > want->info.type_depth &&
-         t->info.type_ancestors[want->info.type_depth] == &want->info;
+  return tvmffi_i_descends((const TVMFFITypeInfo *)tvmffi_i_type_at(index),
+                           (const TVMFFITypeInfo *)tvmffi_i_type_at(target));
 #endif
 }
 #endif
@@ -342,10 +340,8 @@ typedef struct {
   tvmffi_i_type *parent;
 } tvmffi_i_type_request;
 
-static const char *tvmffi_i_parent_key(const tvmffi_i_type *t) {
-  return t->info.type_depth
-             ? t->info.type_ancestors[t->info.type_depth - 1]->type_key.data
-             : "no parent";
+static const char *tvmffi_i_key_or_none(const TVMFFITypeInfo *parent) {
+  return parent ? parent->type_key.data : "no parent";
 }
 
 /* Returns the index of a registered type. Raises an error if the request has
@@ -356,20 +352,20 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   const TVMFFITypeInfo *parent =
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
+  const TVMFFITypeInfo *wanted = (const TVMFFITypeInfo *)r->parent;
   /* Apache TVM has C++ classes with their parent's type key. Such a class and
      its parent share one type. */
-  if (r->index < 0 && r->parent && &r->parent->info == &t->info)
-    return t->info.type_index;
+  if (r->index < 0 && wanted == &t->info) return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
-      r->depth != t->info.type_depth ||
-      parent != (r->parent ? &r->parent->info : NULL))
+      r->depth != t->info.type_depth || parent != wanted)
     return tvmffi_i_fail(
         "RuntimeError",
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
         t->info.type_key.data, t->info.type_index, t->info.type_depth,
-        tvmffi_i_parent_key(t), r->index < 0 ? t->info.type_index : r->index,
-        r->depth, r->parent ? r->parent->info.type_key.data : "no parent");
+        tvmffi_i_key_or_none(parent),
+        r->index < 0 ? t->info.type_index : r->index, r->depth,
+        tvmffi_i_key_or_none(wanted));
   return t->info.type_index;
 }
 

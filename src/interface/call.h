@@ -140,16 +140,15 @@ TVMFFI_I_INLINE int tvmffi_i_callee(const TVMFFIAny *callee,
                                     TVMFFIObjectHandle *owned,
                                     TVMFFIObjectHandle *function) {
   TVMFFIByteArray name;
+  int code;
   *function = callee->v_ptr;
   if (callee->type_index == kTVMFFIFunction ||
       (callee->type_index == kTVMFFIOpaquePtr && callee->v_ptr))
     return 0;
   if (tvmffi_i_get_str(callee, &name)) return tvmffi_i_other_callee(callee);
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, owned));
+  code = tvmffi_i_get_function(name, owned);
   *function = *owned;
-  return *owned ? 0
-                : tvmffi_i_raise("ValueError", "Function %.*s not found",
-                                 (int)name.size, name.data);
+  return code;
 }
 
 /* Returns a view of an unsigned integer. Cannot fail, and the view owns
@@ -634,10 +633,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&text, &function));
-  if (!function && must_exist)
-    return tvmffi_i_raise("ValueError", "Function %.*s not found",
-                          (int)text.size, text.data);
+  TVMFFI_TRY(must_exist ? tvmffi_i_get_function(text, &function)
+                        : TVMFFIFunctionGetGlobal(&text, &function));
   return tvmffi_i_hand_out(to, function, out);
 }
 

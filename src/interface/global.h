@@ -36,22 +36,6 @@ typedef struct {
        NULL,                                                              \
        NULL}}
 
-/* The `call` of a tvmffi_global with upstream's library: looks up and calls the
-   global function named `self`. */
-TVMFFI_I_INLINE int tvmffi_i_call_by_name(void *self, const TVMFFIAny *args,
-                                          int32_t num_args, TVMFFIAny *result) {
-  TVMFFIByteArray name = tvmffi_byte_array((const char *)self);
-  TVMFFIObjectHandle function = NULL;
-  int code;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
-  code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
-                            result);
-  tvmffi_i_release(function);
-  return code;
-}
-
 /* Sets f->call and f->self. Concurrent threads store equal values. */
 TVMFFI_I_COLD int tvmffi_i_bind_global(tvmffi_global *f) {
   TVMFFIAny args[2], self = tvmffi_none();

@@ -7,62 +7,36 @@
 #include "../base.h"
 #include "argument.h"
 
-/* Indices of the names in tvmffi_i_global_name. */
-enum {
-  TVMFFI_I_NEW_ARRAY,
-  TVMFFI_I_NEW_LIST,
-  TVMFFI_I_NEW_MAP,
-  TVMFFI_I_NEW_DICT,
-  TVMFFI_I_NEW_SHAPE,
-  TVMFFI_I_ARRAY_CONTAINS,
-  TVMFFI_I_LIST_CONTAINS,
-  TVMFFI_I_MAP_COUNT,
-  TVMFFI_I_DICT_COUNT,
-  TVMFFI_I_MAP_GET,
-  TVMFFI_I_DICT_GET,
-  TVMFFI_I_LIST_APPEND,
-  TVMFFI_I_LIST_SET,
-  TVMFFI_I_LIST_ERASE,
-  TVMFFI_I_DICT_SET,
-  TVMFFI_I_DICT_ERASE,
-  TVMFFI_I_MISSING,
-  TVMFFI_I_REPR,
-  TVMFFI_I_NUM_CACHED
-};
+/* clang-format off */
+/* The functions, with their indices. */
+#define TVMFFI_I_CACHED(F) \
+  F(NEW_ARRAY, "ffi.Array") F(NEW_LIST, "ffi.List") F(NEW_MAP, "ffi.Map") \
+  F(NEW_DICT, "ffi.Dict") F(NEW_SHAPE, "ffi.Shape") \
+  F(ARRAY_CONTAINS, "ffi.ArrayContains") F(LIST_CONTAINS, "ffi.ListContains") \
+  F(MAP_COUNT, "ffi.MapCount") F(DICT_COUNT, "ffi.DictCount") \
+  F(MAP_GET, "ffi.MapGetItemOrMissing") \
+  F(DICT_GET, "ffi.DictGetItemOrMissing") F(LIST_APPEND, "ffi.ListAppend") \
+  F(LIST_SET, "ffi.ListSetItem") F(LIST_ERASE, "ffi.ListErase") \
+  F(DICT_SET, "ffi.DictSetItem") F(DICT_ERASE, "ffi.DictErase") \
+  F(MISSING, "ffi.GetInvalidObject") F(REPR, "ffi.ReprPrint")
+/* clang-format on */
+#define TVMFFI_I_CACHED_INDEX(index, name) TVMFFI_I_##index,
+#define TVMFFI_I_CACHED_NAME(index, name) name,
+enum { TVMFFI_I_CACHED(TVMFFI_I_CACHED_INDEX) TVMFFI_I_NUM_CACHED };
 
 TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
-  static const char *const names[TVMFFI_I_NUM_CACHED] = {
-      "ffi.Array",
-      "ffi.List",
-      "ffi.Map",
-      "ffi.Dict",
-      "ffi.Shape",
-      "ffi.ArrayContains",
-      "ffi.ListContains",
-      "ffi.MapCount",
-      "ffi.DictCount",
-      "ffi.MapGetItemOrMissing",
-      "ffi.DictGetItemOrMissing",
-      "ffi.ListAppend",
-      "ffi.ListSetItem",
-      "ffi.ListErase",
-      "ffi.DictSetItem",
-      "ffi.DictErase",
-      "ffi.GetInvalidObject",
-      "ffi.ReprPrint"};
+  static const char *const names[] = {TVMFFI_I_CACHED(TVMFFI_I_CACHED_NAME)};
   return names[which];
 }
 
-/* The functions named in tvmffi_i_global_name, looked up at first use. The file
-   never releases these references. */
+/* The functions, looked up at first use. The file never releases these
+   references. */
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
 
 TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
-  TVMFFIByteArray name = tvmffi_byte_array(tvmffi_i_global_name(which));
   TVMFFIObjectHandle function = NULL;
-  TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, &function));
-  if (!function)
-    return tvmffi_i_raise("ValueError", "Function %s not found", name.data);
+  TVMFFI_TRY(tvmffi_i_get_function(
+      tvmffi_byte_array(tvmffi_i_global_name(which)), &function));
   if (!tvmffi_i_cas_pointer(&tvmffi_i_global_cache[which], NULL, function))
     tvmffi_i_release(function); /* another thread was first */
   return 0;

@@ -11,7 +11,6 @@
 #include "../base.h"
 #include "list.h"
 #include "scope.h"
-#include "global.h"
 #include "global_cache.h"
 #include "schema.h"
 #include "function.h"

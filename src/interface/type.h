@@ -8,6 +8,7 @@
 #include "scope.h"
 #include "function.h"
 #include "call.h"
+#include "default.h"
 #include "class.h"
 #include "class_object.h"
 #include "class_init.h"
@@ -40,9 +41,8 @@
 /* Bodies of functions that compute a field's default: store the expression `x`
    as an Any at tvmffi_into. */
 #define TVMFFI_I_VALUE_int64(T, x) \
-  TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
-                      &tvmffi_now);
+  TVMFFI_I_DEFAULT_int64(tvmffi_into, T, x) \
+  return 0;
 #define TVMFFI_I_VALUE_dtype(T, x) \
   TVMFFI_I_CTYPE(T) tvmffi_now; \
   TVMFFIAny tvmffi_text = tvmffi_str(x); \
