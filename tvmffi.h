@@ -2970,13 +2970,14 @@ typedef struct {
 } TVMFFI_I_NO_SCOPE;
 #if defined(__cplusplus)
 extern "C++" {
+typedef TVMFFI_I_NO_SCOPE tvmffi_i_no_scope();
 TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here() {
   return TVMFFI_I_NO_SCOPE();
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_scope *scope) {
   return scope;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope *) {
   return nullptr;
 }
 } /* extern "C++" */
@@ -4887,8 +4888,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
    F(x, a) F(x, b). The marker allows empty lists, although C99 forbids empty
    variable arguments. */
 
-/* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
-   the compiler's error shows. */
+/* Counts 1 to 33 arguments. For 34 to 64, expands to a variable of a struct,
+   which nothing defines: the compiler's error shows the struct's name. */
 #define TVMFFI_I_COUNT(...)                                                   \
   TVMFFI_I_COUNT_(__VA_ARGS__, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY,   \
                   TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
@@ -4908,12 +4909,24 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
                         a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, \
                         a57, a58, a59, a60, a61, a62, a63, a64, n, ...)        \
   n
-#define TVMFFI_I_MANY tvmffi_at_most_32_values_are_possible
-#if defined(__cplusplus)
-#define TVMFFI_I_AT_MOST_32(pack)             \
-  TVMFFI_STATIC_ASSERT(sizeof...(pack) <= 32, \
-                       tvmffi_at_most_32_values_are_possible)
+#define TVMFFI_I_MANY tvmffi_i_many
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_at_most_32_values_are_possible;
+extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
+
+/* The size of an array of n values that follow in braces. GCC and clang need
+   none: an error for too many values occurs once. */
+#if TVMFFI_I_GNU && !defined(__TINYC__)
+#define TVMFFI_I_ARRAY_SIZE(n)
+#else
+#define TVMFFI_I_ARRAY_SIZE(n) n
 #endif
+/* Expands to `cond` if n is a number, but to 1 if it is TVMFFI_I_MANY. */
+#define TVMFFI_I_IF_FEW(n, cond) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_FEW_, n), cond, ~)
+#define TVMFFI_I_FEW_tvmffi_i_many ~, 1,
+
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
 #define TVMFFI_I_FIRST(x, ...) x
 /* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
@@ -4977,7 +4990,7 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
 /* Four at a time: a compiler's message shows each macro in another. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
-#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
+#define TVMFFI_I_EACHtvmffi_i_many(...)
 #define TVMFFI_I_EACH2(F, x, a, ...) F(x, a)
 #define TVMFFI_I_EACH3(F, x, a, b, ...) F(x, a) F(x, b)
 #define TVMFFI_I_EACH4(F, x, a, b, c, ...) F(x, a) F(x, b) F(x, c)
@@ -5219,21 +5232,28 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
 }
 template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
+    tvmffi_i_no_scope *, tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
 template <typename tvmffi_type>
-TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<tvmffi_type **>) {
-  return here();
+TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope *here, tvmffi_i_out_type<tvmffi_type **>) {
+  return here;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(TVMFFI_I_NO_SCOPE (*)(),
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope *,
                                                  tvmffi_i_out_type<void **>) {
   return nullptr;
 }
-TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {
-  return here();
+TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope *here, tvmffi_i_out_type<TVMFFIAny *>) {
+  return here;
+}
+template <typename tvmffi_type>
+tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
+  static_assert(!sizeof(tvmffi_type *),
+                "no scope here: add the parameter TVMFFI_HERE or write "
+                "TVMFFI_SCOPE");
+  return tvmffi_i_owner();
 }
 }
 #define TVMFFI_I_OWNER_OF(out)                                                 \
@@ -5547,8 +5567,9 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 } /* extern "C++" */
 #define TVMFFI_I_SCOPE(n)                                                    \
   tvmffi_i_scope_block<tvmffi_i_scope_leave> TVMFFI_I_CAT(tvmffi_scope_, n)( \
-      tvmffi_i_outer, TVMFFI_I_SCOPE_END),                                   \
-      *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
+      tvmffi_i_outer, TVMFFI_I_SCOPE_END);                                   \
+  tvmffi_scope *const tvmffi_i_here TVMFFI_I_UNUSED =                        \
+      &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised first, from the enclosing
    scope's tvmffi_i_here, before the new tvmffi_i_here hides it. */
@@ -5622,8 +5643,8 @@ TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value),
-                       no_object__its_first_member_is_not_base);
+  static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
+                "no_object__its_first_member_is_not_base");
   return x;
 }
 /* The type of a variable, to which TVMFFI_I_ASSIGN assigns; for a pointer to an
@@ -5638,8 +5659,8 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
-      TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                           not_derived_from_the_wanted_type__cast_it);
+      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+                    "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
     }
     void operator=(decltype(nullptr)) { to = nullptr; }
@@ -5652,14 +5673,10 @@ struct tvmffi_i_assigned<void *&> {
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
 #elif TVMFFI_I_GENERIC
-#define TVMFFI_I_BASE(x) \
-  _Generic((x), TVMFFIObject : tvmffi_i_example, default : (x)).base
 #define TVMFFI_I_HANDLE(x) \
-  ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
-                              void *: &tvmffi_i_example, \
-                              TVMFFIObject *: &tvmffi_i_example, \
-                              default: (x))->base)),  \
-   (x))
+  ((void)sizeof(char[sizeof(_Generic((x), void *: &tvmffi_i_example, \
+      TVMFFIObject *: &tvmffi_i_example, default: (x))->base) < \
+      sizeof(TVMFFIObject) ? -1 : 1]), (x))
 #else
 #define TVMFFI_I_HANDLE(x) (x)
 #endif
@@ -5742,8 +5759,8 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 extern "C++" {
 template <typename tvmffi_wanted, typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_wanted **slot, tvmffi_type *object) {
-  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                       not_derived_from_the_wanted_type__cast_it);
+  static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+                "not_derived_from_the_wanted_type__cast_it");
   tvmffi_i_keep(slot, object);
 }
 template <typename tvmffi_wanted>
@@ -7456,21 +7473,11 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Accepts a pointer to a struct that begins with an object. For a pointer to
-   another type, the compiler's error shows the name of the result's type. */
-struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
-template <bool tvmffi_is_object>
-struct tvmffi_i_view_of {
-  typedef TVMFFIAny type;
-};
-template <>
-struct tvmffi_i_view_of<false> {
-  typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
-};
+/* Accepts a pointer to a struct that begins with an object. */
 template <typename tvmffi_type>
-TVMFFI_I_INLINE typename tvmffi_i_view_of<
-    tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value>::type
-tvmffi_i_any(const tvmffi_type *x) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
+  static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
+                "no_object__its_first_member_is_not_base");
   return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
@@ -7495,12 +7502,19 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
   return tvmffi_out_none(nullptr);
 }
 /* Accepts NULL, which a C++ compiler may define as a plain 0. */
+#if UINTPTR_MAX > 0xFFFFFFFFu
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
+#else
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) {
+#endif
   return tvmffi_out_none(nullptr);
 }
-#if UINTPTR_MAX > 0xFFFFFFFFu
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
-#endif
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
+  static_assert(!sizeof(tvmffi_type),
+                "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
+  return tvmffi_out_none(nullptr);
+}
 /* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
    tvmffi_i_out_of in the struct's namespace. */
 template <typename tvmffi_type>
@@ -7521,10 +7535,11 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_callee callee,
                                                           tvmffi_target out,
                                                           tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
-  TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
+  TVMFFIAny values[] = {tvmffi_i_any(args)..., tvmffi_none()};
   const tvmffi_out target = tvmffi_i_out(out);
-  return tvmffi_i_call(to, TVMFFI_ANY(callee), &target, values,
+  return tvmffi_i_call(to, tvmffi_i_any(callee), &target, values,
                        (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
@@ -7552,10 +7567,17 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 /* Returns a view of a plain C value. Cannot fail, and the view owns nothing. A
    void pointer becomes an opaque pointer, never an object: cast a handle to
    TVMFFIObject *. NULL (in C++: nullptr) becomes None. */
-#define TVMFFI_ANY(x)                                     \
-  ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
-   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
-            default: tvmffi_i_struct)(x))
+#define TVMFFI_ANY(x) \
+  ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(x)->base) < \
+                     sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(x))
+/* An argument, with a comma. It repeats the check of TVMFFI_ANY, because the
+   compiler's message shows each macro that expands to another. */
+#define TVMFFI_I_ITEM(x, value) \
+  ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(value)->base) < \
+                     sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
+#define TVMFFI_I_TO_VIEW(x) \
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
+           default: tvmffi_i_struct)(x)
 
 /* The C types of plain values, each with F(what makes a view of it). */
 #define TVMFFI_I_PLAIN_TYPES(F)                \
@@ -7655,6 +7677,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
   return out;
 }
 #define TVMFFI_ANY(x) tvmffi_i_plain_values_need_C11(x)
+#define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #define TVMFFI_I_OUT(x) tvmffi_i_plain_results_need_C11(x)
 #define TVMFFI_I_FORM(x, value) | TVMFFI_I_ANY_FORM
 #endif
@@ -7669,15 +7692,16 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    a TypeError for a result of another type. If a maker failed (the scope is
    marked, or its NULL is an argument), calls nothing and returns -1: the
    maker's error stays. */
-#define tvmffi_call(callee, ...) \
-  TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CALL(callee, n, out, ...)                                     \
-  tvmffi_i_call(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee),                    \
-                (const tvmffi_out[1]){TVMFFI_I_OUT(out)},                      \
-                (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                                   tvmffi_none()},                             \
-                (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_FORM, ~, __VA_ARGS__))
-#define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
+#define tvmffi_call(callee, ...)                                               \
+  tvmffi_i_call(                                                               \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), TVMFFI_ANY(callee),   \
+      (const tvmffi_out[1]){TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~))},     \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__))]){           \
+          TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                          \
+              TVMFFI_I_ITEM, __VA_ARGS__, ~) tvmffi_none()},                   \
+      TVMFFI_I_COUNT(__VA_ARGS__) - 1,                                         \
+      0 TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(TVMFFI_I_FORM, __VA_ARGS__, \
+                                                   ~))
 #endif /* C */
 
 /* -------- Values, and functions by name -------- */
@@ -8008,7 +8032,8 @@ extern "C++" {
 template <typename... tvmffi_rest>
 static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
@@ -8020,8 +8045,10 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
 #define TVMFFI_I_PLAIN_ITEMS_1(...) , NULL, 0
 #define TVMFFI_I_PLAIN_ITEMS_0(...) \
   TVMFFI_I_PLAIN_ITEMS_N(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                                         \
-  , (const TVMFFIAny[(n)-1]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
+#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                      \
+  ,                                                         \
+      (const TVMFFIAny[TVMFFI_I_ARRAY_SIZE((n)-1)]){        \
+          TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
 /* Expands to the items as arguments, each behind a comma. It does not contain
@@ -11235,10 +11262,11 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
                                                              int32_t),
                                         tvmffi_rest... args) {
   enum : int { given = sizeof...(tvmffi_rest) };
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
-  static_assert(given >= tvmffi_values / 1024,
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
+  static_assert(!(given < tvmffi_values / 1024),
                 "tvmffi_needs_a_value_for_each_field_without_default");
-  static_assert(given <= (tvmffi_values & 1023),
+  static_assert(!(given > (tvmffi_values & 1023) && given <= 32),
                 "tvmffi_has_fewer_fields_than_values");
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, given);
@@ -11257,13 +11285,14 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
 #define TVMFFI_I_NEW_OBJECT(n, type, ...) \
   tvmffi_i_new_##type( \
       TVMFFI_I_OWNER, \
-      (TVMFFIAny[n]){ \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(n)]){ \
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
       (n)-1 + 0 * (int32_t)sizeof(struct { \
         unsigned tvmffi_##type##_needs_a_value_for_each_field_without_default \
-            : (n) > tvmffi_i_values_##type / 1024 ? 16 : -1; \
+            : TVMFFI_I_IF_FEW(n, n > tvmffi_i_values_##type / 1024) ? 16 : -1; \
         unsigned tvmffi_##type##_has_fewer_fields_than_values \
-            : (n) <= (tvmffi_i_values_##type & 1023) + 1 ? 16 : -1; \
+            : TVMFFI_I_IF_FEW(n, n <= (tvmffi_i_values_##type & 1023) + 1) \
+                  ? 16 : -1; \
       }))
 /* clang-format on */
 #endif
@@ -11285,16 +11314,15 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                         object, name, __VA_ARGS__)
 #else
-#define tvmffi_method(object, name, ...)                                       \
-  TVMFFI_I_CALL_METHOD(object, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                       ~)
-#define TVMFFI_I_CALL_METHOD(object, name, n, out, ...)                    \
-  tvmffi_i_call_member(                                                    \
-      TVMFFI_I_OWNER_OF(out), name, TVMFFI_I_OUT(out),                     \
-      (TVMFFIAny[(n) + 1]){TVMFFI_ANY(object),                             \
-                           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                               tvmffi_none()},                             \
-      n)
+#define tvmffi_method(object, name, ...)                                 \
+  tvmffi_i_call_member(                                                  \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), name,           \
+      TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~)),                      \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__) + 1)]){ \
+          TVMFFI_ANY(object),                                            \
+          TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                    \
+              TVMFFI_I_ITEM, __VA_ARGS__, ~) tvmffi_none()},             \
+      TVMFFI_I_COUNT(__VA_ARGS__) - 1)
 #endif
 
 /* Gets the field `name` of an object (borrowed). The result is converted as by
@@ -11355,7 +11383,7 @@ TVMFFI_I_INLINE const void *tvmffi_i_find_member(const TVMFFIAny *object,
   return NULL;
 }
 
-/* Calls the method `name`. args[0] is the object; n - 1 arguments follow. */
+/* Calls the method `name`. args[0] is the object; n arguments follow. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                                                              const char *name,
                                                              tvmffi_out out,
@@ -11367,7 +11395,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return -1;
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call(to, m->method, &out, args + skip, n - skip,
+  return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
 }
 
@@ -11408,10 +11436,11 @@ template <typename tvmffi_type, typename tvmffi_target, typename... tvmffi_rest>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_method_plain(
     tvmffi_i_owner to, tvmffi_type object, const char *name, tvmffi_target out,
     tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
   TVMFFIAny values[] = {TVMFFI_ANY(object), TVMFFI_ANY(args)...};
   return tvmffi_i_call_member(to, name, tvmffi_i_out(out), values,
-                              (int32_t)(1 + sizeof...(tvmffi_rest)));
+                              (int32_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
 #endif

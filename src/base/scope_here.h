@@ -23,13 +23,14 @@ typedef struct {
 } TVMFFI_I_NO_SCOPE;
 #if defined(__cplusplus)
 extern "C++" {
+typedef TVMFFI_I_NO_SCOPE tvmffi_i_no_scope();
 TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here() {
   return TVMFFI_I_NO_SCOPE();
 }
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_scope *scope) {
   return scope;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(TVMFFI_I_NO_SCOPE (*)()) {
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope *) {
   return nullptr;
 }
 } /* extern "C++" */

@@ -323,21 +323,11 @@ TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
 TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
-/* Accepts a pointer to a struct that begins with an object. For a pointer to
-   another type, the compiler's error shows the name of the result's type. */
-struct tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base;
-template <bool tvmffi_is_object>
-struct tvmffi_i_view_of {
-  typedef TVMFFIAny type;
-};
-template <>
-struct tvmffi_i_view_of<false> {
-  typedef tvmffi_i_no_object__pass_a_struct_whose_first_member_is_base type;
-};
+/* Accepts a pointer to a struct that begins with an object. */
 template <typename tvmffi_type>
-TVMFFI_I_INLINE typename tvmffi_i_view_of<
-    tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value>::type
-tvmffi_i_any(const tvmffi_type *x) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
+  static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
+                "no_object__its_first_member_is_not_base");
   return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
@@ -362,12 +352,19 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(decltype(nullptr)) {
   return tvmffi_out_none(nullptr);
 }
 /* Accepts NULL, which a C++ compiler may define as a plain 0. */
+#if UINTPTR_MAX > 0xFFFFFFFFu
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(long) {
+#else
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) {
+#endif
   return tvmffi_out_none(nullptr);
 }
-#if UINTPTR_MAX > 0xFFFFFFFFu
-TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) = delete; /* a forgotten result */
-#endif
+template <typename tvmffi_type>
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
+  static_assert(!sizeof(tvmffi_type),
+                "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
+  return tvmffi_out_none(nullptr);
+}
 /* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
    tvmffi_i_out_of in the struct's namespace. */
 template <typename tvmffi_type>
@@ -388,10 +385,11 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                                                           tvmffi_callee callee,
                                                           tvmffi_target out,
                                                           tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
-  TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
+  TVMFFIAny values[] = {tvmffi_i_any(args)..., tvmffi_none()};
   const tvmffi_out target = tvmffi_i_out(out);
-  return tvmffi_i_call(to, TVMFFI_ANY(callee), &target, values,
+  return tvmffi_i_call(to, tvmffi_i_any(callee), &target, values,
                        (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
@@ -419,10 +417,17 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 /* Returns a view of a plain C value. Cannot fail, and the view owns nothing. A
    void pointer becomes an opaque pointer, never an object: cast a handle to
    TVMFFIObject *. NULL (in C++: nullptr) becomes None. */
-#define TVMFFI_ANY(x)                                     \
-  ((void)sizeof(TVMFFI_I_BASE(TVMFFI_I_STRUCT(x)->base)), \
-   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
-            default: tvmffi_i_struct)(x))
+#define TVMFFI_ANY(x) \
+  ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(x)->base) < \
+                     sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(x))
+/* An argument, with a comma. It repeats the check of TVMFFI_ANY, because the
+   compiler's message shows each macro that expands to another. */
+#define TVMFFI_I_ITEM(x, value) \
+  ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(value)->base) < \
+                     sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
+#define TVMFFI_I_TO_VIEW(x) \
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
+           default: tvmffi_i_struct)(x)
 
 /* The C types of plain values, each with F(what makes a view of it). */
 #define TVMFFI_I_PLAIN_TYPES(F)                \
@@ -522,6 +527,7 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
   return out;
 }
 #define TVMFFI_ANY(x) tvmffi_i_plain_values_need_C11(x)
+#define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
 #define TVMFFI_I_OUT(x) tvmffi_i_plain_results_need_C11(x)
 #define TVMFFI_I_FORM(x, value) | TVMFFI_I_ANY_FORM
 #endif
@@ -536,15 +542,16 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    a TypeError for a result of another type. If a maker failed (the scope is
    marked, or its NULL is an argument), calls nothing and returns -1: the
    maker's error stays. */
-#define tvmffi_call(callee, ...) \
-  TVMFFI_I_CALL(callee, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_CALL(callee, n, out, ...)                                     \
-  tvmffi_i_call(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(callee),                    \
-                (const tvmffi_out[1]){TVMFFI_I_OUT(out)},                      \
-                (TVMFFIAny[n]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                                   tvmffi_none()},                             \
-                (n)-1, 0 TVMFFI_I_EACH(n)(TVMFFI_I_FORM, ~, __VA_ARGS__))
-#define TVMFFI_I_ITEM(x, value) TVMFFI_ANY(value),
+#define tvmffi_call(callee, ...)                                               \
+  tvmffi_i_call(                                                               \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), TVMFFI_ANY(callee),   \
+      (const tvmffi_out[1]){TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~))},     \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__))]){           \
+          TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                          \
+              TVMFFI_I_ITEM, __VA_ARGS__, ~) tvmffi_none()},                   \
+      TVMFFI_I_COUNT(__VA_ARGS__) - 1,                                         \
+      0 TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(TVMFFI_I_FORM, __VA_ARGS__, \
+                                                   ~))
 #endif /* C */
 
 /* -------- Values, and functions by name -------- */

@@ -71,7 +71,8 @@ extern "C++" {
 template <typename... tvmffi_rest>
 static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
                                                 tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
   TVMFFIAny items[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return tvmffi_i_make(to, which, items, (int64_t)sizeof...(tvmffi_rest));
 }
@@ -83,8 +84,10 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
 #define TVMFFI_I_PLAIN_ITEMS_1(...) , NULL, 0
 #define TVMFFI_I_PLAIN_ITEMS_0(...) \
   TVMFFI_I_PLAIN_ITEMS_N(TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
-#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                                         \
-  , (const TVMFFIAny[(n)-1]){TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
+#define TVMFFI_I_PLAIN_ITEMS_N(n, ...)                      \
+  ,                                                         \
+      (const TVMFFIAny[TVMFFI_I_ARRAY_SIZE((n)-1)]){        \
+          TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
 /* Expands to the items as arguments, each behind a comma. It does not contain

@@ -8,8 +8,8 @@
 
 #include "../head.h"
 
-/* Counts 1 to 33 arguments. For 34 to 64, expands to an undeclared name, which
-   the compiler's error shows. */
+/* Counts 1 to 33 arguments. For 34 to 64, expands to a variable of a struct,
+   which nothing defines: the compiler's error shows the struct's name. */
 #define TVMFFI_I_COUNT(...)                                                   \
   TVMFFI_I_COUNT_(__VA_ARGS__, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY,   \
                   TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, TVMFFI_I_MANY, \
@@ -29,12 +29,24 @@
                         a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, \
                         a57, a58, a59, a60, a61, a62, a63, a64, n, ...)        \
   n
-#define TVMFFI_I_MANY tvmffi_at_most_32_values_are_possible
-#if defined(__cplusplus)
-#define TVMFFI_I_AT_MOST_32(pack)             \
-  TVMFFI_STATIC_ASSERT(sizeof...(pack) <= 32, \
-                       tvmffi_at_most_32_values_are_possible)
+#define TVMFFI_I_MANY tvmffi_i_many
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_at_most_32_values_are_possible;
+extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
+
+/* The size of an array of n values that follow in braces. GCC and clang need
+   none: an error for too many values occurs once. */
+#if TVMFFI_I_GNU && !defined(__TINYC__)
+#define TVMFFI_I_ARRAY_SIZE(n)
+#else
+#define TVMFFI_I_ARRAY_SIZE(n) n
 #endif
+/* Expands to `cond` if n is a number, but to 1 if it is TVMFFI_I_MANY. */
+#define TVMFFI_I_IF_FEW(n, cond) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_FEW_, n), cond, ~)
+#define TVMFFI_I_FEW_tvmffi_i_many ~, 1,
+
 #define TVMFFI_I_STRIP(...) __VA_ARGS__
 #define TVMFFI_I_FIRST(x, ...) x
 /* Expands to a comma between two tokens: in clang's mode for MSVC, a macro that
@@ -98,7 +110,7 @@
 /* Four at a time: a compiler's message shows each macro in another. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
-#define TVMFFI_I_EACHtvmffi_at_most_32_values_are_possible(...) /* MANY */
+#define TVMFFI_I_EACHtvmffi_i_many(...)
 #define TVMFFI_I_EACH2(F, x, a, ...) F(x, a)
 #define TVMFFI_I_EACH3(F, x, a, b, ...) F(x, a) F(x, b)
 #define TVMFFI_I_EACH4(F, x, a, b, c, ...) F(x, a) F(x, b) F(x, c)

@@ -26,16 +26,15 @@
   tvmffi_i_method_plain(TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), \
                         object, name, __VA_ARGS__)
 #else
-#define tvmffi_method(object, name, ...)                                       \
-  TVMFFI_I_CALL_METHOD(object, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, \
-                       ~)
-#define TVMFFI_I_CALL_METHOD(object, name, n, out, ...)                    \
-  tvmffi_i_call_member(                                                    \
-      TVMFFI_I_OWNER_OF(out), name, TVMFFI_I_OUT(out),                     \
-      (TVMFFIAny[(n) + 1]){TVMFFI_ANY(object),                             \
-                           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) \
-                               tvmffi_none()},                             \
-      n)
+#define tvmffi_method(object, name, ...)                                 \
+  tvmffi_i_call_member(                                                  \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), name,           \
+      TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~)),                      \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__) + 1)]){ \
+          TVMFFI_ANY(object),                                            \
+          TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                    \
+              TVMFFI_I_ITEM, __VA_ARGS__, ~) tvmffi_none()},             \
+      TVMFFI_I_COUNT(__VA_ARGS__) - 1)
 #endif
 
 /* Gets the field `name` of an object (borrowed). The result is converted as by
@@ -96,7 +95,7 @@ TVMFFI_I_INLINE const void *tvmffi_i_find_member(const TVMFFIAny *object,
   return NULL;
 }
 
-/* Calls the method `name`. args[0] is the object; n - 1 arguments follow. */
+/* Calls the method `name`. args[0] is the object; n arguments follow. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
                                                              const char *name,
                                                              tvmffi_out out,
@@ -108,7 +107,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return -1;
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call(to, m->method, &out, args + skip, n - skip,
+  return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
 }
 
@@ -149,10 +148,11 @@ template <typename tvmffi_type, typename tvmffi_target, typename... tvmffi_rest>
 TVMFFI_I_MUST_CHECK static inline int tvmffi_i_method_plain(
     tvmffi_i_owner to, tvmffi_type object, const char *name, tvmffi_target out,
     tvmffi_rest... args) {
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
   TVMFFIAny values[] = {TVMFFI_ANY(object), TVMFFI_ANY(args)...};
   return tvmffi_i_call_member(to, name, tvmffi_i_out(out), values,
-                              (int32_t)(1 + sizeof...(tvmffi_rest)));
+                              (int32_t)sizeof...(tvmffi_rest));
 }
 } /* extern "C++" */
 #endif

@@ -182,21 +182,28 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
 }
 template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*)(), tvmffi_i_out_type<tvmffi_type>) {
+    tvmffi_i_no_scope *, tvmffi_i_out_type<tvmffi_type>) {
   return nullptr;
 }
 template <typename tvmffi_type>
-TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<tvmffi_type **>) {
-  return here();
+TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope *here, tvmffi_i_out_type<tvmffi_type **>) {
+  return here;
 }
-TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(TVMFFI_I_NO_SCOPE (*)(),
+TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_for(tvmffi_i_no_scope *,
                                                  tvmffi_i_out_type<void **>) {
   return nullptr;
 }
-TVMFFI_I_INLINE TVMFFI_I_NO_SCOPE tvmffi_i_scope_for(
-    TVMFFI_I_NO_SCOPE (*here)(), tvmffi_i_out_type<TVMFFIAny *>) {
-  return here();
+TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
+    tvmffi_i_no_scope *here, tvmffi_i_out_type<TVMFFIAny *>) {
+  return here;
+}
+template <typename tvmffi_type>
+tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
+  static_assert(!sizeof(tvmffi_type *),
+                "no scope here: add the parameter TVMFFI_HERE or write "
+                "TVMFFI_SCOPE");
+  return tvmffi_i_owner();
 }
 }
 #define TVMFFI_I_OWNER_OF(out)                                                 \
@@ -510,8 +517,9 @@ struct tvmffi_i_scope_block : tvmffi_scope {
 } /* extern "C++" */
 #define TVMFFI_I_SCOPE(n)                                                    \
   tvmffi_i_scope_block<tvmffi_i_scope_leave> TVMFFI_I_CAT(tvmffi_scope_, n)( \
-      tvmffi_i_outer, TVMFFI_I_SCOPE_END),                                   \
-      *const tvmffi_i_here TVMFFI_I_UNUSED = &TVMFFI_I_CAT(tvmffi_scope_, n)
+      tvmffi_i_outer, TVMFFI_I_SCOPE_END);                                   \
+  tvmffi_scope *const tvmffi_i_here TVMFFI_I_UNUSED =                        \
+      &TVMFFI_I_CAT(tvmffi_scope_, n)
 #else
 /* Declares a scope. tvmffi_opened_<n> is initialised first, from the enclosing
    scope's tvmffi_i_here, before the new tvmffi_i_here hides it. */
@@ -585,8 +593,8 @@ TVMFFI_I_INLINE TVMFFIObjectHandle tvmffi_i_handle(TVMFFIObjectHandle x) {
 }
 template <typename tvmffi_type>
 static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
-  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value),
-                       no_object__its_first_member_is_not_base);
+  static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
+                "no_object__its_first_member_is_not_base");
   return x;
 }
 /* The type of a variable, to which TVMFFI_I_ASSIGN assigns; for a pointer to an
@@ -601,8 +609,8 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
-      TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                           not_derived_from_the_wanted_type__cast_it);
+      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+                    "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
     }
     void operator=(decltype(nullptr)) { to = nullptr; }
@@ -615,14 +623,10 @@ struct tvmffi_i_assigned<void *&> {
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
 #elif TVMFFI_I_GENERIC
-#define TVMFFI_I_BASE(x) \
-  _Generic((x), TVMFFIObject : tvmffi_i_example, default : (x)).base
 #define TVMFFI_I_HANDLE(x) \
-  ((void)sizeof(TVMFFI_I_BASE(_Generic((x),           \
-                              void *: &tvmffi_i_example, \
-                              TVMFFIObject *: &tvmffi_i_example, \
-                              default: (x))->base)),  \
-   (x))
+  ((void)sizeof(char[sizeof(_Generic((x), void *: &tvmffi_i_example, \
+      TVMFFIObject *: &tvmffi_i_example, default: (x))->base) < \
+      sizeof(TVMFFIObject) ? -1 : 1]), (x))
 #else
 #define TVMFFI_I_HANDLE(x) (x)
 #endif
@@ -705,8 +709,8 @@ TVMFFI_I_INLINE void tvmffi_release(TVMFFIObjectHandle object) {
 extern "C++" {
 template <typename tvmffi_wanted, typename tvmffi_type>
 static inline void tvmffi_keep(tvmffi_wanted **slot, tvmffi_type *object) {
-  TVMFFI_STATIC_ASSERT((tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value),
-                       not_derived_from_the_wanted_type__cast_it);
+  static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+                "not_derived_from_the_wanted_type__cast_it");
   tvmffi_i_keep(slot, object);
 }
 template <typename tvmffi_wanted>

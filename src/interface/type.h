@@ -507,10 +507,11 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
                                                              int32_t),
                                         tvmffi_rest... args) {
   enum : int { given = sizeof...(tvmffi_rest) };
-  TVMFFI_I_AT_MOST_32(tvmffi_rest);
-  static_assert(given >= tvmffi_values / 1024,
+  static_assert(!(sizeof...(tvmffi_rest) > 32),
+                "at_most_32_values_are_possible");
+  static_assert(!(given < tvmffi_values / 1024),
                 "tvmffi_needs_a_value_for_each_field_without_default");
-  static_assert(given <= (tvmffi_values & 1023),
+  static_assert(!(given > (tvmffi_values & 1023) && given <= 32),
                 "tvmffi_has_fewer_fields_than_values");
   TVMFFIAny values[] = {TVMFFI_ANY(args)..., tvmffi_none()};
   return make(to, values, given);
@@ -529,13 +530,14 @@ static inline tvmffi_made *tvmffi_i_new(tvmffi_i_owner to,
 #define TVMFFI_I_NEW_OBJECT(n, type, ...) \
   tvmffi_i_new_##type( \
       TVMFFI_I_OWNER, \
-      (TVMFFIAny[n]){ \
+      (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(n)]){ \
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__) tvmffi_none()}, \
       (n)-1 + 0 * (int32_t)sizeof(struct { \
         unsigned tvmffi_##type##_needs_a_value_for_each_field_without_default \
-            : (n) > tvmffi_i_values_##type / 1024 ? 16 : -1; \
+            : TVMFFI_I_IF_FEW(n, n > tvmffi_i_values_##type / 1024) ? 16 : -1; \
         unsigned tvmffi_##type##_has_fewer_fields_than_values \
-            : (n) <= (tvmffi_i_values_##type & 1023) + 1 ? 16 : -1; \
+            : TVMFFI_I_IF_FEW(n, n <= (tvmffi_i_values_##type & 1023) + 1) \
+                  ? 16 : -1; \
       }))
 /* clang-format on */
 #endif
