@@ -6660,39 +6660,34 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
 #define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
-/* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
-   function. 0: the result or a parameter is malformed, a compile error. 1:
-   compiler.h lists all types. 2: it does not list all (structs, for example),
-   so TVMFFI_I_USES declares them first. */
-#define TVMFFI_I_START(n, R, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_START_OF, ~)(n, R, __VA_ARGS__)
-#define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_START_BAD,
-#define TVMFFI_I_START_BAD(...) 0
-#define TVMFFI_I_START_OF(n, R, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_START_AT( \
-      TVMFFI_I_EACH(n)(TVMFFI_I_FAULT, ~, __VA_ARGS__) \
-      TVMFFI_I_FAULT_OF(R, ~)), 0, ~)
-#define TVMFFI_I_START_AT(faults) TVMFFI_I_START_AT_(faults)
-#define TVMFFI_I_START_AT_(faults) TVMFFI_I_START_##faults
-#define TVMFFI_I_START_ ~, 1,
-#define TVMFFI_I_START_2 ~, 2,
-/* Expands to nothing if compiler.h lists the parameter's type, else to 2.
-   Expands to 0 if the parameter is malformed, or if no comma follows it. */
-#define TVMFFI_I_FAULT(x, p) \
-  TVMFFI_I_SECOND(TVMFFI_I_NO_COMMA p, TVMFFI_I_FAULT_OF p, ~)
-#define TVMFFI_I_NO_COMMA(...) TVMFFI_I_NO_COMMA_
-#define TVMFFI_I_NO_COMMA_(...) ~, 0,
-#define TVMFFI_I_FAULT_OF(...) TVMFFI_I_FAULT_(__VA_ARGS__, 0, 0, 0, , , 0, ~)
-#define TVMFFI_I_FAULT_(T, b, c, d, e, f, n, ...) \
-  n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)
-#define TVMFFI_I_WRONG(func) \
-  TVMFFI_STATIC_ASSERT(0, \
-      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses); \
-  extern tvmffi_func func;
-#define TVMFFI_I_USES(n, R, ...) \
-  TVMFFI_I_USE(R) TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
-#define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
-#define TVMFFI_I_USE_PARAM_(T, ...) TVMFFI_I_USE(T)
+/* Expands to the declarations of those types of a function that compiler.h does
+   not list (structs, for example). They have no comma, but a malformed result
+   or parameter expands to "~, 0,": TVMFFI_I_SECOND(uses, 1, ~) is 0 then, else
+   1. */
+#define TVMFFI_I_USES(...) \
+  TVMFFI_I_USES_OF(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_USES_OF(n, R, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_USE_UNLISTED, ~)(R) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
+#define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_MALFORMED,
+#define TVMFFI_I_MALFORMED(...) ~, 0,
+/* A parameter is one list: not two without a comma, and not a bare name. */
+#define TVMFFI_I_USE_PARAM(x, p) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_IS_, TVMFFI_I_LIST p), \
+                  TVMFFI_I_MALFORMED, ~)(p)
+#define TVMFFI_I_LIST(...) TVMFFI_I_ONE_LIST
+#define TVMFFI_I_ONE_LIST(...) TVMFFI_I_TWO_LISTS
+#define TVMFFI_I_IS_TVMFFI_I_ONE_LIST ~, TVMFFI_I_USE_LIST,
+#define TVMFFI_I_USE_LIST(p) TVMFFI_I_USE_LIST_ p
+#define TVMFFI_I_USE_LIST_(...) \
+  TVMFFI_I_USE_TYPE(__VA_ARGS__, 0, 0, 0, , , 0, ~)
+#define TVMFFI_I_USE_TYPE(T, b, c, d, e, f, n, ...) \
+  TVMFFI_I_USE_TYPE_##n TVMFFI_I_USE_UNLISTED(T)
+#define TVMFFI_I_USE_TYPE_
+#define TVMFFI_I_USE_TYPE_0 ~, 0,
+#define TVMFFI_I_USE_UNLISTED(T) \
+  TVMFFI_I_PICK_FOURTH(TVMFFI_I_CAT(TVMFFI_I_WORD_, T), TVMFFI_I_SKIP, \
+                       TVMFFI_I_USE, TVMFFI_I_USE, ~)(T)
 
 /* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
@@ -6764,35 +6759,36 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* Defines a typed function up to its body: prototype of the body, description,
-   packed call, head of the body. `start` is TVMFFI_I_START of the result and
-   parameters: 0 is a compile error. In C this is an array of a negative size,
-   because a static assertion would be one more macro in the compiler's message.
-   With more than 16 parameters, the array of types has a negative size. */
+/* Begins a function, up to its body, by the macro `then` of the arguments after
+   it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
+   malformed, this is the only error. In C it is an array of a negative size,
+   because TVMFFI_STATIC_ASSERT would be one more macro in the compiler's
+   message. With more than 16 parameters, the array of types has a negative
+   size. */
 #if defined(__cplusplus)
-#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
-  TVMFFI_STATIC_ASSERT( \
-      start, \
-      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x); \
-  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED(name, uses, then, ...) \
+  static_assert(!!(TVMFFI_I_SECOND(uses, 1, ~)), \
+      "tvmffi_func_" #name "__needs_a_result_and_parameters_like__int64_x"); \
+  TVMFFI_I_TYPED_(TVMFFI_I_SECOND(uses, 1, ~), name, uses, then, __VA_ARGS__)
 #else
-#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+#define TVMFFI_I_TYPED(name, uses, then, ...) \
   typedef char \
       tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x \
-          [1 ? start ? 1 : -1 : 1]; \
-  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+          [1 ? TVMFFI_I_SECOND(uses, 1, ~) ? 1 : -1 : 1]; \
+  TVMFFI_I_TYPED_(TVMFFI_I_SECOND(uses, 1, ~), name, uses, then, __VA_ARGS__)
 #endif
-#define TVMFFI_I_TYPED_(start, kind, name, text, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_TYPED_, start) \
-  (kind, tvmffi_call_##name, text, tvmffi_func_##name, tvmffi_body_##name, n, \
-   __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) extern tvmffi_func func;
-#define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
-  TVMFFI_I_BODY(, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_2(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_TYPED_1(kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED_(good, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_TYPED_, good)(__VA_ARGS__)
+#define TVMFFI_I_TYPED_0(name, ...) \
+  extern tvmffi_func tvmffi_func_##name; \
+  TVMFFI_I_METHOD_BODY(name, NULL) /* possibly listed by its type */
+#define TVMFFI_I_TYPED_1(name, uses, then, ...) uses then(__VA_ARGS__)
+/* Defines a typed function up to its body: prototype of the body, description,
+   packed call, head of the body. */
+#define TVMFFI_I_FUNC_OF(kind, name, text, n, ...) \
+  TVMFFI_I_DEFINE(kind, tvmffi_call_##name, text, tvmffi_func_##name, \
+                  tvmffi_body_##name, n, __VA_ARGS__) \
+  TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
   TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
@@ -6931,7 +6927,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
    NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...) \
   TVMFFI_I_MENTION(name) \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
@@ -6939,28 +6935,23 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
   TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-/* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
    __tvm_ffi__metadata_NAME. */
 #define TVMFFI_EXPORT(name, ...) \
-  TVMFFI_I_EXPORT(name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_EXPORT(name, n, ...)                                       \
-  TVMFFI_I_CAT(TVMFFI_I_EXPORT_, TVMFFI_I_START(n, __VA_ARGS__))       \
-  (name, n, __VA_ARGS__)
-#define TVMFFI_I_EXPORT_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_EXPORT_1(name, n, ...)                                   \
-  TVMFFI_I_MENTION(name)                                                  \
-  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name,               \
+  TVMFFI_I_MENTION(name) \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_EXPORT_OF, \
+      name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_EXPORT_OF(name, n, ...) \
+  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name, \
                   tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__) \
-  TVMFFI_I_EXPORT_METADATA(name)                                          \
-  TVMFFI_I_ON_EXPORT(name)                                                \
+  TVMFFI_I_EXPORT_METADATA(name) \
+  TVMFFI_I_ON_EXPORT(name) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
-#define TVMFFI_I_EXPORT_2(name, n, ...)                                     \
-  TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_EXPORT_1(name, n, __VA_ARGS__)
+/* clang-format on */
 /* A companion header redefines these two, to list what a library exports. */
 #define TVMFFI_I_ON_EXPORT(name)
 #define TVMFFI_I_ON_DOC(name, text)
@@ -6978,16 +6969,11 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Begins a typed function with a state, which the body sees as `State *self`.
    TVMFFI_CLOSURE_NEW makes a function object from a state. */
-#define TVMFFI_CLOSURE(name, State, ...) \
-  TVMFFI_I_CLOSURE(name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format off */
-#define TVMFFI_I_CLOSURE(name, State, n, ...)                                  \
-  TVMFFI_I_CAT(TVMFFI_I_CLOSURE_, TVMFFI_I_START(n, __VA_ARGS__))          \
-  (name, State, n, __VA_ARGS__)
-#define TVMFFI_I_CLOSURE_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_CLOSURE_2(name, State, n, ...)                                \
-  TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_CLOSURE_1(name, State, n, __VA_ARGS__)
-#define TVMFFI_I_CLOSURE_1(name, State, n, ...)                                \
+#define TVMFFI_CLOSURE(name, State, ...) \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_CLOSURE_OF, \
+      name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_CLOSURE_OF(name, State, n, ...)                               \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);     \
   TVMFFI_I_DEFINE_CALL(tvmffi_user, tvmffi_call_##name, #name,                 \
                        tvmffi_func_##name,                                     \
@@ -10909,30 +10895,75 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* 1 if `value` has the type `ctype`. C99 can compare only the sizes. */
+/* Checks that the members of a struct have the C types of their words. One
+   nested expression checks all, so the compiler's message does not show the
+   macros that expand the list. Its type is tvmffi_i_all_fit *, or a pointer to
+   a struct whose name says which member has another type. For each field, the
+   macro `make`, TVMFFI_I_FIT or TVMFFI_I_FIT_END, begins or ends the
+   expression. */
+#define TVMFFI_I_FITS(T, n, ...) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
+  TVMFFI_I_FIT_ALL \
+  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT_END), __VA_ARGS__)
+#define TVMFFI_I_FITS_ITEM(x, item) \
+  TVMFFI_I_FITS_ITEM_(TVMFFI_I_STRIP x, \
+                      TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_FITS_ITEM_(...) TVMFFI_I_FITS_ITEM__(__VA_ARGS__)
+#define TVMFFI_I_FITS_ITEM__(T, make, kind, b, c, d, e, f, n, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_FITS_##kind##_##n, TVMFFI_I_TO_SKIP, ~)(make) \
+  (T, b, c)
+#define TVMFFI_I_FITS_field_3 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_field_4 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_readonly_3 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_readonly_4 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_TO_SKIP(make) TVMFFI_I_SKIP
+#define TVMFFI_I_MISTYPED(T, x) struct T##_##x##_has_not_the_C_type_of_its_word
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_a, typename tvmffi_b> struct tvmffi_i_equal_types {
-  enum { tvmffi_yes = 0 };
+struct tvmffi_i_all_fit {
+  typedef tvmffi_i_all_fit tvmffi_is;
 };
-template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
-  enum { tvmffi_yes = 1 };
+template <typename tvmffi_a, typename tvmffi_b, typename tvmffi_misfit,
+          typename tvmffi_next>
+struct tvmffi_i_members_fit {
+  typedef tvmffi_misfit tvmffi_is;
+};
+template <typename tvmffi_a, typename tvmffi_misfit, typename tvmffi_next>
+struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
+  typedef typename tvmffi_next::tvmffi_is tvmffi_is;
 };
 }
-#define TVMFFI_I_HAS_TYPE(value, ctype) \
-  (+tvmffi_i_equal_types<decltype(value), ctype>::tvmffi_yes)
-#elif TVMFFI_I_GENERIC
-#define TVMFFI_I_HAS_TYPE(value, ctype) _Generic((value), ctype: 1, default: 0)
-#else
-#define TVMFFI_I_HAS_TYPE(value, ctype) (sizeof(value) == sizeof(ctype))
+#define TVMFFI_I_FIT(T, W, x) \
+  tvmffi_i_members_fit<decltype(T::x), TVMFFI_I_CTYPE(W), \
+                       TVMFFI_I_MISTYPED(T, x),
+#define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
+#define TVMFFI_I_FIT_END(T, W, x) >
+#define TVMFFI_I_CHECK_FIT(T, ...) \
+  typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
+  enum { tvmffi_i_fits_##T = sizeof( \
+             static_cast<tvmffi_i_all_fit **>(tvmffi_i_fit_##T())) };
+#elif TVMFFI_I_SELECTS
+typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
+#define TVMFFI_I_FIT(T, W, x) \
+  _Generic(TVMFFI_I_AS(T *, NULL)->x, \
+           default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
+#define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
+#define TVMFFI_I_FIT_END(T, W, x) )
+#define TVMFFI_I_CHECK_FIT(T, fit) \
+  enum { tvmffi_i_fits_##T = sizeof( \
+             TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
+#else /* C without _Generic: only sizes are compared */
+#define TVMFFI_I_FIT(T, W, x) \
+  sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
+#define TVMFFI_I_FIT_ALL 1
+#define TVMFFI_I_FIT_END(T, W, x)
+#define TVMFFI_I_CHECK_FIT(T, fit) \
+  TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
 
 /* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
   TVMFFI_I_USE(W) \
-  TVMFFI_STATIC_ASSERT( \
-      TVMFFI_I_HAS_TYPE(TVMFFI_I_AS(T *, NULL)->x, TVMFFI_I_CTYPE(W)), \
-      T##_##x##_has_not_the_C_type_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \
@@ -11063,6 +11094,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                        key_of_##T##_is_not_the_declared_one); \
   TVMFFI_I_CLASS_STRUCT(T, parent) \
   TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  TVMFFI_I_CHECK_FIT(T, TVMFFI_I_FITS(T, n, __VA_ARGS__)) \
   enum { \
     tvmffi_i_values_##T = tvmffi_i_values_##parent \
         TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
@@ -11136,7 +11168,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    that is registered first. */
 #define TVMFFI_TYPE(type, key, ...) \
   TVMFFI_TYPE_DECLARE(type, key)    \
-  TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
+  TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
    that refer to each other. TVMFFI_TYPE_DECLARE needs only `typedef struct
@@ -11169,22 +11201,17 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    float64, (T, parameter)...), then a body in which `self` is the object,
    borrowed. A method may precede or follow TVMFFI_TYPE. The type's name can be
    used as a parameter or result type only after TVMFFI_TYPE. */
-#define TVMFFI_METHOD(type, name, ...)                                     \
-  TVMFFI_I_SELF_OF(type, self_##type##_##name)                             \
-  TVMFFI_I_CLASS_METHOD(                                                   \
-      type, name,                                                          \
-      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key, \
-                         tvmffi_flags),                                    \
-      TVMFFI_I_COUNT(~, __VA_ARGS__),                                      \
-      TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
+/* clang-format off */
+#define TVMFFI_METHOD(type, name, ...) \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name) \
+  TVMFFI_I_TYPED(type##_##name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_BOUND, \
+      type, name, TVMFFI_I_COUNT(~, __VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a static method, which has no `self`. */
-#define TVMFFI_STATIC_METHOD(type, name, ...)                               \
-  TVMFFI_I_CLASS_METHOD(type, name,                                         \
-                        tvmffi_i_name_self(NULL, tvmffi_key, tvmffi_flags), \
-                        TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_STATIC_METHOD(type, name, ...) \
+  TVMFFI_I_TYPED(type##_##name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_UNBOUND, \
+      type, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* clang-format off */
 /* Defines a parameter type W for `self`, because T is possibly not yet defined
    as one. When T is registered, error messages name W by the type key of T. */
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
@@ -11197,31 +11224,28 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
       #T, #T, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_CUSTOM, 0, 0}; \
   TVMFFI_I_TYPE(W, T *, #T, #T, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##W, \
                 &tvmffi_i_shown_##W)
-#define TVMFFI_I_WITH_SELF(W, result, ...) \
-  result, (tvmffi_self_of(W), self), __VA_ARGS__
-
-#define TVMFFI_I_CLASS_METHOD(T, name, note, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_CLASS_METHOD_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (T, name, note, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_METHOD_0(T, name, ...) \
-  TVMFFI_I_WRONG(tvmffi_func_##T##_##name)
-#define TVMFFI_I_CLASS_METHOD_2(T, name, note, n, ...) \
-  TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_CLASS_METHOD_1(T, name, note, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_METHOD_1(T, name, note, n, ...) \
+#define TVMFFI_I_BOUND(T, name, n, R, ...) \
+  TVMFFI_I_METHOD_FUNC(T, name, &tvmffi_i_shown_self_##T##_##name, n, R, \
+      (tvmffi_self_of(self_##T##_##name), self), __VA_ARGS__)
+#define TVMFFI_I_UNBOUND(T, name, ...) \
+  TVMFFI_I_METHOD_FUNC(T, name, NULL, __VA_ARGS__)
+#define TVMFFI_I_METHOD_FUNC(T, name, shown, n, ...) \
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name { \
+  TVMFFI_I_METHOD_BODY(T##_##name, shown) \
+  TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
+/* Defines what TVMFFI_I_HEAD_OF_METHOD declares. */
+#define TVMFFI_I_METHOD_BODY(name, shown) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
     char tvmffi_unused; \
   }; \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
-  static tvmffi_func *tvmffi_i_method_##T##_##name( \
-      const char *tvmffi_key, int64_t *tvmffi_flags) { \
-    note; \
-    return &tvmffi_func_##T##_##name; \
-  } \
-  TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
+  TVMFFI_I_UNUSED static tvmffi_i_method_of tvmffi_i_method_##name; \
+  static tvmffi_func *tvmffi_i_method_##name(const char *tvmffi_key, \
+                                             int64_t *tvmffi_flags) { \
+    tvmffi_i_name_self(shown, tvmffi_key, tvmffi_flags); \
+    return &tvmffi_func_##name; \
+  }
 /* clang-format on */
 
 /* Registers a type and its ancestors now, for Python. In C, the first use of a

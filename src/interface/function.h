@@ -57,39 +57,34 @@
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
 #define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
-/* Expands to a number that selects how TVMFFI_FUNC and similar macros begin a
-   function. 0: the result or a parameter is malformed, a compile error. 1:
-   compiler.h lists all types. 2: it does not list all (structs, for example),
-   so TVMFFI_I_USES declares them first. */
-#define TVMFFI_I_START(n, R, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_START_OF, ~)(n, R, __VA_ARGS__)
-#define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_START_BAD,
-#define TVMFFI_I_START_BAD(...) 0
-#define TVMFFI_I_START_OF(n, R, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_START_AT( \
-      TVMFFI_I_EACH(n)(TVMFFI_I_FAULT, ~, __VA_ARGS__) \
-      TVMFFI_I_FAULT_OF(R, ~)), 0, ~)
-#define TVMFFI_I_START_AT(faults) TVMFFI_I_START_AT_(faults)
-#define TVMFFI_I_START_AT_(faults) TVMFFI_I_START_##faults
-#define TVMFFI_I_START_ ~, 1,
-#define TVMFFI_I_START_2 ~, 2,
-/* Expands to nothing if compiler.h lists the parameter's type, else to 2.
-   Expands to 0 if the parameter is malformed, or if no comma follows it. */
-#define TVMFFI_I_FAULT(x, p) \
-  TVMFFI_I_SECOND(TVMFFI_I_NO_COMMA p, TVMFFI_I_FAULT_OF p, ~)
-#define TVMFFI_I_NO_COMMA(...) TVMFFI_I_NO_COMMA_
-#define TVMFFI_I_NO_COMMA_(...) ~, 0,
-#define TVMFFI_I_FAULT_OF(...) TVMFFI_I_FAULT_(__VA_ARGS__, 0, 0, 0, , , 0, ~)
-#define TVMFFI_I_FAULT_(T, b, c, d, e, f, n, ...) \
-  n TVMFFI_I_PICK_FOURTH(TVMFFI_I_WORD_##T, , 2, 2, ~)
-#define TVMFFI_I_WRONG(func) \
-  TVMFFI_STATIC_ASSERT(0, \
-      func##__needs_a_result_and_parameters_like__int64_x__in_parentheses); \
-  extern tvmffi_func func;
-#define TVMFFI_I_USES(n, R, ...) \
-  TVMFFI_I_USE(R) TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
-#define TVMFFI_I_USE_PARAM(x, p) TVMFFI_I_USE_PARAM_ p
-#define TVMFFI_I_USE_PARAM_(T, ...) TVMFFI_I_USE(T)
+/* Expands to the declarations of those types of a function that compiler.h does
+   not list (structs, for example). They have no comma, but a malformed result
+   or parameter expands to "~, 0,": TVMFFI_I_SECOND(uses, 1, ~) is 0 then, else
+   1. */
+#define TVMFFI_I_USES(...) \
+  TVMFFI_I_USES_OF(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_USES_OF(n, R, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_USE_UNLISTED, ~)(R) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
+#define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_MALFORMED,
+#define TVMFFI_I_MALFORMED(...) ~, 0,
+/* A parameter is one list: not two without a comma, and not a bare name. */
+#define TVMFFI_I_USE_PARAM(x, p) \
+  TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_IS_, TVMFFI_I_LIST p), \
+                  TVMFFI_I_MALFORMED, ~)(p)
+#define TVMFFI_I_LIST(...) TVMFFI_I_ONE_LIST
+#define TVMFFI_I_ONE_LIST(...) TVMFFI_I_TWO_LISTS
+#define TVMFFI_I_IS_TVMFFI_I_ONE_LIST ~, TVMFFI_I_USE_LIST,
+#define TVMFFI_I_USE_LIST(p) TVMFFI_I_USE_LIST_ p
+#define TVMFFI_I_USE_LIST_(...) \
+  TVMFFI_I_USE_TYPE(__VA_ARGS__, 0, 0, 0, , , 0, ~)
+#define TVMFFI_I_USE_TYPE(T, b, c, d, e, f, n, ...) \
+  TVMFFI_I_USE_TYPE_##n TVMFFI_I_USE_UNLISTED(T)
+#define TVMFFI_I_USE_TYPE_
+#define TVMFFI_I_USE_TYPE_0 ~, 0,
+#define TVMFFI_I_USE_UNLISTED(T) \
+  TVMFFI_I_PICK_FOURTH(TVMFFI_I_CAT(TVMFFI_I_WORD_, T), TVMFFI_I_SKIP, \
+                       TVMFFI_I_USE, TVMFFI_I_USE, ~)(T)
 
 /* Joins a prefix and a result type, such as tvmffi_type_ and int64. */
 #define TVMFFI_I_RESULT(prefix, R) TVMFFI_I_CAT(prefix, TVMFFI_I_RESULT_WORD(R))
@@ -161,35 +156,36 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* Defines a typed function up to its body: prototype of the body, description,
-   packed call, head of the body. `start` is TVMFFI_I_START of the result and
-   parameters: 0 is a compile error. In C this is an array of a negative size,
-   because a static assertion would be one more macro in the compiler's message.
-   With more than 16 parameters, the array of types has a negative size. */
+/* Begins a function, up to its body, by the macro `then` of the arguments after
+   it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
+   malformed, this is the only error. In C it is an array of a negative size,
+   because TVMFFI_STATIC_ASSERT would be one more macro in the compiler's
+   message. With more than 16 parameters, the array of types has a negative
+   size. */
 #if defined(__cplusplus)
-#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
-  TVMFFI_STATIC_ASSERT( \
-      start, \
-      tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x); \
-  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED(name, uses, then, ...) \
+  static_assert(!!(TVMFFI_I_SECOND(uses, 1, ~)), \
+      "tvmffi_func_" #name "__needs_a_result_and_parameters_like__int64_x"); \
+  TVMFFI_I_TYPED_(TVMFFI_I_SECOND(uses, 1, ~), name, uses, then, __VA_ARGS__)
 #else
-#define TVMFFI_I_TYPED(start, kind, name, text, n, ...) \
+#define TVMFFI_I_TYPED(name, uses, then, ...) \
   typedef char \
       tvmffi_func_##name##__needs_a_result_and_parameters_like__int64_x \
-          [1 ? start ? 1 : -1 : 1]; \
-  TVMFFI_I_TYPED_(start, kind, name, text, n, __VA_ARGS__)
+          [1 ? TVMFFI_I_SECOND(uses, 1, ~) ? 1 : -1 : 1]; \
+  TVMFFI_I_TYPED_(TVMFFI_I_SECOND(uses, 1, ~), name, uses, then, __VA_ARGS__)
 #endif
-#define TVMFFI_I_TYPED_(start, kind, name, text, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_TYPED_, start) \
-  (kind, tvmffi_call_##name, text, tvmffi_func_##name, tvmffi_body_##name, n, \
-   __VA_ARGS__)
-#define TVMFFI_I_TYPED_0(kind, call, text, func, ...) extern tvmffi_func func;
-#define TVMFFI_I_TYPED_1(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_DEFINE(kind, call, text, func, body, n, __VA_ARGS__) \
-  TVMFFI_I_BODY(, body, n, __VA_ARGS__)
-#define TVMFFI_I_TYPED_2(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_TYPED_1(kind, call, text, func, body, n, __VA_ARGS__)
+#define TVMFFI_I_TYPED_(good, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_TYPED_, good)(__VA_ARGS__)
+#define TVMFFI_I_TYPED_0(name, ...) \
+  extern tvmffi_func tvmffi_func_##name; \
+  TVMFFI_I_METHOD_BODY(name, NULL) /* possibly listed by its type */
+#define TVMFFI_I_TYPED_1(name, uses, then, ...) uses then(__VA_ARGS__)
+/* Defines a typed function up to its body: prototype of the body, description,
+   packed call, head of the body. */
+#define TVMFFI_I_FUNC_OF(kind, name, text, n, ...) \
+  TVMFFI_I_DEFINE(kind, tvmffi_call_##name, text, tvmffi_func_##name, \
+                  tvmffi_body_##name, n, __VA_ARGS__) \
+  TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
   TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
   TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
@@ -328,7 +324,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
    NAME itself stays undefined. */
 #define TVMFFI_FUNC(name, ...) \
   TVMFFI_I_MENTION(name) \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
@@ -336,28 +332,23 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
   TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
-  TVMFFI_I_TYPED(TVMFFI_I_START(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~), \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-/* clang-format on */
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
    __tvm_ffi__metadata_NAME. */
 #define TVMFFI_EXPORT(name, ...) \
-  TVMFFI_I_EXPORT(name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
-#define TVMFFI_I_EXPORT(name, n, ...)                                       \
-  TVMFFI_I_CAT(TVMFFI_I_EXPORT_, TVMFFI_I_START(n, __VA_ARGS__))       \
-  (name, n, __VA_ARGS__)
-#define TVMFFI_I_EXPORT_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_EXPORT_1(name, n, ...)                                   \
-  TVMFFI_I_MENTION(name)                                                  \
-  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name,               \
+  TVMFFI_I_MENTION(name) \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_EXPORT_OF, \
+      name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_EXPORT_OF(name, n, ...) \
+  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name, \
                   tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__) \
-  TVMFFI_I_EXPORT_METADATA(name)                                          \
-  TVMFFI_I_ON_EXPORT(name)                                                \
+  TVMFFI_I_EXPORT_METADATA(name) \
+  TVMFFI_I_ON_EXPORT(name) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
-#define TVMFFI_I_EXPORT_2(name, n, ...)                                     \
-  TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_EXPORT_1(name, n, __VA_ARGS__)
+/* clang-format on */
 /* A companion header redefines these two, to list what a library exports. */
 #define TVMFFI_I_ON_EXPORT(name)
 #define TVMFFI_I_ON_DOC(name, text)
@@ -375,16 +366,11 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Begins a typed function with a state, which the body sees as `State *self`.
    TVMFFI_CLOSURE_NEW makes a function object from a state. */
-#define TVMFFI_CLOSURE(name, State, ...) \
-  TVMFFI_I_CLOSURE(name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 /* clang-format off */
-#define TVMFFI_I_CLOSURE(name, State, n, ...)                                  \
-  TVMFFI_I_CAT(TVMFFI_I_CLOSURE_, TVMFFI_I_START(n, __VA_ARGS__))          \
-  (name, State, n, __VA_ARGS__)
-#define TVMFFI_I_CLOSURE_0(name, ...) TVMFFI_I_WRONG(tvmffi_func_##name)
-#define TVMFFI_I_CLOSURE_2(name, State, n, ...)                                \
-  TVMFFI_I_USES(n, __VA_ARGS__) TVMFFI_I_CLOSURE_1(name, State, n, __VA_ARGS__)
-#define TVMFFI_I_CLOSURE_1(name, State, n, ...)                                \
+#define TVMFFI_CLOSURE(name, State, ...) \
+  TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_CLOSURE_OF, \
+      name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_I_CLOSURE_OF(name, State, n, ...)                               \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);     \
   TVMFFI_I_DEFINE_CALL(tvmffi_user, tvmffi_call_##name, #name,                 \
                        tvmffi_func_##name,                                     \

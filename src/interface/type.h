@@ -154,30 +154,75 @@
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* 1 if `value` has the type `ctype`. C99 can compare only the sizes. */
+/* Checks that the members of a struct have the C types of their words. One
+   nested expression checks all, so the compiler's message does not show the
+   macros that expand the list. Its type is tvmffi_i_all_fit *, or a pointer to
+   a struct whose name says which member has another type. For each field, the
+   macro `make`, TVMFFI_I_FIT or TVMFFI_I_FIT_END, begins or ends the
+   expression. */
+#define TVMFFI_I_FITS(T, n, ...) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
+  TVMFFI_I_FIT_ALL \
+  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT_END), __VA_ARGS__)
+#define TVMFFI_I_FITS_ITEM(x, item) \
+  TVMFFI_I_FITS_ITEM_(TVMFFI_I_STRIP x, \
+                      TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_FITS_ITEM_(...) TVMFFI_I_FITS_ITEM__(__VA_ARGS__)
+#define TVMFFI_I_FITS_ITEM__(T, make, kind, b, c, d, e, f, n, ...) \
+  TVMFFI_I_SECOND(TVMFFI_I_FITS_##kind##_##n, TVMFFI_I_TO_SKIP, ~)(make) \
+  (T, b, c)
+#define TVMFFI_I_FITS_field_3 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_field_4 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_readonly_3 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_FITS_readonly_4 ~, TVMFFI_I_STRIP,
+#define TVMFFI_I_TO_SKIP(make) TVMFFI_I_SKIP
+#define TVMFFI_I_MISTYPED(T, x) struct T##_##x##_has_not_the_C_type_of_its_word
 #if defined(__cplusplus)
 extern "C++" {
-template <typename tvmffi_a, typename tvmffi_b> struct tvmffi_i_equal_types {
-  enum { tvmffi_yes = 0 };
+struct tvmffi_i_all_fit {
+  typedef tvmffi_i_all_fit tvmffi_is;
 };
-template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
-  enum { tvmffi_yes = 1 };
+template <typename tvmffi_a, typename tvmffi_b, typename tvmffi_misfit,
+          typename tvmffi_next>
+struct tvmffi_i_members_fit {
+  typedef tvmffi_misfit tvmffi_is;
+};
+template <typename tvmffi_a, typename tvmffi_misfit, typename tvmffi_next>
+struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
+  typedef typename tvmffi_next::tvmffi_is tvmffi_is;
 };
 }
-#define TVMFFI_I_HAS_TYPE(value, ctype) \
-  (+tvmffi_i_equal_types<decltype(value), ctype>::tvmffi_yes)
-#elif TVMFFI_I_GENERIC
-#define TVMFFI_I_HAS_TYPE(value, ctype) _Generic((value), ctype: 1, default: 0)
-#else
-#define TVMFFI_I_HAS_TYPE(value, ctype) (sizeof(value) == sizeof(ctype))
+#define TVMFFI_I_FIT(T, W, x) \
+  tvmffi_i_members_fit<decltype(T::x), TVMFFI_I_CTYPE(W), \
+                       TVMFFI_I_MISTYPED(T, x),
+#define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
+#define TVMFFI_I_FIT_END(T, W, x) >
+#define TVMFFI_I_CHECK_FIT(T, ...) \
+  typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
+  enum { tvmffi_i_fits_##T = sizeof( \
+             static_cast<tvmffi_i_all_fit **>(tvmffi_i_fit_##T())) };
+#elif TVMFFI_I_SELECTS
+typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
+#define TVMFFI_I_FIT(T, W, x) \
+  _Generic(TVMFFI_I_AS(T *, NULL)->x, \
+           default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
+#define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
+#define TVMFFI_I_FIT_END(T, W, x) )
+#define TVMFFI_I_CHECK_FIT(T, fit) \
+  enum { tvmffi_i_fits_##T = sizeof( \
+             TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
+#else /* C without _Generic: only sizes are compared */
+#define TVMFFI_I_FIT(T, W, x) \
+  sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
+#define TVMFFI_I_FIT_ALL 1
+#define TVMFFI_I_FIT_END(T, W, x)
+#define TVMFFI_I_CHECK_FIT(T, fit) \
+  TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
 
 /* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
   TVMFFI_I_USE(W) \
-  TVMFFI_STATIC_ASSERT( \
-      TVMFFI_I_HAS_TYPE(TVMFFI_I_AS(T *, NULL)->x, TVMFFI_I_CTYPE(W)), \
-      T##_##x##_has_not_the_C_type_of_its_word); \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \
@@ -308,6 +353,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
                        key_of_##T##_is_not_the_declared_one); \
   TVMFFI_I_CLASS_STRUCT(T, parent) \
   TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  TVMFFI_I_CHECK_FIT(T, TVMFFI_I_FITS(T, n, __VA_ARGS__)) \
   enum { \
     tvmffi_i_values_##T = tvmffi_i_values_##parent \
         TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
@@ -381,7 +427,7 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    that is registered first. */
 #define TVMFFI_TYPE(type, key, ...) \
   TVMFFI_TYPE_DECLARE(type, key)    \
-  TVMFFI_TYPE_DEFINE(type, key, __VA_ARGS__)
+  TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
    that refer to each other. TVMFFI_TYPE_DECLARE needs only `typedef struct
@@ -414,22 +460,17 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
    float64, (T, parameter)...), then a body in which `self` is the object,
    borrowed. A method may precede or follow TVMFFI_TYPE. The type's name can be
    used as a parameter or result type only after TVMFFI_TYPE. */
-#define TVMFFI_METHOD(type, name, ...)                                     \
-  TVMFFI_I_SELF_OF(type, self_##type##_##name)                             \
-  TVMFFI_I_CLASS_METHOD(                                                   \
-      type, name,                                                          \
-      tvmffi_i_name_self(&tvmffi_i_shown_self_##type##_##name, tvmffi_key, \
-                         tvmffi_flags),                                    \
-      TVMFFI_I_COUNT(~, __VA_ARGS__),                                      \
-      TVMFFI_I_WITH_SELF(self_##type##_##name, __VA_ARGS__, ~))
+/* clang-format off */
+#define TVMFFI_METHOD(type, name, ...) \
+  TVMFFI_I_SELF_OF(type, self_##type##_##name) \
+  TVMFFI_I_TYPED(type##_##name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_BOUND, \
+      type, name, TVMFFI_I_COUNT(~, __VA_ARGS__), __VA_ARGS__, ~)
 
 /* Begins a static method, which has no `self`. */
-#define TVMFFI_STATIC_METHOD(type, name, ...)                               \
-  TVMFFI_I_CLASS_METHOD(type, name,                                         \
-                        tvmffi_i_name_self(NULL, tvmffi_key, tvmffi_flags), \
-                        TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+#define TVMFFI_STATIC_METHOD(type, name, ...) \
+  TVMFFI_I_TYPED(type##_##name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_UNBOUND, \
+      type, name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* clang-format off */
 /* Defines a parameter type W for `self`, because T is possibly not yet defined
    as one. When T is registered, error messages name W by the type key of T. */
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
@@ -442,31 +483,28 @@ template <typename tvmffi_a> struct tvmffi_i_equal_types<tvmffi_a, tvmffi_a> {
       #T, #T, {NULL, NULL}, NULL, NULL, -1, TVMFFI_I_CUSTOM, 0, 0}; \
   TVMFFI_I_TYPE(W, T *, #T, #T, TVMFFI_I_CUSTOM, -1, tvmffi_i_get_##W, \
                 &tvmffi_i_shown_##W)
-#define TVMFFI_I_WITH_SELF(W, result, ...) \
-  result, (tvmffi_self_of(W), self), __VA_ARGS__
-
-#define TVMFFI_I_CLASS_METHOD(T, name, note, n, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_CLASS_METHOD_, TVMFFI_I_START(n, __VA_ARGS__)) \
-  (T, name, note, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_METHOD_0(T, name, ...) \
-  TVMFFI_I_WRONG(tvmffi_func_##T##_##name)
-#define TVMFFI_I_CLASS_METHOD_2(T, name, note, n, ...) \
-  TVMFFI_I_USES(n, __VA_ARGS__) \
-  TVMFFI_I_CLASS_METHOD_1(T, name, note, n, __VA_ARGS__)
-#define TVMFFI_I_CLASS_METHOD_1(T, name, note, n, ...) \
+#define TVMFFI_I_BOUND(T, name, n, R, ...) \
+  TVMFFI_I_METHOD_FUNC(T, name, &tvmffi_i_shown_self_##T##_##name, n, R, \
+      (tvmffi_self_of(self_##T##_##name), self), __VA_ARGS__)
+#define TVMFFI_I_UNBOUND(T, name, ...) \
+  TVMFFI_I_METHOD_FUNC(T, name, NULL, __VA_ARGS__)
+#define TVMFFI_I_METHOD_FUNC(T, name, shown, n, ...) \
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name { \
+  TVMFFI_I_METHOD_BODY(T##_##name, shown) \
+  TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
+/* Defines what TVMFFI_I_HEAD_OF_METHOD declares. */
+#define TVMFFI_I_METHOD_BODY(name, shown) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
     char tvmffi_unused; \
   }; \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name; \
-  static tvmffi_func *tvmffi_i_method_##T##_##name( \
-      const char *tvmffi_key, int64_t *tvmffi_flags) { \
-    note; \
-    return &tvmffi_func_##T##_##name; \
-  } \
-  TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
+  TVMFFI_I_UNUSED static tvmffi_i_method_of tvmffi_i_method_##name; \
+  static tvmffi_func *tvmffi_i_method_##name(const char *tvmffi_key, \
+                                             int64_t *tvmffi_flags) { \
+    tvmffi_i_name_self(shown, tvmffi_key, tvmffi_flags); \
+    return &tvmffi_func_##name; \
+  }
 /* clang-format on */
 
 /* Registers a type and its ancestors now, for Python. In C, the first use of a

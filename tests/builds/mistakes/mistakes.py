@@ -132,6 +132,7 @@ static int run(void) {
 #endif"""
 NO_SCOPE = ("tvmffi_i_no_scope_here__add_the_parameter_TVMFFI_HERE_or_write_"
             "TVMFFI_SCOPE")
+PARAMETERS = "needs_a_result_and_parameters_like__int64_x"
 ADD = """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
 typedef struct { TVMFFIObject base; int64_t line; } Expr;
@@ -499,7 +500,7 @@ static int run(TVMFFI_HERE) {
          at->base.line == 7 ? 0 : 1;
 }"""),
     ("a field has another type than its word",
-     Refused("Pair_x_has_not_the_C_type_of_its_word", 64), """
+     Refused("Pair_x_has_not_the_C_type_of_its_word"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
     ("a method in the list has no body",
@@ -508,12 +509,41 @@ TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x), /* ! */
             (method, half), (method, twice))
 TVMFFI_METHOD(Pair, half, int64) { TVMFFI_RETURN(self->x / 2); }
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
-    ("a comma between parameters is missing",
-     Refused("needs_a_result_and_parameters_like__int64_x"), """
+    ("a comma between parameters is missing", Refused(PARAMETERS), """
 TVMFFI_FUNC(add, int64, (int64, a) (int64, b)) { /* ! */
   TVMFFI_RETURN(a + b);
 }
 static int run(void) { return TVMFFI_REGISTER("add", add); }"""),
+    ("a parameter after a struct's has no name", Refused(PARAMETERS), ADD + """
+TVMFFI_FUNC(line_of, int64, (Expr, e), (int64)) { /* ! */
+  TVMFFI_RETURN(e->line);
+}
+static int run(void) { return TVMFFI_REGISTER("line_of", line_of); }"""),
+    ("a function has no result", Refused(PARAMETERS), """
+TVMFFI_FUNC(add, (int64, a), (int64, b)) { /* ! */
+  TVMFFI_RETURN(a + b);
+}
+static int run(void) { return TVMFFI_REGISTER("add", add); }"""),
+    ("a parameter of an exported function has no parentheses",
+     Refused(PARAMETERS), """
+TVMFFI_EXPORT(next, int64, int64 a) { /* ! */
+  TVMFFI_RETURN(a + 1);
+}
+static int run(void) { return TVMFFI_REGISTER("next", next); }"""),
+    ("a comma between a closure's parameters is missing",
+     Refused(PARAMETERS), """
+TVMFFI_CLOSURE(add, int64_t, int64, (int64, a) (int64, b)) { /* ! */
+  TVMFFI_RETURN(*self + a + b);
+}
+static int run(void) { return 0; }"""),
+    ("a comma between a method's parameters is missing",
+     Refused(PARAMETERS), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x),
+            (method, add))
+TVMFFI_METHOD(Pair, add, int64, (int64, a) (int64, b)) { /* ! */
+  TVMFFI_RETURN(self->x + a + b);
+}
+static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
     ("a call has 33 arguments",
      Refused("at_most_32_values_are_possible"), """
 static int run(void) {
