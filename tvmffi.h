@@ -5719,12 +5719,15 @@ struct tvmffi_i_assigned<void *&> {
     typedef TVMFFI_I_PARENT(tvmffi_3) tvmffi_4;                              \
     typedef TVMFFI_I_PARENT(tvmffi_4) tvmffi_5;                              \
     typedef TVMFFI_I_PARENT(tvmffi_5) tvmffi_6;                              \
-    _Static_assert(                                                          \
-        TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||      \
-            TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||  \
-            TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||  \
-            TVMFFI_I_IS_WANTED(tvmffi_6),                                    \
-        "not_derived_from_the_wanted_type__cast_it");                        \
+    enum {                                                                   \
+      tvmffi_is_derived =                                                    \
+          TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_6)                                       \
+    };                                                                       \
+    _Static_assert(tvmffi_is_derived,                                        \
+                   "not_derived_from_the_wanted_type__cast_it");             \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
     (to) = tvmffi_v;                                                         \
@@ -7043,13 +7046,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
    parameter, an item of a container. An object may be a struct that is derived
    from the result's type. Strings and bytes are copied. If the value does not
    fit the result's type, returns an error's code. */
-#define TVMFFI_RETURN(...)              \
-  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
-                      TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)                        \
-  ((void)TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__), \
+#define TVMFFI_RETURN(...)                                               \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
+      TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__))
+#define TVMFFI_I_RETURN_0(assigned) \
+  ((void)assigned,                  \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)            \
+#define TVMFFI_I_RETURN_1(assigned)       \
   (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 

@@ -440,13 +440,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
    parameter, an item of a container. An object may be a struct that is derived
    from the result's type. Strings and bytes are copied. If the value does not
    fit the result's type, returns an error's code. */
-#define TVMFFI_RETURN(...)              \
-  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, \
-                      TVMFFI_I_IS_EMPTY(__VA_ARGS__))(__VA_ARGS__)
-#define TVMFFI_I_RETURN_0(...)                        \
-  ((void)TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__), \
+#define TVMFFI_RETURN(...)                                               \
+  return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
+      TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__))
+#define TVMFFI_I_RETURN_0(assigned) \
+  ((void)assigned,                  \
    tvmffi_i_to_any(tvmffi_word, tvmffi_here, tvmffi_result, tvmffi_value))
-#define TVMFFI_I_RETURN_1(...)            \
+#define TVMFFI_I_RETURN_1(assigned)       \
   (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 

@@ -669,12 +669,15 @@ struct tvmffi_i_assigned<void *&> {
     typedef TVMFFI_I_PARENT(tvmffi_3) tvmffi_4;                              \
     typedef TVMFFI_I_PARENT(tvmffi_4) tvmffi_5;                              \
     typedef TVMFFI_I_PARENT(tvmffi_5) tvmffi_6;                              \
-    _Static_assert(                                                          \
-        TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||      \
-            TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||  \
-            TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||  \
-            TVMFFI_I_IS_WANTED(tvmffi_6),                                    \
-        "not_derived_from_the_wanted_type__cast_it");                        \
+    enum {                                                                   \
+      tvmffi_is_derived =                                                    \
+          TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||    \
+          TVMFFI_I_IS_WANTED(tvmffi_6)                                       \
+    };                                                                       \
+    _Static_assert(tvmffi_is_derived,                                        \
+                   "not_derived_from_the_wanted_type__cast_it");             \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
     (to) = tvmffi_v;                                                         \
