@@ -16,9 +16,12 @@ QUICK = ["-Doptimization=2", "-Dtest_optimization=0"]
 OPTIMISED = ["-Dwerror=true", "-Doptimization=2", "-Ddebug=false",
              "-Dc_args=-g1", "-Dcpp_args=-g1"]
 BARE = ["-Dbench=disabled", "-Dcxx=disabled"]
+# The sanitizers' builds also check the runtime's invariants.
+CHECKED = ["-Dc_args='-DTVMFFI_ASSERT(x)=((x)?(void)0:__builtin_trap())'",
+           *BARE]
 # The options of the build with these sanitizers.
 ASAN = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-        "-Doptimization=1", "-Dtest_optimization=0", *BARE]
+        "-Doptimization=1", "-Dtest_optimization=0", *CHECKED]
 
 results = []  # exit status and log of each run
 begun = []    # process and log of each run in the background
@@ -158,7 +161,7 @@ def sanitizers():
     say("clang: thread sanitizer")
     configure_and_check(
         "tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
-                 *BARE], "quick", *suites("unit examples robust", "c99"))
+                 *CHECKED], "quick", *suites("unit examples robust", "c99"))
 
 
 def prepare_ports():
