@@ -6762,6 +6762,33 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
+   struct without which a method in a list does not compile. */
+typedef struct {
+  tvmffi_func *func;
+  tvmffi_i_word *self; /* shows the type's key in errors; NULL: static */
+} tvmffi_i_method_body;
+#if defined(__cplusplus)
+/* A function, because C++ has no tentative definitions. */
+typedef tvmffi_i_method_body tvmffi_i_method_of();
+#define TVMFFI_I_BODY_OF(method) (method)()
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  namespace { \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    static tvmffi_i_method_body tvmffi_defined() { return {func, self}; } \
+  }; \
+  }
+#else
+typedef const tvmffi_i_method_body tvmffi_i_method_of;
+#define TVMFFI_I_BODY_OF(method) (*(method))
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    char tvmffi_unused; \
+  }; \
+  TVMFFI_I_UNUSED static tvmffi_i_method_body tvmffi_i_method_##name = {func, \
+                                                                        self};
+#endif
+
 /* Begins a function, up to its body, by the macro `then` of the arguments after
    it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
    malformed, this is the only error. In C it is an array of a negative size,
@@ -6784,7 +6811,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_CAT(TVMFFI_I_TYPED_, good)(__VA_ARGS__)
 #define TVMFFI_I_TYPED_0(name, ...) \
   extern tvmffi_func tvmffi_func_##name; \
-  TVMFFI_I_METHOD_BODY(name, NULL) /* possibly listed by its type */
+  TVMFFI_I_METHOD_BODY(name, NULL, NULL)
 #define TVMFFI_I_TYPED_1(name, uses, then, ...) uses then(__VA_ARGS__)
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. */
@@ -9889,32 +9916,37 @@ enum {
   TVMFFI_I_IS_FACTORY
 };
 
-/* Returns the tvmffi_func of a method. Sets the type name of the parameter
-   `self` to `key`, or, for a static method, sets
-   kTVMFFIFieldFlagBitMaskIsStaticMethod in *flags. */
-typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
+/* Returns the function of a method, whose parameter `self` errors show by the
+   name `key`, or not at all if `key` is NULL. */
+TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
+                                                  const char *key) {
+  const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
+  if (body.self && body.self->name != key)
+    body.self->name = body.self->schema = key;
+  return body.func;
+}
 
 /* Declares a method that a list names and TVMFFI_METHOD defines, before or
    after the list. A method without a body does not compile: only its body
    completes a struct, which the compiler needs at the end of the file: in C for
    a tentative definition, in C++ for a function of a template. The compiler's
    error shows the struct's name. Other compilers, such as tcc, need the struct
-   at once, so there the linker finds the mistake. */
+   at once, so there the type's registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
+namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static void tvmffi_check() { (void)sizeof(tvmffi_body); }
+  static tvmffi_i_method_body get() { return tvmffi_body::tvmffi_defined(); }
 };
-}
+} /* namespace */
+} /* extern "C++" */
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
+  namespace {                                       \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_METHOD_OF(T, name)                                           \
-  (TVMFFI_I_AS(void,                                                          \
-               &tvmffi_i_defined<                                             \
-                   tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_check), \
-   tvmffi_i_method_##T##_##name)
+  }
+#define TVMFFI_I_METHOD_OF(T, name) \
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::get)
 #else
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \
@@ -9927,11 +9959,11 @@ struct tvmffi_i_defined {
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
+  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;                   \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
           tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#define TVMFFI_I_METHOD_OF(T, name) tvmffi_i_method_##T##_##name
+#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
 #endif
 
 /* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */
@@ -10216,12 +10248,17 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
-  tvmffi_func *f = m->method(c->key, &info.flags);
+  tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
+  if (!f)
+    return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+                          m->full_name);
+  if (!TVMFFI_I_BODY_OF(m->method).self)
+    info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);
   TVMFFI_TRY(tvmffi_i_function(f, &function));
@@ -10642,16 +10679,6 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
   int code = tvmffi_i_instance(c, &any);
   if (code < 0) tvmffi_error_clear();
   return code ? NULL : object;
-}
-
-/* Sets the type name of a method's parameter `self` to the type key. `self` is
-   NULL for a static method, whose flag is set instead. */
-TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_word *self, const char *key,
-                                        int64_t *flags) {
-  if (!self)
-    *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
-  else if (self->name != key)
-    self->name = self->schema = key;
 }
 
 /* Raises an error for a value that a field cannot store. `code` is the error
@@ -11236,19 +11263,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
-  TVMFFI_I_METHOD_BODY(T##_##name, shown) \
+  TVMFFI_I_METHOD_BODY(T##_##name, &tvmffi_func_##T##_##name, shown) \
   TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
-/* Defines what TVMFFI_I_HEAD_OF_METHOD declares. */
-#define TVMFFI_I_METHOD_BODY(name, shown) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
-    char tvmffi_unused; \
-  }; \
-  TVMFFI_I_UNUSED static tvmffi_i_method_of tvmffi_i_method_##name; \
-  static tvmffi_func *tvmffi_i_method_##name(const char *tvmffi_key, \
-                                             int64_t *tvmffi_flags) { \
-    tvmffi_i_name_self(shown, tvmffi_key, tvmffi_flags); \
-    return &tvmffi_func_##name; \
-  }
 /* clang-format on */
 
 /* Registers a type and its ancestors now, for Python. In C, the first use of a
@@ -11519,8 +11535,7 @@ TVMFFI_I_COLD const tvmffi_i_module_item *tvmffi_i_module_find(
 
 TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
     const tvmffi_i_module_item *item) {
-  int64_t flags = 0;
-  return item->method(NULL, &flags);
+  return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
@@ -11701,12 +11716,10 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
 TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
                                           void *self, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
-  int64_t flags = 0;
-  const tvmffi_func *f = method(NULL, &flags);
+  const tvmffi_func *f = tvmffi_i_method_func(method, NULL);
   TVMFFIAny all[17];
   int32_t i;
-  if (flags & kTVMFFIFieldFlagBitMaskIsStaticMethod)
-    return f->call(NULL, args, n, result);
+  if (!TVMFFI_I_BODY_OF(method).self) return f->call(NULL, args, n, result);
   all[0] = tvmffi_obj(self);
   if (n + 1 <= f->num_args)
     for (i = 0; i < n; ++i) all[i + 1] = args[i];
@@ -11738,6 +11751,9 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
   tvmffi_func *f;
   for (i = first; i->what; ++i) {
     f = i->method ? tvmffi_i_module_func(i) : NULL;
+    if (i->method && !f)
+      return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+                            i->full_name);
     if (f && i->what != TVMFFI_I_ITEM_LOAD)
       TVMFFI_I_STORE(&f->name, i->full_name);
     if (i->what == TVMFFI_I_ITEM_LOAD && tvmffi_i_module_is_known(i) < 0)
@@ -11887,7 +11903,7 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
   TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \

@@ -12,6 +12,7 @@
 
 #include "../head.h"
 #include "../base.h"
+#include "function.h"
 
 /* How a field is stored. All kinds but PLAIN own a reference. */
 enum {
@@ -35,32 +36,37 @@ enum {
   TVMFFI_I_IS_FACTORY
 };
 
-/* Returns the tvmffi_func of a method. Sets the type name of the parameter
-   `self` to `key`, or, for a static method, sets
-   kTVMFFIFieldFlagBitMaskIsStaticMethod in *flags. */
-typedef tvmffi_func *tvmffi_i_method_of(const char *key, int64_t *flags);
+/* Returns the function of a method, whose parameter `self` errors show by the
+   name `key`, or not at all if `key` is NULL. */
+TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
+                                                  const char *key) {
+  const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
+  if (body.self && body.self->name != key)
+    body.self->name = body.self->schema = key;
+  return body.func;
+}
 
 /* Declares a method that a list names and TVMFFI_METHOD defines, before or
    after the list. A method without a body does not compile: only its body
    completes a struct, which the compiler needs at the end of the file: in C for
    a tentative definition, in C++ for a function of a template. The compiler's
    error shows the struct's name. Other compilers, such as tcc, need the struct
-   at once, so there the linker finds the mistake. */
+   at once, so there the type's registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
+namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static void tvmffi_check() { (void)sizeof(tvmffi_body); }
+  static tvmffi_i_method_body get() { return tvmffi_body::tvmffi_defined(); }
 };
-}
+} /* namespace */
+} /* extern "C++" */
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
+  namespace {                                       \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;
-#define TVMFFI_I_METHOD_OF(T, name)                                           \
-  (TVMFFI_I_AS(void,                                                          \
-               &tvmffi_i_defined<                                             \
-                   tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_check), \
-   tvmffi_i_method_##T##_##name)
+  }
+#define TVMFFI_I_METHOD_OF(T, name) \
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::get)
 #else
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \
@@ -73,11 +79,11 @@ struct tvmffi_i_defined {
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
-  static tvmffi_i_method_of tvmffi_i_method_##T##_##name;                     \
+  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;                   \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
           tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#define TVMFFI_I_METHOD_OF(T, name) tvmffi_i_method_##T##_##name
+#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
 #endif
 
 /* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */

@@ -115,16 +115,6 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
   return code ? NULL : object;
 }
 
-/* Sets the type name of a method's parameter `self` to the type key. `self` is
-   NULL for a static method, whose flag is set instead. */
-TVMFFI_I_INLINE void tvmffi_i_name_self(tvmffi_i_word *self, const char *key,
-                                        int64_t *flags) {
-  if (!self)
-    *flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
-  else if (self->name != key)
-    self->name = self->schema = key;
-}
-
 /* Raises an error for a value that a field cannot store. `code` is the error
    code of the failed conversion. */
 TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_word *type, int nullable,

@@ -117,12 +117,17 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
-  tvmffi_func *f = m->method(c->key, &info.flags);
+  tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
+  if (!f)
+    return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+                          m->full_name);
+  if (!TVMFFI_I_BODY_OF(m->method).self)
+    info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);
   TVMFFI_TRY(tvmffi_i_function(f, &function));

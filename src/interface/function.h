@@ -156,6 +156,33 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
+   struct without which a method in a list does not compile. */
+typedef struct {
+  tvmffi_func *func;
+  tvmffi_i_word *self; /* shows the type's key in errors; NULL: static */
+} tvmffi_i_method_body;
+#if defined(__cplusplus)
+/* A function, because C++ has no tentative definitions. */
+typedef tvmffi_i_method_body tvmffi_i_method_of();
+#define TVMFFI_I_BODY_OF(method) (method)()
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  namespace { \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    static tvmffi_i_method_body tvmffi_defined() { return {func, self}; } \
+  }; \
+  }
+#else
+typedef const tvmffi_i_method_body tvmffi_i_method_of;
+#define TVMFFI_I_BODY_OF(method) (*(method))
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    char tvmffi_unused; \
+  }; \
+  TVMFFI_I_UNUSED static tvmffi_i_method_body tvmffi_i_method_##name = {func, \
+                                                                        self};
+#endif
+
 /* Begins a function, up to its body, by the macro `then` of the arguments after
    it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
    malformed, this is the only error. In C it is an array of a negative size,
@@ -178,7 +205,7 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   TVMFFI_I_CAT(TVMFFI_I_TYPED_, good)(__VA_ARGS__)
 #define TVMFFI_I_TYPED_0(name, ...) \
   extern tvmffi_func tvmffi_func_##name; \
-  TVMFFI_I_METHOD_BODY(name, NULL) /* possibly listed by its type */
+  TVMFFI_I_METHOD_BODY(name, NULL, NULL)
 #define TVMFFI_I_TYPED_1(name, uses, then, ...) uses then(__VA_ARGS__)
 /* Defines a typed function up to its body: prototype of the body, description,
    packed call, head of the body. */

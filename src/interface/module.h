@@ -58,8 +58,7 @@ TVMFFI_I_COLD const tvmffi_i_module_item *tvmffi_i_module_find(
 
 TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
     const tvmffi_i_module_item *item) {
-  int64_t flags = 0;
-  return item->method(NULL, &flags);
+  return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
@@ -240,12 +239,10 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
 TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
                                           void *self, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
-  int64_t flags = 0;
-  const tvmffi_func *f = method(NULL, &flags);
+  const tvmffi_func *f = tvmffi_i_method_func(method, NULL);
   TVMFFIAny all[17];
   int32_t i;
-  if (flags & kTVMFFIFieldFlagBitMaskIsStaticMethod)
-    return f->call(NULL, args, n, result);
+  if (!TVMFFI_I_BODY_OF(method).self) return f->call(NULL, args, n, result);
   all[0] = tvmffi_obj(self);
   if (n + 1 <= f->num_args)
     for (i = 0; i < n; ++i) all[i + 1] = args[i];
@@ -277,6 +274,9 @@ TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
   tvmffi_func *f;
   for (i = first; i->what; ++i) {
     f = i->method ? tvmffi_i_module_func(i) : NULL;
+    if (i->method && !f)
+      return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+                            i->full_name);
     if (f && i->what != TVMFFI_I_ITEM_LOAD)
       TVMFFI_I_STORE(&f->name, i->full_name);
     if (i->what == TVMFFI_I_ITEM_LOAD && tvmffi_i_module_is_known(i) < 0)
@@ -426,7 +426,7 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
 #define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
   TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(tvmffi_i_method_##T##_##name, tvmffi_handle, \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
                                  tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 #define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \

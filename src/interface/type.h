@@ -492,19 +492,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
-  TVMFFI_I_METHOD_BODY(T##_##name, shown) \
+  TVMFFI_I_METHOD_BODY(T##_##name, &tvmffi_func_##T##_##name, shown) \
   TVMFFI_I_BODY(, tvmffi_body_##T##_##name, n, __VA_ARGS__)
-/* Defines what TVMFFI_I_HEAD_OF_METHOD declares. */
-#define TVMFFI_I_METHOD_BODY(name, shown) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
-    char tvmffi_unused; \
-  }; \
-  TVMFFI_I_UNUSED static tvmffi_i_method_of tvmffi_i_method_##name; \
-  static tvmffi_func *tvmffi_i_method_##name(const char *tvmffi_key, \
-                                             int64_t *tvmffi_flags) { \
-    tvmffi_i_name_self(shown, tvmffi_key, tvmffi_flags); \
-    return &tvmffi_func_##name; \
-  }
 /* clang-format on */
 
 /* Registers a type and its ancestors now, for Python. In C, the first use of a
