@@ -30999,11 +30999,10 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
 /* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
-   function. The function tvmffi_meta_NAME returns its metadata. */
-#define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
-  TVMFFI_I_UNUSED static const char *tvmffi_meta_##name(void) { \
-    return TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
-  }                                                             \
+   function. tvmffi_meta_NAME is its metadata. */
+#define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
+  TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
+      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""
@@ -32672,7 +32671,7 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
 typedef struct {
   int32_t type_index;
   const tvmffi_func *func;
-  const char *(*metadata)(void);
+  const char *metadata;
   const char *doc;
 } tvmffi_i_method;
 #define TVMFFI_I_METHOD_ROW(type_index, name, doc) \
@@ -32775,7 +32774,7 @@ static void tvmffi_i_fill_method(int32_t i) {
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->metadata());
+  to->metadata = tvmffi_byte_array(from->metadata);
   if (!f->num_args || f->types[1]->index != from->type_index)
     to->flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);

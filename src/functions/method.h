@@ -32,11 +32,10 @@
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
 /* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
-   function. The function tvmffi_meta_NAME returns its metadata. */
-#define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
-  TVMFFI_I_UNUSED static const char *tvmffi_meta_##name(void) { \
-    return TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
-  }                                                             \
+   function. tvmffi_meta_NAME is its metadata. */
+#define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
+  TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
+      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""

@@ -148,7 +148,7 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
 typedef struct {
   int32_t type_index;
   const tvmffi_func *func;
-  const char *(*metadata)(void);
+  const char *metadata;
   const char *doc;
 } tvmffi_i_method;
 #define TVMFFI_I_METHOD_ROW(type_index, name, doc) \

@@ -22,7 +22,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[3]
-sys.path[:0] = [str(ROOT / "tests/tools"), str(HERE)]
+sys.path[:0] = [str(ROOT / "tests/tools"), str(ROOT / "src"), str(HERE)]
+import declarations  # noqa: E402
 import stack  # noqa: E402
 from tap import Tap  # noqa: E402
 
@@ -50,23 +51,23 @@ SCENES = {
     "call_unknown": ("an unknown name", []),
     "raise_from": ("errors with causes", []),
     "error_take": ("take and release an error", []),
-    "array": ("make an array", ["i_new_array"]),
-    "nested": ("nest arrays", ["i_new_array"]),
-    "list": ("append to a list", ["i_new_list", "i_list_append"]),
-    "dict": ("set items of a dict", ["i_dict", "i_dict_set_item"]),
-    "lookup": ("get an item of a dict", ["i_dict_get_item_or_missing"]),
+    "array": ("make an array", ["i_Array"]),
+    "nested": ("nest arrays", ["i_Array"]),
+    "list": ("append to a list", ["i_List", "i_ListAppend"]),
+    "dict": ("set items of a dict", ["i_Dict", "i_DictSetItem"]),
+    "lookup": ("get an item of a dict", ["i_DictGetItemOrMissing"]),
     "release": ("release a container", []),
-    "json_parse": ("parse JSON", ["i_json_parse"]),
-    "json_stringify": ("write JSON", ["i_json_stringify"]),
-    "json_bad": ("parse wrong JSON", ["i_json_parse"]),
+    "json_parse": ("parse JSON", ["i_json_Parse"]),
+    "json_stringify": ("write JSON", ["i_json_Stringify"]),
+    "json_bad": ("parse wrong JSON", ["i_json_Parse"]),
     "type": ("register a type", []),
-    "object": ("make an object", ["i_new_array"]),
-    "repr": ("repr of an object", ["i_repr_print"]),
-    "deep_copy": ("deep copy", ["i_deep_copy"]),
-    "recursive_hash": ("hash", ["i_recursive_hash"]),
-    "structural_equal": ("structural equality", ["i_structural_equal"]),
-    "structural_hash": ("structural hash", ["i_structural_hash"]),
-    "graph": ("write a graph as JSON", ["i_to_json_graph_string"]),
+    "object": ("make an object", ["i_Array"]),
+    "repr": ("repr of an object", ["i_ReprPrint"]),
+    "deep_copy": ("deep copy", ["i_DeepCopy"]),
+    "recursive_hash": ("hash", ["i_RecursiveHash"]),
+    "structural_equal": ("structural equality", ["i_StructuralEqual"]),
+    "structural_hash": ("structural hash", ["i_StructuralHash"]),
+    "graph": ("write a graph as JSON", ["i_ToJSONGraphString"]),
 }
 CLOCKS = {"masked": "longest with interrupts masked",
           "locked": "longest with the mutex held, at the first use"}
@@ -155,9 +156,9 @@ def mark(adds):
 
 def builtin_names():
     """The names of the built-in functions, by the names of their code."""
-    text = (ROOT / "src/tables/builtin.h").read_text()
-    return {code: name for name, code in re.findall(
-        r'\{"([\w.]+)",\s+&tvmffi_func_(\w+)\}', text)}
+    rooms = declarations.read_rooms()
+    functions = declarations.read_functions(rooms, declarations.Macros(rooms))
+    return {code: f.name for code, f in functions.items()}
 
 
 def public(name, names):

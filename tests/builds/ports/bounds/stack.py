@@ -23,8 +23,9 @@ DATA = ["tvmffi_i_free", "tvmffi_i_delete_items", "tvmffi_i_map_free_nothing"]
 GETTERS = ["tvmffi_i_get_*_field", "tvmffi_i_get_reference",
            "tvmffi_i_read_[A-Z]*", USER]
 SETTERS = ["tvmffi_i_set_*_field", "tvmffi_i_set_array",
-           "tvmffi_i_set_enum_attrs", "tvmffi_i_set_indexes",
-           "tvmffi_i_set_objects", "tvmffi_i_set_optional*",
+           "tvmffi_i_set_columns", "tvmffi_i_set_indexes",
+           "tvmffi_i_set_items", "tvmffi_i_set_optional*",
+           "tvmffi_i_set_reference", "tvmffi_i_set_str",
            "tvmffi_i_write_[A-Z]*", USER]
 ATTRIBUTES = ["tvmffi_i_hash_bigint", "tvmffi_i_equal_bigint", USER]
 CREATORS = ["tvmffi_i_create_*", USER]
@@ -76,6 +77,7 @@ POINTERS = {
     "tvmffi_i_append_defaults": ["tvmffi_defaults_*", USER],
     # Conversions of the items of a container.
     "tvmffi_i_say_got": CASTS,
+    "tvmffi_i_convert_item": ["tvmffi_i_get_i_*", USER],
     # Visitors and hooks.
     "tvmffi_i_enter_foreign": [USER],
     "tvmffi_i_visit_by": [USER],
@@ -136,6 +138,10 @@ CYCLES = [
     (["tvmffi_i_append_type"], ["tvmffi_i_append_type"], 2,
      "type words nest"),
     (["tvmffi_i_say_got"], ["tvmffi_i_say_got"], 2, "type words nest"),
+    (["tvmffi_i_convert_items", "tvmffi_i_convert_each",
+      "tvmffi_i_convert_pair", "tvmffi_i_convert_container"],
+     ["tvmffi_i_convert_item"], 2,
+     "type words nest"),
     (["tvmffi_i_class_start"], ["tvmffi_i_class_start"], 4,
      "a type starts its parent; four classes inherit from one another"),
     (["tvmffi_i_counterpart"], ["tvmffi_i_equal_keys"], 0,
