@@ -573,9 +573,9 @@
 
 /* Define TVMFFI_ASSERT(condition) in the implementing file, as an expression
    such as assert(condition), to check the runtime's invariants: that a lock is
-   held, that memory is reserved, that a count is above 0. A wrong call of a
-   user's raises an error and fails no assertion, unless it uses an object that
-   is dead. By default nothing is checked. */
+   held, that memory is reserved, that a count is above 0. An invalid call by
+   your code raises an error and fails no assertion, unless it uses an object
+   that is dead. By default nothing is checked. */
 #ifdef TVMFFI_ASSERT
 #define TVMFFI_I_ASSERTS 1
 #else
@@ -3070,7 +3070,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_decimal(char *buffer, int64_t x) {
   return p;
 }
 
-/* A text in a buffer. `size` counts what does not fit, too. */
+/* A text in a buffer. `size` also counts the bytes that do not fit. */
 typedef struct {
   char *data;
   size_t size, capacity;
@@ -3312,8 +3312,9 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
   tvmffi_i_release(tvmffi_i_error_remove());
 }
 
-/* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
-   Returns -1 in both cases:
+/* Raises an existing error (borrowed) again, unchanged. If `error` is NULL, the
+   pending error stays, such as the MemoryError of a tvmffi_error_take that
+   returned NULL. Returns -1 in both cases:
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
@@ -13612,7 +13613,7 @@ TVMFFI_I_ALWAYS_INLINE void *tvmffi_i_find_record(const tvmffi_i_records *t,
   return *slot ? slot : NULL;
 }
 
-/* Returns the record with this key, added if missing and then zero behind its
+/* Returns the record with this key, added if missing and then zero after its
    key. Returns NULL, with no error raised, if out of memory. */
 TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
                                           int words, uintptr_t a, uintptr_t b) {
@@ -13652,8 +13653,8 @@ TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
   --t->count;
 }
 
-/* Returns the record behind `record`, or the first if `record` is NULL. Returns
-   NULL behind the last. */
+/* Returns the record after `record`, or the first if `record` is NULL. Returns
+   NULL after the last. */
 TVMFFI_I_UNUSED static void *tvmffi_i_next_record(const tvmffi_i_records *t,
                                                   size_t size,
                                                   const void *record) {
@@ -14583,7 +14584,8 @@ typedef struct {
   char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
-/* An entry of the table of all records, by object. */
+/* An entry of tvmffi_i_debug_table, which maps an object's address to the
+   object's record. */
 typedef struct {
   uintptr_t object;
   tvmffi_i_record *record;
@@ -14623,7 +14625,8 @@ static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
                          (uintptr_t)r->object);
 }
 
-/* Returns the record behind `*d`, to which `*d` moves, or NULL at the end. */
+/* Moves *d to the next entry of the table, or to the first if *d is NULL.
+   Returns the entry's record, or NULL at the end. */
 static tvmffi_i_record *tvmffi_i_each_record(tvmffi_i_debugged **d) {
   *d = (tvmffi_i_debugged *)tvmffi_i_next_record(&tvmffi_i_debug_table,
                                                  sizeof(**d), *d);
@@ -17301,7 +17304,7 @@ static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
           f->offset + f->size <= size);
 }
 
-/* Returns 1 if a field lies within an object of `size` bytes and behind the
+/* Returns 1 if a field lies within an object of `size` bytes and after the
    object's header, else 0. */
 static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
   return tvmffi_i_is_within(f, size) &&
@@ -20994,10 +20997,10 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
   return code;
 }
 
-/* Moves duplicates behind the pairs that remain, and sets *left to their
-   number. Of equal keys, the last pair remains, with the first key, as if the
-   pairs had been set one after another. `sorted` is memory for one number per
-   pair, `drops` for one byte, which is 0. */
+/* Moves duplicates to the end, after the pairs that remain, and sets *left to
+   the number of these. Of equal keys, the last pair remains, with the first
+   key, as if the pairs had been set one after another. `sorted` is memory for
+   one number per pair, `drops` for one byte, which is 0. */
 static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
                              uint64_t *sorted, char *drops, uint64_t *left) {
   size_t i;
@@ -21023,7 +21026,7 @@ static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
   return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
 }
 
-/* Builds a map that has a guard, because hooks of keys run. */
+/* Builds a map that a guard (core/guard.h) marks, because hooks of keys run. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
                   size_t total, uint64_t *sorted, char *drops),
@@ -21068,10 +21071,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   return code;
 }
 
-/* Fast path of tvmffi_i_map_take: moves up to 14 strings that differ, with
-   their values, into an empty map. Fills all home slots first, so no entry is
-   moved again. Returns 1, or 0 with nothing changed if the keys are not such
-   strings. */
+/* Fast path of tvmffi_i_map_take: moves up to 14 entries, whose keys are
+   distinct strings, into an empty map. Fills all home slots first, so no entry
+   is evicted later. 14 entries fit in a block of 16 slots, and are few enough
+   to compare each key with all others. Returns 1, or 0 with nothing changed in
+   any other case. */
 static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
                                      size_t n) {
   uint64_t moved[14];
@@ -21091,7 +21095,9 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
       return 0;
     memcpy(m->data, values, n * sizeof(*values));
   } else {
-    /* Cannot fail: strings have no hooks, and jumps reach a free slot. */
+    /* Cannot fail: strings have no hooks, and a bucket chain may go on in any
+       of the next 15 slots, one of which is free, because the map gets at most
+       14 entries. */
     if (row.size > m->num_slots - m->num_slots / 8) return 0;
     (void)tvmffi_i_map_refill(m, &row, moved);
   }
@@ -21127,7 +21133,9 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
 #if !TVMFFI_NO_CONTAINERS
 typedef tvmffi_i_records tvmffi_i_ptr_table;
 
-/* `keys`, 1 or 2, is the number of pointers in a key. */
+/* Returns the record with a key of one or two pointers, as `keys` says. A new
+   record is zero after its key and retains the objects. Returns NULL with a
+   MemoryError if there is no memory. */
 static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
                               TVMFFIObject *object, TVMFFIObject *other) {
   const size_t count = t->count;
@@ -21334,17 +21342,20 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_next_child(tvmffi_i_children *c,
 /* ======== Walk: the engine of all traversals ================= >>graph/walk */
 /* A walk goes through a value and everything it contains, depth first. Frames
    on a heap stack, one for each object on the path from the root, replace
-   recursion. graph/cursor.h yields the children of a frame's object, so that
-   the innermost loop is the walk's own. Tables tell which objects were met.
+   recursion. graph/cursor.h yields the children of a frame's object one by one,
+   so each kind of walk has an inner loop of its own instead of a function that
+   is called for each child. Tables record the objects that were met.
 
-   Only hooks of types nest on the thread's stack: core/nesting.h limits them.
-   A hook may call back, which walks on above the frames of the hook.
+   Only hooks of types nest on the thread's stack; core/nesting.h limits their
+   depth. If a hook calls its callback, the same walk goes on: it pushes frames
+   above the hook's, and pops them before the callback returns.
 
-   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as
-   the first member of its frames. */
+   The struct of a walk begins with a tvmffi_i_walk, and the struct of its
+   frames with a tvmffi_i_walk_frame. */
 
 #if !TVMFFI_NO_CONTAINERS
-/* A record of an object that was met. */
+/* A record of an object that was met. The walk defines `value`: the object's
+   hash, for example. */
 typedef struct {
   TVMFFIObject *object; /* owned */
   uint64_t value;
@@ -21493,21 +21504,23 @@ TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
   return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* A kind of hook. `again` is called by the callback function: `values` are its
-   first arguments, owned; the others are ints and views. */
+/* A kind of hook. The callback function calls `again`: `args` are all its
+   arguments, and `values` are the first num_values of them, which it owns
+   during the call. The others are ints and views. */
 typedef struct {
   int (*again)(void *walk, const TVMFFIAny *values, const TVMFFIAny *args,
                TVMFFIAny *result);
-  int which;                    /* of the walk's callback functions */
+  int which;                    /* index in `callbacks` of tvmffi_i_hooked */
   const char *signature;        /* of the hook, for errors */
   const char *ended;            /* the error of a call after the hook's end */
   int32_t num_args, num_values; /* of the callback function */
   const tvmffi_i_word *const *types; /* of its result and its arguments */
 } tvmffi_i_hook_kind;
 
-/* Declares tvmffi_i_NAME_again, and defines the kind of hook tvmffi_i_NAME_kind
-   and the hooks of all types, tvmffi_i_NAME_hooks. The words are those of the
-   callback function. */
+/* Declares tvmffi_i_NAME_again. Defines tvmffi_i_NAME_kind, the kind of hook,
+   and tvmffi_i_NAME_hooks, the attribute column with the hook of each type. The
+   variable arguments are the type words of the callback function: of its
+   result, then of its arguments. */
 #define TVMFFI_I_HOOK(name, attribute, which, signature, ended, num_values,    \
                       ...)                                                     \
   static int tvmffi_i_##name##_again(void *walk, const TVMFFIAny *values,      \
@@ -21526,15 +21539,16 @@ typedef struct {
 #define TVMFFI_I_VIEW &tvmffi_i_word_view
 
 /* The `self` of the callback function. The function object owns this struct,
-   because a hook may keep the function after the walk has ended. The walk is in
-   a stack frame, which an exception or longjmp out of a hook may end. So it is
-   used only while the struct has a guard. */
+   because a hook may keep the function after the walk has ended. `walk` is in a
+   stack frame, which an exception or longjmp out of a hook may end. So it is
+   used only while a guard (core/guard.h) marks the struct, as long as the hook
+   runs. */
 typedef struct {
   void *walk;
   const tvmffi_i_hook_kind *kind;
 } tvmffi_i_callback_self;
 
-/* A callback function. The first call of a hook creates the function. */
+/* A callback function. The first call of a hook makes the function. */
 typedef struct {
   TVMFFIObject *function;       /* owned, or NULL */
   tvmffi_i_callback_self *self; /* borrowed from `function` */
@@ -21609,9 +21623,9 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
                  tvmffi_i_call_nested(hook, args, num_args, result),
                  tvmffi_i_guard_leave_one)
 
-/* Pops the frames above `depth`, which an exception or longjmp out of another
-   call of a hook's callback left. Returns `code`, or -1 with an error instead
-   of 0. */
+/* An exception or longjmp has left an earlier call of the hook's callback, so
+   its frames are still on the stack. Pops the frames above `depth`. Returns
+   `code`, but if it is 0, raises a RuntimeError and returns -1. */
 TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
@@ -21619,8 +21633,9 @@ TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
                               "An exception left the callback of a hook");
 }
 
-/* Calls a hook. Appends the callback function to the arguments. Meanwhile the
-   function's `self` has a guard. TypeError if the hook is not a function. */
+/* Calls a hook with the callback function as the last argument. Meanwhile a
+   guard marks the function's `self`, so that a call after the hook has ended
+   fails. Raises a TypeError if the hook is not a function. */
 static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
                               const tvmffi_i_hook_kind *kind,
                               const TVMFFIAny *hook, TVMFFIAny *args,
@@ -21668,8 +21683,8 @@ static int tvmffi_i_hook_number(TVMFFIAny *result,
 
 /* ======== Streams: the current stream of each device ==== >>modules/stream */
 
-/* A record of the thread's streams. The key is device_type + 1 and device_id.
- */
+/* A record of the thread's current stream for a device. The key is device_type
+   + 1, because a key's first word must not be 0, and device_id. */
 typedef struct {
   uintptr_t key[2];
   TVMFFIStreamHandle stream;
@@ -23977,11 +23992,13 @@ typedef struct {
 /* A stack frame: an object whose children are being copied. base.other is the
    original, borrowed from the table.
 
-   base.c.object is the original if it has fields. For a container it is owned:
-   a new container of the children, because code that runs during the copy may
-   change the original, in which each child is replaced by its copy. For an
-   array, and for a map with immutable keys, it becomes the copy. For others, it
-   is an array of items, or of alternating keys and values. */
+   For an object with fields, base.c.object is the original, too. For a
+   container, it is a new container (owned) of the same children, because code
+   that runs during the copy may change the original. Each child in the new
+   container is replaced by the child's copy. For an array, and for a map with
+   immutable keys, the new container becomes the copy itself. For any other
+   container, it is an array of the items, or of alternating keys and values,
+   from which the copy is filled. */
 typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIObject *copy; /* borrowed from the table; NULL for array, map */
@@ -24092,12 +24109,14 @@ static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
   return tvmffi_i_pairs_of(from);
 }
 
-/* Returns 1 if the frame copies a container, else 0. */
+/* Returns nonzero if the frame copies a container, so that it owns the new
+   container, base.c.object. Otherwise returns 0. */
 TVMFFI_I_INLINE int tvmffi_i_has_new_parts(const tvmffi_i_copy_frame *f) {
   return f->base.owns & TVMFFI_I_OWNS_OBJECT;
 }
 
-/* Sets f->open to the next child that needs a copy, or to NULL. */
+/* Sets f->open to the next child that needs a copy, or to NULL at the end.
+   Returns 0, or a getter's error code. */
 TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIAny *held = &f->base.held;
@@ -24473,7 +24492,8 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
    time. */
 #define TVMFFI_I_NINE_DIGITS 1000000000u
 
-/* Writes n 64-bit words as those of the negated number, in two's complement. */
+/* Negates a number in place: n 64-bit words in two's complement, the lowest
+   first. */
 static void tvmffi_i_negate_words(char *words, size_t n) {
   uint64_t word, carry = 1;
   size_t i;
@@ -24494,7 +24514,8 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint32_t *x = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   uint32_t rest[4], limb;
   uint64_t word;
-  /* A limb has less than ten digits. */
+  /* A limb has at most ten digits. The rest is for the zeros that the last pass
+     may write, and for the sign. */
   size_t most = 10 * n + 38, k;
   char *room = x ? tvmffi_i_text_reserve(b, most) : NULL, *end, *p;
   if (!room) {
@@ -24533,7 +24554,8 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
    at least 1. Takes quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
-  /* A limb has more than nine digits; one word more has the sign. */
+  /* A word, two limbs, holds at least 18 digits. The division rounds down,
+     which needs one more word, and the sign another one. */
   size_t words = digits / 18 + 2, n = 0, i, k;
   uint32_t *x = (uint32_t *)tvmffi_i_alloc(words * 8), scale = 1;
   TVMFFIByteArray content;
@@ -24568,12 +24590,13 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
 
 /* ======== Recursive ======================================= >>extra/recursive
    what recursive repr, hash and order share */
-/* A table records each object that is on the path or done, so cycles end and a
-   shared object is walked once. An object with a single reference needs no
-   record.
+/* Recursive repr, hash and comparison are walks. A table records each object
+   that is on the path from the root or done, so cycles end and a shared object
+   is walked once. A walk cannot meet an object with a single reference again,
+   so such an object needs no record.
 
-   Texts, hashes and the order of calls equal those of upstream's
-   extra/dataclass.cc, because programs may save them. */
+   Texts and hashes equal those of upstream's extra/dataclass.cc, because
+   programs may save them. Hooks are called in the same order as there. */
 
 #if !TVMFFI_NO_EXTRA
 typedef enum {
@@ -24628,8 +24651,9 @@ static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
   return 0;
 }
 
-/* Pushes a frame for an object, or for two compared objects. The caller knows
-   `own` references to each object: see tvmffi_i_is_shared. Returns NULL on
+/* Pushes a frame for an object, or for two compared objects. The caller
+   accounts for `own` references to each. Objects with more references may be
+   met again, so they get a record: see tvmffi_i_are_shared. Returns NULL on
    error. */
 static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
                                      TVMFFIObject *object, TVMFFIObject *other,
@@ -24671,8 +24695,8 @@ static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
   (void)tvmffi_i_pop_seen((tvmffi_i_recursive *)(void *)w);
 }
 
-/* Returns `own` for tvmffi_i_is_shared: the container or field has one
-   reference to the child; f->held, if it is the child, has another. */
+/* Returns how many references to a child the walk accounts for (`own`): one of
+   the container or field, and another of f->held if that is the child. */
 TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
                                             const TVMFFIAny *child) {
   return child == &f->held ? 2 : 1;
@@ -25252,7 +25276,7 @@ typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIAny held; /* owned: the value of the field in base.other */
   uint64_t at;    /* if in_step is 1: position in the map base.other */
-  int in_step;
+  int in_step;    /* 1: both maps have equal keys in the same order */
 } tvmffi_i_compare_frame;
 
 typedef struct {
@@ -25665,7 +25689,8 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
-/* A record of two objects that belong together. */
+/* A record of two compared objects, one of the left and one of the right value.
+   All pairs in a table have the same result. */
 typedef struct {
   TVMFFIObject *object, *other; /* owned */
 } tvmffi_i_met_pair;
@@ -25675,7 +25700,8 @@ static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
 }
 
 /* A stack frame. `other` is the object of the right value, or NULL in a hash.
-   `is_shared` tells that the frame has an entry in `begun`. */
+   If `is_shared` is 1, the frame's result may be stored, so `begun` of
+   tvmffi_i_structural has an entry for it. */
 typedef struct {
   tvmffi_i_walk_frame base;
   int32_t outer;  /* TVMFFIDefRegionKind around the objects */
@@ -25683,7 +25709,9 @@ typedef struct {
   int kind;       /* TVMFFISEqHashKind of an object with fields */
 } tvmffi_i_structural_frame;
 
-/* The counts of tvmffi_i_structural when the computation of a result began. */
+/* The values of known[0].count and num_loose in tvmffi_i_structural when the
+   computation of a result began. If num_loose differs at the end, the result is
+   loose. If the count differs, too, the loose result is no longer valid. */
 typedef struct {
   size_t entries, num_loose;
 } tvmffi_i_progress;
@@ -25699,9 +25727,9 @@ typedef struct {
 typedef struct {
   tvmffi_i_hooked base;
   int32_t region, skips_tensors;
-  /* known[0] has the counterpart (borrowed) in the right value of an object of
-     the left value, known[1] the reverse. In a hash, known[0] has the hashes of
-     objects with fields. */
+  /* known[0] maps an object of the left value to its counterpart (borrowed) in
+     the right value, and known[1] maps back. In a hash, known[0] maps an object
+     with fields to its hash, and known[1] is empty. */
   tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
   int has_pairs; /* results are tvmffi_i_met_pair, otherwise tvmffi_i_memo */
   tvmffi_i_ptr_table firm, loose;
@@ -25737,8 +25765,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
   return 0;
 }
 
-/* Looks up the result for two objects that are equal, or for one object, with
-   its hash. Returns 1 if there is a result, else 0. */
+/* Looks up a stored result. With `other`, returns 1 if the two objects are
+   recorded as equal, else 0. Without, returns 1 and sets *hash if the hash of
+   `object` is stored, else 0. */
 static int tvmffi_i_find_in(const tvmffi_i_ptr_table *t,
                             const TVMFFIObject *object,
                             const TVMFFIObject *other, uint64_t *hash) {
@@ -25761,8 +25790,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
   return found;
 }
 
-/* Stores the result on top of s->begun, which the caller pops, unless the
-   result is loose and no longer valid. */
+/* Stores a result, which began with the top entry of s->begun; the caller pops
+   this entry. If the result is loose and known[0] has changed since then,
+   stores nothing. */
 TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
                                           TVMFFIObject *object,
                                           TVMFFIObject *other, uint64_t hash) {
@@ -25778,9 +25808,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   return TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other) ? 0 : -1;
 }
 
-/* Pushes a frame for an object, or for two objects that are compared. Objects
-   with more than `own` references may be met again. Returns TVMFFI_I_PUSHED, or
-   TVMFFI_I_SAME with *hash set if there is a result, or -1 on error. */
+/* Pushes a frame for an object, or for two objects that are compared. The
+   caller accounts for `own` references to each: objects with more may be met
+   again. Returns TVMFFI_I_PUSHED, or TVMFFI_I_SAME with *hash set if a result
+   is stored, or -1 on error. */
 TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              TVMFFIObject *object,
                                              TVMFFIObject *other,
@@ -25822,8 +25853,9 @@ static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
 #define TVMFFI_I_ENDED_STRUCTURAL \
   "The callback of a structural hook was called after its end"
 
-/* Calls a hook with its arguments in a region. Sets *out to the result. As in
-   upstream, does not restore s->region after an error. */
+/* Calls a hook while s->region is `region`. Sets *out to the result. As in
+   upstream, does not restore s->region after an error: this counts if a hook
+   handles its callback's error and calls the callback again. */
 static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
                                          const tvmffi_i_hook_kind *kind,
                                          const TVMFFIAny *hook, TVMFFIAny *args,
@@ -25894,8 +25926,9 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
-/* Returns the TVMFFIDefRegionKind inside an object. Simple excludes the fields
-   of a free variable. */
+/* Returns the TVMFFIDefRegionKind inside an object: s->region, but None inside
+   a free variable if s->region is Simple, which defines the variable without
+   those in its own fields. */
 TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
                                               int kind) {
   return kind == kTVMFFISEqHashKindFreeVar &&
@@ -25954,8 +25987,9 @@ typedef struct {
   TVMFFIAny key[2];
 } tvmffi_i_mismatch;
 
-/* A stack frame. In maps, base.base.held is the left key, owned in a dict. In
-   objects, base.base.c.field is the current field. */
+/* A stack frame. For maps, base.base.held is the left key; a dict's frame owns
+   the key, because a hook may remove it from the dict. For objects,
+   base.base.c.field is the current field. */
 typedef struct {
   tvmffi_i_structural_frame base;
   uint64_t at;   /* position in the right map */
@@ -25964,11 +25998,10 @@ typedef struct {
 
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
-  /* Borrowed: the pairs of ffi.StructuralKey objects that were compared by this
-     comparison and all comparisons around it: keys[0] has those that differ,
-     keys[1] those that are equal. The result for two keys holds in each of
-     them, because each comparison of two keys begins without known
-     counterparts. */
+  /* Borrowed: two tables of pairs of compared ffi.StructuralKey objects. The
+     pairs in keys[0] differ, those in keys[1] are equal. Nested comparisons
+     share the tables: a result holds in each of them, because a comparison of
+     two keys begins without known counterparts. */
   tvmffi_i_ptr_table *keys;
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
@@ -26245,7 +26278,7 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
-/* Compares the keys of a map that has a guard. */
+/* Compares the keys of a map that a guard (core/guard.h) marks. */
 TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
                  (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
                   const TVMFFIAny *b),
@@ -26285,10 +26318,11 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up a key of the left or right map in `map`, the other one, and sets
-   *value to the value found (borrowed). If the key is missing, sets *value to
-   NULL and records a step to the key. The key's own equality function may
-   change both maps. */
+/* Looks up `key`, a key in the map of `side`, in `map`, the other one. Sets
+   *other to the key's counterpart, which is looked up, and *value to the value
+   found (borrowed). If it is missing, sets *value to NULL and records a step to
+   the key. The key's own equality function may change both maps, so the caller
+   must read its entry again. */
 static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
                                 const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
@@ -26434,8 +26468,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
-   error code. As in upstream, does not restore s->base.region after an error.
-   */
+   error code. As tvmffi_i_call_structural_hook, does not restore s->base.region
+   after an error. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
   size_t depth = tvmffi_i_depth(s);
@@ -26598,8 +26632,9 @@ typedef struct {
 } tvmffi_i_hash_frame;
 
 /* The results (base.firm, base.loose) are the hashes of containers. They are
-   not in base.known, so that tvmffi_i_hash_key finds no hash for a map key that
-   is a container. */
+   not in base.known, where tvmffi_i_hash_key looks up a map key that is an
+   object: only shared containers have a stored result, and the hash of a map
+   must not depend on how many references its keys have. */
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   uint32_t num_variables, num_nodes;
@@ -26722,7 +26757,8 @@ static int tvmffi_i_hash_tensor(const tvmffi_i_hasher *s, TVMFFIObject *o,
 }
 
 /* Sets *hash to the hash of a map key and returns 1. Returns 0 for an object
-   that has not been hashed yet. */
+   without a hash in base.known: a container, or an object that has not been
+   hashed yet. */
 static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
                              uint64_t *hash) {
   const tvmffi_i_memo *known;
@@ -26762,8 +26798,9 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
 }
 
 /* Appends the entries of a map to s->items, and sorts them by the hash of the
-   key. Leaves out an entry if its key is an object that has not been hashed
-   yet. */
+   key, so the map's order does not count. Leaves out an entry whose key has no
+   hash yet: hashing the key here would number its free variables in the map's
+   order. */
 static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;
@@ -28126,8 +28163,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
 }
 
 /* Skips the characters of a string up to a quote, backslash or control
-   character; if `written`, also up to a character that only the writer
-   escapes. */
+   character. If `written`, the string is being written: stops at / and DEL,
+   too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
   const uint64_t ones = UINT64_MAX / 255;
@@ -28397,7 +28434,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
 
 /* Makes an array, or a map if `is_object`, from n values. Takes ownership of
    the values. If NULL is returned, the caller still owns those that are not
-   None. A map of four entries has a hash table, as in upstream. */
+   None. Four entries already get a hash table, as in upstream's CreateFromRange
+   (container/map_base.h). */
 static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
                                         int is_object) {
   tvmffi_i_map_object *m;
@@ -28774,9 +28812,11 @@ typedef struct {
 /* A stack frame: a container or object whose children are being saved. */
 typedef struct {
   tvmffi_i_children c;
-  size_t saved;         /* index of the frame's value in `saved` */
-  size_t base;          /* container: index of its first child in `parts` */
-  TVMFFIObject *fields; /* owned: of an object, the map of its saved fields */
+  size_t saved; /* index of the frame's value in `saved` */
+  size_t base;  /* container: index of its first child in `parts` */
+  /* Owned: for an object, the map from its fields' names to their saved values
+     or node indices. NULL for a container. */
+  TVMFFIObject *fields;
 } tvmffi_i_saving;
 
 /* The state of a graph writer, which writes nodes as JSON text or as a list of
@@ -29416,7 +29456,8 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
                        size);
 }
 
-/* Returns what tvmffi_i_map_lookup returns for the key `name`. */
+/* Looks up the key `name`. Returns the value (borrowed), NULL if the key is
+   missing, or &tvmffi_i_map_failed with an error. */
 static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
                                            TVMFFIByteArray name) {
   const TVMFFIAny *found;
@@ -30973,10 +31014,10 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
 /* ======== Methods ========================================= >>functions/method
    methods of the built-in types */
 
-/* The metadata of a field or method, JSON that has the schema as JSON inside a
-   string, and the schemas of the words of built-in types. These are literals,
-   so that a built-in type needs no memory for them; tvmffi_i_append_type makes
-   the same texts of the words. */
+/* Literals for the metadata of fields and methods of built-in types, which need
+   no memory for it. Metadata is JSON: its "type_schema" is a string that
+   contains JSON, too. TVMFFI_I_SCHEMA_T is the schema of the type word T, the
+   same text that tvmffi_i_append_type writes at run time. */
 #define TVMFFI_I_META(T) \
   "{\"type_schema\":\"" TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T) "\"}"
 #define TVMFFI_I_SCHEMA_KEY(key) "{\\\"type\\\":\\\"" key "\\\"}"
@@ -30998,8 +31039,9 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
 #define TVMFFI_I_SCHEMA_optional(T) \
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
-/* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
-   function. tvmffi_meta_NAME is its metadata. */
+/* Defines a method of a built-in type, up to its body, as
+   TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
+   metadata, for the table of methods in tables/type_field.h. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
   TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
       TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
@@ -31504,10 +31546,10 @@ typedef struct {
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
   /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
-     values below which the search has found no path. The
-     search skips such a value when it meets it again with as many objects
-     matched. Otherwise it would take all 2^n ways through a graph of n values
-     that each have the next one twice. */
+     values below which the search has found no path. The search skips such a
+     value when it meets it again with the same number of objects matched.
+     Otherwise it would take all 2^n ways through a graph of n values that each
+     have the next one twice. */
   tvmffi_i_ptr_table *barren;
   TVMFFIObject *found; /* owned: a list of paths */
   tvmffi_i_find_frame *root;
@@ -32537,8 +32579,8 @@ static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
    tvmffi_i_builtin_types. */
 
 #if !TVMFFI_NO_REFLECTION
-/* An item of a container of objects, or a key of a dict of objects, may be
-   None. */
+/* The type word of an object in a container. Unlike `object`, it accepts None,
+   too, because these containers may contain None. */
 TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
   (void)out;
   return any->type_index == kTVMFFINone ||
@@ -32547,7 +32589,9 @@ TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
              : TVMFFI_I_MISMATCH;
 }
 #define TVMFFI_I_SCHEMA_i_item TVMFFI_I_SCHEMA_object
-/* dict(i_item, any), because macros do not recurse. */
+/* The type word dict(i_item, any), written out: in dict(str, dict(i_item, any))
+   the macro tvmffi_i_word_dict would stand in its own expansion, where C does
+   not expand it. */
 TVMFFI_I_CONST_WORD tvmffi_i_word_i_column = {
     "Dict",
     "ffi.Dict",
@@ -32765,8 +32809,8 @@ static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
   f->cell.safe_call = call;
 }
 
-/* Fills the description of method i of the table. It is static unless its first
-   parameter has the type. */
+/* Fills the description of method i of tvmffi_i_methods. A method is static
+   unless its first parameter has the type that the method belongs to. */
 static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
@@ -32859,11 +32903,12 @@ typedef struct {
   int32_t begin, end; /* the types that have a value */
   size_t num_functions;
   TVMFFIAny *values;        /* from type `begin` on; NULL in the first pass */
-  tvmffi_i_attr *functions; /* behind the values */
+  tvmffi_i_attr *functions; /* after the values */
 } tvmffi_i_collected;
 
-/* Adds a value to its column: a function object that calls `call`, or `value`
-   if `call` is NULL. */
+/* Adds a value to the column that `to` collects; ignores values of other
+   columns. The value is a function object that calls `call`, or `value` if
+   `call` is NULL. In the first pass, only measures. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                int32_t type_index, TVMFFISafeCallType call,
                                TVMFFIAny value) {

@@ -1,4 +1,5 @@
-/* The rooms of the layer base, in the order of tvmffi.h. */
+/* The rooms of the layer base, the files of src/base/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "base/reference.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer containers, in the order of tvmffi.h. */
+/* The rooms of the layer containers, the files of src/containers/, in the order
+   of tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "containers/shape.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer core, in the order of tvmffi.h. */
+/* The rooms of the layer core, the files of src/core/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "core/raise.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer extra, in the order of tvmffi.h. */
+/* The rooms of the layer extra, the files of src/extra/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "extra/number_text.h"

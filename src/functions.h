@@ -1,4 +1,5 @@
-/* The rooms of the layer functions, in the order of tvmffi.h. */
+/* The rooms of the layer functions, the files of src/functions/, in the order
+   of tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "functions/debug_function.h"

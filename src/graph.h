@@ -1,4 +1,5 @@
-/* The rooms of the layer graph, in the order of tvmffi.h. */
+/* The rooms of the layer graph, the files of src/graph/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "graph/table.h"

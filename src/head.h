@@ -1,4 +1,5 @@
-/* The rooms of the layer head, in the order of tvmffi.h. */
+/* The rooms of the layer head, the files of src/head/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "head/config.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer interface, in the order of tvmffi.h. */
+/* The rooms of the layer interface, the files of src/interface/, in the order
+   of tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "interface/list.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer modules, in the order of tvmffi.h. */
+/* The rooms of the layer modules, the files of src/modules/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "modules/stream.h"

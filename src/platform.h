@@ -1,4 +1,5 @@
-/* The rooms of the layer platform, in the order of tvmffi.h. */
+/* The rooms of the layer platform, the files of src/platform/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "platform/own.h"

@@ -1,4 +1,5 @@
-/* The rooms of the layer reflection, in the order of tvmffi.h. */
+/* The rooms of the layer reflection, the files of src/reflection/, in the order
+   of tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "reflection/field.h"

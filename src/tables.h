@@ -1,4 +1,5 @@
-/* The rooms of the layer tables, in the order of tvmffi.h. */
+/* The rooms of the layer tables, the files of src/tables/, in the order of
+   tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
 #include "tables/builtin_attribute.h"

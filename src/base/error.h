@@ -62,7 +62,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_decimal(char *buffer, int64_t x) {
   return p;
 }
 
-/* A text in a buffer. `size` counts what does not fit, too. */
+/* A text in a buffer. `size` also counts the bytes that do not fit. */
 typedef struct {
   char *data;
   size_t size, capacity;
@@ -304,8 +304,9 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
   tvmffi_i_release(tvmffi_i_error_remove());
 }
 
-/* Raises an existing error (borrowed) again, unchanged. NULL raises nothing.
-   Returns -1 in both cases:
+/* Raises an existing error (borrowed) again, unchanged. If `error` is NULL, the
+   pending error stays, such as the MemoryError of a tvmffi_error_take that
+   returned NULL. Returns -1 in both cases:
        return tvmffi_error_raise(error); */
 TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);

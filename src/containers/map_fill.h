@@ -147,10 +147,10 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
   return code;
 }
 
-/* Moves duplicates behind the pairs that remain, and sets *left to their
-   number. Of equal keys, the last pair remains, with the first key, as if the
-   pairs had been set one after another. `sorted` is memory for one number per
-   pair, `drops` for one byte, which is 0. */
+/* Moves duplicates to the end, after the pairs that remain, and sets *left to
+   the number of these. Of equal keys, the last pair remains, with the first
+   key, as if the pairs had been set one after another. `sorted` is memory for
+   one number per pair, `drops` for one byte, which is 0. */
 static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
                              uint64_t *sorted, char *drops, uint64_t *left) {
   size_t i;
@@ -176,7 +176,7 @@ static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
   return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
 }
 
-/* Builds a map that has a guard, because hooks of keys run. */
+/* Builds a map that a guard (core/guard.h) marks, because hooks of keys run. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
                   size_t total, uint64_t *sorted, char *drops),
@@ -221,10 +221,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   return code;
 }
 
-/* Fast path of tvmffi_i_map_take: moves up to 14 strings that differ, with
-   their values, into an empty map. Fills all home slots first, so no entry is
-   moved again. Returns 1, or 0 with nothing changed if the keys are not such
-   strings. */
+/* Fast path of tvmffi_i_map_take: moves up to 14 entries, whose keys are
+   distinct strings, into an empty map. Fills all home slots first, so no entry
+   is evicted later. 14 entries fit in a block of 16 slots, and are few enough
+   to compare each key with all others. Returns 1, or 0 with nothing changed in
+   any other case. */
 static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
                                      size_t n) {
   uint64_t moved[14];
@@ -244,7 +245,9 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
       return 0;
     memcpy(m->data, values, n * sizeof(*values));
   } else {
-    /* Cannot fail: strings have no hooks, and jumps reach a free slot. */
+    /* Cannot fail: strings have no hooks, and a bucket chain may go on in any
+       of the next 15 slots, one of which is free, because the map gets at most
+       14 entries. */
     if (row.size > m->num_slots - m->num_slots / 8) return 0;
     (void)tvmffi_i_map_refill(m, &row, moved);
   }

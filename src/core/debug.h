@@ -25,7 +25,8 @@ typedef struct {
   char made[80], obtained[80], released[80], again[80];
 } tvmffi_i_record;
 
-/* An entry of the table of all records, by object. */
+/* An entry of tvmffi_i_debug_table, which maps an object's address to the
+   object's record. */
 typedef struct {
   uintptr_t object;
   tvmffi_i_record *record;
@@ -65,7 +66,8 @@ static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
                          (uintptr_t)r->object);
 }
 
-/* Returns the record behind `*d`, to which `*d` moves, or NULL at the end. */
+/* Moves *d to the next entry of the table, or to the first if *d is NULL.
+   Returns the entry's record, or NULL at the end. */
 static tvmffi_i_record *tvmffi_i_each_record(tvmffi_i_debugged **d) {
   *d = (tvmffi_i_debugged *)tvmffi_i_next_record(&tvmffi_i_debug_table,
                                                  sizeof(**d), *d);

@@ -256,7 +256,7 @@ static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
           f->offset + f->size <= size);
 }
 
-/* Returns 1 if a field lies within an object of `size` bytes and behind the
+/* Returns 1 if a field lies within an object of `size` bytes and after the
    object's header, else 0. */
 static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
   return tvmffi_i_is_within(f, size) &&

@@ -13,7 +13,8 @@
    time. */
 #define TVMFFI_I_NINE_DIGITS 1000000000u
 
-/* Writes n 64-bit words as those of the negated number, in two's complement. */
+/* Negates a number in place: n 64-bit words in two's complement, the lowest
+   first. */
 static void tvmffi_i_negate_words(char *words, size_t n) {
   uint64_t word, carry = 1;
   size_t i;
@@ -34,7 +35,8 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint32_t *x = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   uint32_t rest[4], limb;
   uint64_t word;
-  /* A limb has less than ten digits. */
+  /* A limb has at most ten digits. The rest is for the zeros that the last pass
+     may write, and for the sign. */
   size_t most = 10 * n + 38, k;
   char *room = x ? tvmffi_i_text_reserve(b, most) : NULL, *end, *p;
   if (!room) {
@@ -73,7 +75,8 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
    at least 1. Takes quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
-  /* A limb has more than nine digits; one word more has the sign. */
+  /* A word, two limbs, holds at least 18 digits. The division rounds down,
+     which needs one more word, and the sign another one. */
   size_t words = digits / 18 + 2, n = 0, i, k;
   uint32_t *x = (uint32_t *)tvmffi_i_alloc(words * 8), scale = 1;
   TVMFFIByteArray content;

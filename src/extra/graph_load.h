@@ -208,7 +208,8 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
                        size);
 }
 
-/* Returns what tvmffi_i_map_lookup returns for the key `name`. */
+/* Looks up the key `name`. Returns the value (borrowed), NULL if the key is
+   missing, or &tvmffi_i_map_failed with an error. */
 static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
                                            TVMFFIByteArray name) {
   const TVMFFIAny *found;

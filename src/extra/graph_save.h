@@ -32,9 +32,11 @@ typedef struct {
 /* A stack frame: a container or object whose children are being saved. */
 typedef struct {
   tvmffi_i_children c;
-  size_t saved;         /* index of the frame's value in `saved` */
-  size_t base;          /* container: index of its first child in `parts` */
-  TVMFFIObject *fields; /* owned: of an object, the map of its saved fields */
+  size_t saved; /* index of the frame's value in `saved` */
+  size_t base;  /* container: index of its first child in `parts` */
+  /* Owned: for an object, the map from its fields' names to their saved values
+     or node indices. NULL for a container. */
+  TVMFFIObject *fields;
 } tvmffi_i_saving;
 
 /* The state of a graph writer, which writes nodes as JSON text or as a list of

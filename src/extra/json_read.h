@@ -131,8 +131,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
 }
 
 /* Skips the characters of a string up to a quote, backslash or control
-   character; if `written`, also up to a character that only the writer
-   escapes. */
+   character. If `written`, the string is being written: stops at / and DEL,
+   too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
   const uint64_t ones = UINT64_MAX / 255;
@@ -402,7 +402,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
 
 /* Makes an array, or a map if `is_object`, from n values. Takes ownership of
    the values. If NULL is returned, the caller still owns those that are not
-   None. A map of four entries has a hash table, as in upstream. */
+   None. Four entries already get a hash table, as in upstream's CreateFromRange
+   (container/map_base.h). */
 static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
                                         int is_object) {
   tvmffi_i_map_object *m;

@@ -1,11 +1,12 @@
 /* ======== Recursive ======================================= >>extra/recursive
    what recursive repr, hash and order share */
-/* A table records each object that is on the path or done, so cycles end and a
-   shared object is walked once. An object with a single reference needs no
-   record.
+/* Recursive repr, hash and comparison are walks. A table records each object
+   that is on the path from the root or done, so cycles end and a shared object
+   is walked once. A walk cannot meet an object with a single reference again,
+   so such an object needs no record.
 
-   Texts, hashes and the order of calls equal those of upstream's
-   extra/dataclass.cc, because programs may save them. */
+   Texts and hashes equal those of upstream's extra/dataclass.cc, because
+   programs may save them. Hooks are called in the same order as there. */
 
 #pragma once
 
@@ -68,8 +69,9 @@ static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
   return 0;
 }
 
-/* Pushes a frame for an object, or for two compared objects. The caller knows
-   `own` references to each object: see tvmffi_i_is_shared. Returns NULL on
+/* Pushes a frame for an object, or for two compared objects. The caller
+   accounts for `own` references to each. Objects with more references may be
+   met again, so they get a record: see tvmffi_i_are_shared. Returns NULL on
    error. */
 static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
                                      TVMFFIObject *object, TVMFFIObject *other,
@@ -111,8 +113,8 @@ static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
   (void)tvmffi_i_pop_seen((tvmffi_i_recursive *)(void *)w);
 }
 
-/* Returns `own` for tvmffi_i_is_shared: the container or field has one
-   reference to the child; f->held, if it is the child, has another. */
+/* Returns how many references to a child the walk accounts for (`own`): one of
+   the container or field, and another of f->held if that is the child. */
 TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
                                             const TVMFFIAny *child) {
   return child == &f->held ? 2 : 1;

@@ -17,7 +17,7 @@ typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIAny held; /* owned: the value of the field in base.other */
   uint64_t at;    /* if in_step is 1: position in the map base.other */
-  int in_step;
+  int in_step;    /* 1: both maps have equal keys in the same order */
 } tvmffi_i_compare_frame;
 
 typedef struct {

@@ -27,7 +27,8 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
-/* A record of two objects that belong together. */
+/* A record of two compared objects, one of the left and one of the right value.
+   All pairs in a table have the same result. */
 typedef struct {
   TVMFFIObject *object, *other; /* owned */
 } tvmffi_i_met_pair;
@@ -37,7 +38,8 @@ static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
 }
 
 /* A stack frame. `other` is the object of the right value, or NULL in a hash.
-   `is_shared` tells that the frame has an entry in `begun`. */
+   If `is_shared` is 1, the frame's result may be stored, so `begun` of
+   tvmffi_i_structural has an entry for it. */
 typedef struct {
   tvmffi_i_walk_frame base;
   int32_t outer;  /* TVMFFIDefRegionKind around the objects */
@@ -45,7 +47,9 @@ typedef struct {
   int kind;       /* TVMFFISEqHashKind of an object with fields */
 } tvmffi_i_structural_frame;
 
-/* The counts of tvmffi_i_structural when the computation of a result began. */
+/* The values of known[0].count and num_loose in tvmffi_i_structural when the
+   computation of a result began. If num_loose differs at the end, the result is
+   loose. If the count differs, too, the loose result is no longer valid. */
 typedef struct {
   size_t entries, num_loose;
 } tvmffi_i_progress;
@@ -61,9 +65,9 @@ typedef struct {
 typedef struct {
   tvmffi_i_hooked base;
   int32_t region, skips_tensors;
-  /* known[0] has the counterpart (borrowed) in the right value of an object of
-     the left value, known[1] the reverse. In a hash, known[0] has the hashes of
-     objects with fields. */
+  /* known[0] maps an object of the left value to its counterpart (borrowed) in
+     the right value, and known[1] maps back. In a hash, known[0] maps an object
+     with fields to its hash, and known[1] is empty. */
   tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
   int has_pairs; /* results are tvmffi_i_met_pair, otherwise tvmffi_i_memo */
   tvmffi_i_ptr_table firm, loose;
@@ -99,8 +103,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
   return 0;
 }
 
-/* Looks up the result for two objects that are equal, or for one object, with
-   its hash. Returns 1 if there is a result, else 0. */
+/* Looks up a stored result. With `other`, returns 1 if the two objects are
+   recorded as equal, else 0. Without, returns 1 and sets *hash if the hash of
+   `object` is stored, else 0. */
 static int tvmffi_i_find_in(const tvmffi_i_ptr_table *t,
                             const TVMFFIObject *object,
                             const TVMFFIObject *other, uint64_t *hash) {
@@ -123,8 +128,9 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
   return found;
 }
 
-/* Stores the result on top of s->begun, which the caller pops, unless the
-   result is loose and no longer valid. */
+/* Stores a result, which began with the top entry of s->begun; the caller pops
+   this entry. If the result is loose and known[0] has changed since then,
+   stores nothing. */
 TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
                                           TVMFFIObject *object,
                                           TVMFFIObject *other, uint64_t hash) {
@@ -140,9 +146,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   return TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other) ? 0 : -1;
 }
 
-/* Pushes a frame for an object, or for two objects that are compared. Objects
-   with more than `own` references may be met again. Returns TVMFFI_I_PUSHED, or
-   TVMFFI_I_SAME with *hash set if there is a result, or -1 on error. */
+/* Pushes a frame for an object, or for two objects that are compared. The
+   caller accounts for `own` references to each: objects with more may be met
+   again. Returns TVMFFI_I_PUSHED, or TVMFFI_I_SAME with *hash set if a result
+   is stored, or -1 on error. */
 TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              TVMFFIObject *object,
                                              TVMFFIObject *other,
@@ -184,8 +191,9 @@ static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
 #define TVMFFI_I_ENDED_STRUCTURAL \
   "The callback of a structural hook was called after its end"
 
-/* Calls a hook with its arguments in a region. Sets *out to the result. As in
-   upstream, does not restore s->region after an error. */
+/* Calls a hook while s->region is `region`. Sets *out to the result. As in
+   upstream, does not restore s->region after an error: this counts if a hook
+   handles its callback's error and calls the callback again. */
 static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
                                          const tvmffi_i_hook_kind *kind,
                                          const TVMFFIAny *hook, TVMFFIAny *args,
@@ -256,8 +264,9 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
-/* Returns the TVMFFIDefRegionKind inside an object. Simple excludes the fields
-   of a free variable. */
+/* Returns the TVMFFIDefRegionKind inside an object: s->region, but None inside
+   a free variable if s->region is Simple, which defines the variable without
+   those in its own fields. */
 TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
                                               int kind) {
   return kind == kTVMFFISEqHashKindFreeVar &&

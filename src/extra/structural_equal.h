@@ -22,8 +22,9 @@ typedef struct {
   TVMFFIAny key[2];
 } tvmffi_i_mismatch;
 
-/* A stack frame. In maps, base.base.held is the left key, owned in a dict. In
-   objects, base.base.c.field is the current field. */
+/* A stack frame. For maps, base.base.held is the left key; a dict's frame owns
+   the key, because a hook may remove it from the dict. For objects,
+   base.base.c.field is the current field. */
 typedef struct {
   tvmffi_i_structural_frame base;
   uint64_t at;   /* position in the right map */
@@ -32,11 +33,10 @@ typedef struct {
 
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
-  /* Borrowed: the pairs of ffi.StructuralKey objects that were compared by this
-     comparison and all comparisons around it: keys[0] has those that differ,
-     keys[1] those that are equal. The result for two keys holds in each of
-     them, because each comparison of two keys begins without known
-     counterparts. */
+  /* Borrowed: two tables of pairs of compared ffi.StructuralKey objects. The
+     pairs in keys[0] differ, those in keys[1] are equal. Nested comparisons
+     share the tables: a result holds in each of them, because a comparison of
+     two keys begins without known counterparts. */
   tvmffi_i_ptr_table *keys;
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
@@ -313,7 +313,7 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                   theirs);
 }
 
-/* Compares the keys of a map that has a guard. */
+/* Compares the keys of a map that a guard (core/guard.h) marks. */
 TVMFFI_I_UNWOUND(tvmffi_i_run_equal_keys,
                  (tvmffi_i_ptr_table * keys, const TVMFFIAny *a,
                   const TVMFFIAny *b),
@@ -353,10 +353,11 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up a key of the left or right map in `map`, the other one, and sets
-   *value to the value found (borrowed). If the key is missing, sets *value to
-   NULL and records a step to the key. The key's own equality function may
-   change both maps. */
+/* Looks up `key`, a key in the map of `side`, in `map`, the other one. Sets
+   *other to the key's counterpart, which is looked up, and *value to the value
+   found (borrowed). If it is missing, sets *value to NULL and records a step to
+   the key. The key's own equality function may change both maps, so the caller
+   must read its entry again. */
 static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
                                 const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
@@ -502,8 +503,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
-   error code. As in upstream, does not restore s->base.region after an error.
-   */
+   error code. As tvmffi_i_call_structural_hook, does not restore s->base.region
+   after an error. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
   size_t depth = tvmffi_i_depth(s);

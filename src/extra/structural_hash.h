@@ -28,8 +28,9 @@ typedef struct {
 } tvmffi_i_hash_frame;
 
 /* The results (base.firm, base.loose) are the hashes of containers. They are
-   not in base.known, so that tvmffi_i_hash_key finds no hash for a map key that
-   is a container. */
+   not in base.known, where tvmffi_i_hash_key looks up a map key that is an
+   object: only shared containers have a stored result, and the hash of a map
+   must not depend on how many references its keys have. */
 typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   uint32_t num_variables, num_nodes;
@@ -152,7 +153,8 @@ static int tvmffi_i_hash_tensor(const tvmffi_i_hasher *s, TVMFFIObject *o,
 }
 
 /* Sets *hash to the hash of a map key and returns 1. Returns 0 for an object
-   that has not been hashed yet. */
+   without a hash in base.known: a container, or an object that has not been
+   hashed yet. */
 static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
                              uint64_t *hash) {
   const tvmffi_i_memo *known;
@@ -192,8 +194,9 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
 }
 
 /* Appends the entries of a map to s->items, and sorts them by the hash of the
-   key. Leaves out an entry if its key is an object that has not been hashed
-   yet. */
+   key, so the map's order does not count. Leaves out an entry whose key has no
+   hash yet: hashing the key here would number its free variables in the map's
+   order. */
 static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;

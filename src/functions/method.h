@@ -6,10 +6,10 @@
 #include "../head.h"
 #include "../interface.h"
 
-/* The metadata of a field or method, JSON that has the schema as JSON inside a
-   string, and the schemas of the words of built-in types. These are literals,
-   so that a built-in type needs no memory for them; tvmffi_i_append_type makes
-   the same texts of the words. */
+/* Literals for the metadata of fields and methods of built-in types, which need
+   no memory for it. Metadata is JSON: its "type_schema" is a string that
+   contains JSON, too. TVMFFI_I_SCHEMA_T is the schema of the type word T, the
+   same text that tvmffi_i_append_type writes at run time. */
 #define TVMFFI_I_META(T) \
   "{\"type_schema\":\"" TVMFFI_I_CAT(TVMFFI_I_SCHEMA_, T) "\"}"
 #define TVMFFI_I_SCHEMA_KEY(key) "{\\\"type\\\":\\\"" key "\\\"}"
@@ -31,8 +31,9 @@
 #define TVMFFI_I_SCHEMA_optional(T) \
   TVMFFI_I_SCHEMA_OF("Optional", TVMFFI_I_SCHEMA_##T)
 
-/* Begins a method that a type lists, as TVMFFI_I_BUILTIN_NAMED begins a
-   function. tvmffi_meta_NAME is its metadata. */
+/* Defines a method of a built-in type, up to its body, as
+   TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
+   metadata, for the table of methods in tables/type_field.h. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
   TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
       TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \

@@ -29,10 +29,10 @@ typedef struct {
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
   size_t length, matched;
   /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
-     values below which the search has found no path. The
-     search skips such a value when it meets it again with as many objects
-     matched. Otherwise it would take all 2^n ways through a graph of n values
-     that each have the next one twice. */
+     values below which the search has found no path. The search skips such a
+     value when it meets it again with the same number of objects matched.
+     Otherwise it would take all 2^n ways through a graph of n values that each
+     have the next one twice. */
   tvmffi_i_ptr_table *barren;
   TVMFFIObject *found; /* owned: a list of paths */
   tvmffi_i_find_frame *root;

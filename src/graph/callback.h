@@ -25,21 +25,23 @@ TVMFFI_I_CUSTOM_TYPE(i_callback, TVMFFIObject *, "ffi.Function",
   return function || any->type_index == kTVMFFINone ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* A kind of hook. `again` is called by the callback function: `values` are its
-   first arguments, owned; the others are ints and views. */
+/* A kind of hook. The callback function calls `again`: `args` are all its
+   arguments, and `values` are the first num_values of them, which it owns
+   during the call. The others are ints and views. */
 typedef struct {
   int (*again)(void *walk, const TVMFFIAny *values, const TVMFFIAny *args,
                TVMFFIAny *result);
-  int which;                    /* of the walk's callback functions */
+  int which;                    /* index in `callbacks` of tvmffi_i_hooked */
   const char *signature;        /* of the hook, for errors */
   const char *ended;            /* the error of a call after the hook's end */
   int32_t num_args, num_values; /* of the callback function */
   const tvmffi_i_word *const *types; /* of its result and its arguments */
 } tvmffi_i_hook_kind;
 
-/* Declares tvmffi_i_NAME_again, and defines the kind of hook tvmffi_i_NAME_kind
-   and the hooks of all types, tvmffi_i_NAME_hooks. The words are those of the
-   callback function. */
+/* Declares tvmffi_i_NAME_again. Defines tvmffi_i_NAME_kind, the kind of hook,
+   and tvmffi_i_NAME_hooks, the attribute column with the hook of each type. The
+   variable arguments are the type words of the callback function: of its
+   result, then of its arguments. */
 #define TVMFFI_I_HOOK(name, attribute, which, signature, ended, num_values,    \
                       ...)                                                     \
   static int tvmffi_i_##name##_again(void *walk, const TVMFFIAny *values,      \
@@ -58,15 +60,16 @@ typedef struct {
 #define TVMFFI_I_VIEW &tvmffi_i_word_view
 
 /* The `self` of the callback function. The function object owns this struct,
-   because a hook may keep the function after the walk has ended. The walk is in
-   a stack frame, which an exception or longjmp out of a hook may end. So it is
-   used only while the struct has a guard. */
+   because a hook may keep the function after the walk has ended. `walk` is in a
+   stack frame, which an exception or longjmp out of a hook may end. So it is
+   used only while a guard (core/guard.h) marks the struct, as long as the hook
+   runs. */
 typedef struct {
   void *walk;
   const tvmffi_i_hook_kind *kind;
 } tvmffi_i_callback_self;
 
-/* A callback function. The first call of a hook creates the function. */
+/* A callback function. The first call of a hook makes the function. */
 typedef struct {
   TVMFFIObject *function;       /* owned, or NULL */
   tvmffi_i_callback_self *self; /* borrowed from `function` */
@@ -141,9 +144,9 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
                  tvmffi_i_call_nested(hook, args, num_args, result),
                  tvmffi_i_guard_leave_one)
 
-/* Pops the frames above `depth`, which an exception or longjmp out of another
-   call of a hook's callback left. Returns `code`, or -1 with an error instead
-   of 0. */
+/* An exception or longjmp has left an earlier call of the hook's callback, so
+   its frames are still on the stack. Pops the frames above `depth`. Returns
+   `code`, but if it is 0, raises a RuntimeError and returns -1. */
 TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
@@ -151,8 +154,9 @@ TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
                               "An exception left the callback of a hook");
 }
 
-/* Calls a hook. Appends the callback function to the arguments. Meanwhile the
-   function's `self` has a guard. TypeError if the hook is not a function. */
+/* Calls a hook with the callback function as the last argument. Meanwhile a
+   guard marks the function's `self`, so that a call after the hook has ended
+   fails. Raises a TypeError if the hook is not a function. */
 static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
                               const tvmffi_i_hook_kind *kind,
                               const TVMFFIAny *hook, TVMFFIAny *args,

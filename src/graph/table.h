@@ -14,7 +14,9 @@
 #if !TVMFFI_NO_CONTAINERS
 typedef tvmffi_i_records tvmffi_i_ptr_table;
 
-/* `keys`, 1 or 2, is the number of pointers in a key. */
+/* Returns the record with a key of one or two pointers, as `keys` says. A new
+   record is zero after its key and retains the objects. Returns NULL with a
+   MemoryError if there is no memory. */
 static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
                               TVMFFIObject *object, TVMFFIObject *other) {
   const size_t count = t->count;

@@ -1,14 +1,16 @@
 /* ======== Walk: the engine of all traversals ================= >>graph/walk */
 /* A walk goes through a value and everything it contains, depth first. Frames
    on a heap stack, one for each object on the path from the root, replace
-   recursion. graph/cursor.h yields the children of a frame's object, so that
-   the innermost loop is the walk's own. Tables tell which objects were met.
+   recursion. graph/cursor.h yields the children of a frame's object one by one,
+   so each kind of walk has an inner loop of its own instead of a function that
+   is called for each child. Tables record the objects that were met.
 
-   Only hooks of types nest on the thread's stack: core/nesting.h limits them.
-   A hook may call back, which walks on above the frames of the hook.
+   Only hooks of types nest on the thread's stack; core/nesting.h limits their
+   depth. If a hook calls its callback, the same walk goes on: it pushes frames
+   above the hook's, and pops them before the callback returns.
 
-   A walk embeds tvmffi_i_walk as its first member, and tvmffi_i_walk_frame as
-   the first member of its frames. */
+   The struct of a walk begins with a tvmffi_i_walk, and the struct of its
+   frames with a tvmffi_i_walk_frame. */
 
 #pragma once
 
@@ -19,7 +21,8 @@
 #include "cursor.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* A record of an object that was met. */
+/* A record of an object that was met. The walk defines `value`: the object's
+   hash, for example. */
 typedef struct {
   TVMFFIObject *object; /* owned */
   uint64_t value;

@@ -202,9 +202,9 @@
 
 /* Define TVMFFI_ASSERT(condition) in the implementing file, as an expression
    such as assert(condition), to check the runtime's invariants: that a lock is
-   held, that memory is reserved, that a count is above 0. A wrong call of a
-   user's raises an error and fails no assertion, unless it uses an object that
-   is dead. By default nothing is checked. */
+   held, that memory is reserved, that a count is above 0. An invalid call by
+   your code raises an error and fails no assertion, unless it uses an object
+   that is dead. By default nothing is checked. */
 #ifdef TVMFFI_ASSERT
 #define TVMFFI_I_ASSERTS 1
 #else

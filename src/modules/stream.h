@@ -6,8 +6,8 @@
 #include "../platform.h"
 #include "../core.h"
 
-/* A record of the thread's streams. The key is device_type + 1 and device_id.
- */
+/* A record of the thread's current stream for a device. The key is device_type
+   + 1, because a key's first word must not be 0, and device_id. */
 typedef struct {
   uintptr_t key[2];
   TVMFFIStreamHandle stream;

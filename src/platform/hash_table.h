@@ -267,7 +267,7 @@ TVMFFI_I_ALWAYS_INLINE void *tvmffi_i_find_record(const tvmffi_i_records *t,
   return *slot ? slot : NULL;
 }
 
-/* Returns the record with this key, added if missing and then zero behind its
+/* Returns the record with this key, added if missing and then zero after its
    key. Returns NULL, with no error raised, if out of memory. */
 TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
                                           int words, uintptr_t a, uintptr_t b) {
@@ -307,8 +307,8 @@ TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
   --t->count;
 }
 
-/* Returns the record behind `record`, or the first if `record` is NULL. Returns
-   NULL behind the last. */
+/* Returns the record after `record`, or the first if `record` is NULL. Returns
+   NULL after the last. */
 TVMFFI_I_UNUSED static void *tvmffi_i_next_record(const tvmffi_i_records *t,
                                                   size_t size,
                                                   const void *record) {

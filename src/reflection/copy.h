@@ -24,11 +24,13 @@ typedef struct {
 /* A stack frame: an object whose children are being copied. base.other is the
    original, borrowed from the table.
 
-   base.c.object is the original if it has fields. For a container it is owned:
-   a new container of the children, because code that runs during the copy may
-   change the original, in which each child is replaced by its copy. For an
-   array, and for a map with immutable keys, it becomes the copy. For others, it
-   is an array of items, or of alternating keys and values. */
+   For an object with fields, base.c.object is the original, too. For a
+   container, it is a new container (owned) of the same children, because code
+   that runs during the copy may change the original. Each child in the new
+   container is replaced by the child's copy. For an array, and for a map with
+   immutable keys, the new container becomes the copy itself. For any other
+   container, it is an array of the items, or of alternating keys and values,
+   from which the copy is filled. */
 typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIObject *copy; /* borrowed from the table; NULL for array, map */
@@ -139,12 +141,14 @@ static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
   return tvmffi_i_pairs_of(from);
 }
 
-/* Returns 1 if the frame copies a container, else 0. */
+/* Returns nonzero if the frame copies a container, so that it owns the new
+   container, base.c.object. Otherwise returns 0. */
 TVMFFI_I_INLINE int tvmffi_i_has_new_parts(const tvmffi_i_copy_frame *f) {
   return f->base.owns & TVMFFI_I_OWNS_OBJECT;
 }
 
-/* Sets f->open to the next child that needs a copy, or to NULL. */
+/* Sets f->open to the next child that needs a copy, or to NULL at the end.
+   Returns 0, or a getter's error code. */
 TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIAny *held = &f->base.held;

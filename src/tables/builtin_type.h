@@ -73,8 +73,8 @@ static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
   f->cell.safe_call = call;
 }
 
-/* Fills the description of method i of the table. It is static unless its first
-   parameter has the type. */
+/* Fills the description of method i of tvmffi_i_methods. A method is static
+   unless its first parameter has the type that the method belongs to. */
 static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
@@ -167,11 +167,12 @@ typedef struct {
   int32_t begin, end; /* the types that have a value */
   size_t num_functions;
   TVMFFIAny *values;        /* from type `begin` on; NULL in the first pass */
-  tvmffi_i_attr *functions; /* behind the values */
+  tvmffi_i_attr *functions; /* after the values */
 } tvmffi_i_collected;
 
-/* Adds a value to its column: a function object that calls `call`, or `value`
-   if `call` is NULL. */
+/* Adds a value to the column that `to` collects; ignores values of other
+   columns. The value is a function object that calls `call`, or `value` if
+   `call` is NULL. In the first pass, only measures. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                int32_t type_index, TVMFFISafeCallType call,
                                TVMFFIAny value) {

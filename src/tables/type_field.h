@@ -14,8 +14,8 @@
 #include "../functions.h"
 
 #if !TVMFFI_NO_REFLECTION
-/* An item of a container of objects, or a key of a dict of objects, may be
-   None. */
+/* The type word of an object in a container. Unlike `object`, it accepts None,
+   too, because these containers may contain None. */
 TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
   (void)out;
   return any->type_index == kTVMFFINone ||
@@ -24,7 +24,9 @@ TVMFFI_I_CUSTOM_TYPE(i_item, TVMFFIObject *, "ffi.Object", "ffi.Object") {
              : TVMFFI_I_MISMATCH;
 }
 #define TVMFFI_I_SCHEMA_i_item TVMFFI_I_SCHEMA_object
-/* dict(i_item, any), because macros do not recurse. */
+/* The type word dict(i_item, any), written out: in dict(str, dict(i_item, any))
+   the macro tvmffi_i_word_dict would stand in its own expansion, where C does
+   not expand it. */
 TVMFFI_I_CONST_WORD tvmffi_i_word_i_column = {
     "Dict",
     "ffi.Dict",
