@@ -43,9 +43,9 @@
    Plain values in a call need C11 or C++. In C99, make each value by its
    constructor: tvmffi_int(3), tvmffi_str("demo.square").
 
-   A struct that Python sees as a class, and who owns its objects: a function's
-   body is a scope, which releases what is made in it; return gives the caller a
-   reference of its own; keep owns one beyond the scope:
+   A struct that Python sees as a class. A function's body is a scope, which
+   releases the objects that are made in it. TVMFFI_RETURN gives the caller a
+   reference of its own, and tvmffi_keep makes a variable own one:
 
        typedef struct { TVMFFIObject base; double x, y; } Point;
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,
@@ -4916,8 +4916,9 @@ typedef struct {
 } tvmffi_i_at_most_32_values_are_possible;
 extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
 
-/* The size of an array of n values that follow in braces. GCC and clang need
-   none: an error for too many values occurs once. */
+/* The size of an array whose n values follow in braces. For GCC and clang,
+   which count the values themselves, it is empty: n is TVMFFI_I_MANY if there
+   are too many values, and would show the same error once more. */
 #if TVMFFI_I_GNU && !defined(__TINYC__)
 #define TVMFFI_I_ARRAY_SIZE(n)
 #else
@@ -5554,7 +5555,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own scopes and functions */
-/* tvmffi_end is tvmffi_i_scope_leave or, for a body, tvmffi_i_scope_end. */
+/* A scope that its destructor closes by tvmffi_end. This is
+   tvmffi_i_scope_leave for a block, and tvmffi_i_scope_end for a function's
+   body, because compilers can remove the latter if the body makes nothing. */
 template <void (*tvmffi_end)(tvmffi_scope *)>
 struct tvmffi_i_scope_block : tvmffi_scope {
   tvmffi_i_scope_block(tvmffi_scope *around, const char *end_place) {
@@ -5648,8 +5651,10 @@ static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
                 "no_object__its_first_member_is_not_base");
   return x;
 }
-/* The type of a variable, to which TVMFFI_I_ASSIGN assigns; for a pointer to an
-   object, a type that such a pointer is cast to. */
+/* The type to which TVMFFI_I_ASSIGN casts the variable on its left side. For a
+   pointer it is a struct of this pointer, whose operator= accepts a pointer to
+   the same or a derived struct and no other. For other variables, and void
+   pointers, it is the variable's own type. */
 template <typename tvmffi_type>
 struct tvmffi_i_assigned {
   typedef tvmffi_type type;
@@ -5694,8 +5699,9 @@ struct tvmffi_i_assigned<void *&> {
 #define TVMFFI_I_IS_POINTER(x)        \
   (__builtin_classify_type(x) == 5 && \
    !__builtin_types_compatible_p(__typeof__(x), void *))
-/* The type of the member `base` of T, or T if T is the root or an int, which
-   compilers take for the type of a member that is missing. */
+/* The type of the member `base` of T. For the root, TVMFFIObject, it is
+   TVMFFIObject. For int it is int: compilers take int for the type of a member
+   that is missing, so a struct without `base` causes one error only. */
 #define TVMFFI_I_PARENT(T)                                  \
   __typeof__(_Generic(*(T *)0, TVMFFIObject                 \
                       : tvmffi_i_example, int               \
@@ -6649,7 +6655,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   }
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
-/* Expand to nothing unless the parameter's type is tensor("..."). */
+/* If the parameter's type is tensor("..."), the three macros below expand to a
+   comma, an initializer of tvmffi_i_expected, and the converted argument.
+   Otherwise they expand to nothing. */
 #define TVMFFI_I_TENSOR_TEXT_COMMA(x, p) TVMFFI_I_TENSOR_TEXT_COMMA_ p
 #define TVMFFI_I_TENSOR_TEXT_COMMA_(T, ...) \
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_COMMA, TVMFFI_I_SKIP)()
@@ -6664,10 +6672,10 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
 #define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
-/* Expands to the declarations of those types of a function that compiler.h does
-   not list (structs, for example). They have no comma, but a malformed result
-   or parameter expands to "~, 0,": TVMFFI_I_SECOND(uses, 1, ~) is 0 then, else
-   1. */
+/* Expands to declarations for the types of a function that compiler.h does not
+   list, such as structs. The declarations have no comma, but a malformed result
+   or parameter expands to "~, 0," instead. So TVMFFI_I_SECOND(uses, 1, ~) is 1
+   if all are well-formed, else 0. */
 #define TVMFFI_I_USES(...) \
   TVMFFI_I_USES_OF(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_USES_OF(n, R, ...) \
@@ -6675,7 +6683,8 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
   TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
 #define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_MALFORMED,
 #define TVMFFI_I_MALFORMED(...) ~, 0,
-/* A parameter is one list: not two without a comma, and not a bare name. */
+/* A parameter is one list in parentheses: (int64, x). A bare name is malformed,
+   and so are two lists without a comma: (int64, x) (int64, y). */
 #define TVMFFI_I_USE_PARAM(x, p) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_IS_, TVMFFI_I_LIST p), \
                   TVMFFI_I_MALFORMED, ~)(p)
@@ -6763,11 +6772,12 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
-   struct without which a method in a list does not compile. */
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also completes the
+   struct without which the declaration of the method does not compile: see
+   TVMFFI_I_HEAD_OF_METHOD. */
 typedef struct {
   tvmffi_func *func;
-  tvmffi_i_word *self; /* shows the type's key in errors; NULL: static */
+  tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
 #if defined(__cplusplus)
 /* A function, because C++ has no tentative definitions. */
@@ -6790,12 +6800,12 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                                                                         self};
 #endif
 
-/* Begins a function, up to its body, by the macro `then` of the arguments after
-   it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
-   malformed, this is the only error. In C it is an array of a negative size,
-   because TVMFFI_STATIC_ASSERT would be one more macro in the compiler's
-   message. With more than 16 parameters, the array of types has a negative
-   size. */
+/* Defines a function, up to its body, by calling the macro `then` with the
+   arguments after it. `uses` is TVMFFI_I_USES of the result and the parameters.
+   If these are malformed, an assertion fails and `then` is not called, so that
+   it adds no errors. In C the assertion is an array of a negative size, because
+   TVMFFI_STATIC_ASSERT would be one more macro in the compiler's message. With
+   more than 16 parameters, the array of types has a negative size. */
 #if defined(__cplusplus)
 #define TVMFFI_I_TYPED(name, uses, then, ...) \
   static_assert(!!(TVMFFI_I_SECOND(uses, 1, ~)), \
@@ -6961,8 +6971,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
-   TVMFFI_I_GIVE returns what its body owns. */
+/* Define a typed function of the runtime, up to its body. Its name is
+   "ffi.NAME", or `text`. In the body, TVMFFI_I_GIVE(x) returns x and gives the
+   caller the body's reference. */
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
   TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
@@ -7021,7 +7032,8 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
-/* Begins the runtime's TVMFFISafeCallType with the name "ffi.NAME". */
+/* Defines a packed function of the runtime, up to its body. Its name is
+   "ffi.NAME". */
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
                                   int32_t num_args, TVMFFIAny *result);    \
@@ -7084,7 +7096,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
   (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
-/* Returns what the body owns, a reference that the caller receives. */
+/* Returns x. The caller receives the body's reference. */
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
@@ -7225,9 +7237,9 @@ TVMFFI_I_OUT_TYPE(float64)
 TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
-/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T,
-   which stores a pointer to T. */
+/* tvmffi_out_object returns the tvmffi_out that stores an object in *target.
+   Cannot fail. The scope owns the object. For a struct T, TVMFFI_TYPE defines
+   tvmffi_out_T, which stores a pointer to T. */
 TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
@@ -7532,8 +7544,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
                 "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
   return tvmffi_out_none(nullptr);
 }
-/* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
-   tvmffi_i_out_of in the struct's namespace. */
+/* Accepts the address of a pointer to a struct that TVMFFI_TYPE describes.
+   TVMFFI_TYPE defines tvmffi_i_out_of in the struct's namespace, where
+   argument-dependent lookup finds it. */
 template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
   return tvmffi_i_out_of(x);
@@ -7587,8 +7600,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_ANY(x) \
   ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(x)->base) < \
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(x))
-/* An argument, with a comma. It repeats the check of TVMFFI_ANY, because the
-   compiler's message shows each macro that expands to another. */
+/* Expands to the view of an argument, and a comma. Repeats the check of
+   TVMFFI_ANY instead of using that macro, because the compiler's message of an
+   error shows each nested macro. */
 #define TVMFFI_I_ITEM(x, value) \
   ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(value)->base) < \
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
@@ -8068,7 +8082,7 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
-/* Expands to the items as arguments, each behind a comma. It does not contain
+/* Expands to the items as arguments, each after a comma. It does not contain
    the owner: so the compiler's error is short if there is no scope. */
 #define TVMFFI_I_PLAIN_ITEMS(...)                                     \
   TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
@@ -8363,14 +8377,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    insertion. Types are those of parameters, such as int64, any or a struct:
        TVMFFI_FOREACH(int64, n, list) sum += n;
        TVMFFI_FOREACH_ITEM(str, name, any, value, map) { ... }
-   A value that does not convert raises an error, a TypeError for another type,
-   which names its index or key, marks the scope and ends the loop. A container
-   of another type, such as NULL, has no items. The container is borrowed. Until
-   the next step, the item is owned by the loop, as are the key and the value,
-   so the body may change the container. In C without the cleanup attribute
-   (MSVC, tcc) they are borrowed. You may leave by break, continue or return.
-   Step n yields the item that is n-th at that time, so erasing the current item
-   skips the next one. */
+   A value that does not convert raises an error that names the value's index or
+   key (a TypeError for a value of another type), marks the scope and ends the
+   loop. A container of another type, such as NULL, has no items. The container
+   is borrowed. Until the next step, the item is owned by the loop, as are the
+   key and the value, so the body may change the container. In C without the
+   cleanup attribute (MSVC, tcc) they are borrowed. You may leave by break,
+   continue or return. Step n yields the item that is n-th at that time, so
+   erasing the current item skips the next one. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -8379,8 +8393,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_key, key_type, key)         \
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_item, type, value)
 
-/* A value of the current step. `held` owns what the converted value points to.
-   `is_in_body` stays 1 if the body is left by break. */
+/* A value of the current step: `given` is the view that was read, and `held`
+   owns what the converted value points to. `is_in_body` is 1 while the body
+   runs. It stays 1 if the body is left by break, which ends the outer loop,
+   too. */
 typedef struct tvmffi_i_loop_value {
   TVMFFIAny given, held;
   int is_in_body;
@@ -8398,8 +8414,9 @@ typedef struct {
   tvmffi_i_loop_value tvmffi_item;
 } tvmffi_i_sequence_loop;
 
-/* A loop over a map. The last four members describe the table at the last
-   step. */
+/* A loop over a map. If `data`, `size` and `tail` of the table are those of the
+   last step, the next step goes on after `slot`. Otherwise it counts `next`
+   entries from the oldest. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
   uint64_t next;       /* index of the next entry */
@@ -9125,7 +9142,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
   return 0;
 }
 
-/* Write to a buffer of TVMFFI_I_SAID bytes and return the buffer. */
+/* The functions tvmffi_i_say_... write a value for an error message to a buffer
+   of TVMFFI_I_SAID bytes, and return the buffer. */
 enum { TVMFFI_I_SAID = 160 };
 TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
@@ -9257,8 +9275,10 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
 }
 #undef TVMFFI_I_SAY
 
-/* Checks tensors for the first time, or raises the error. Parses to a local
-   array, so no thread waits for another. */
+/* Slow path of a check, for the first call and for tensors that do not match.
+   Parses the texts to a local array, so no thread waits for another; the first
+   thread stores its result in site->plans. Returns 0, or raises the error of
+   the first mismatch. */
 TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
                                   const DLTensor *const *tensors,
                                   const char *function) {
@@ -9285,9 +9305,9 @@ TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
 }
 
 #if TVMFFI_DEBUG
-/* Checks that the tensor that a typed function returned is what its contract
-   says. `tensors` has a free element at the end. Otherwise releases the result
-   and raises an InternalError. */
+/* Checks the tensor that a typed function returned against the function's
+   contract. If it does not match, releases the result and raises an
+   InternalError. `tensors` has a free element at the end, for the result. */
 TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
                                       const DLTensor **tensors,
                                       const char *function, TVMFFIAny *result) {
@@ -9917,8 +9937,10 @@ enum {
   TVMFFI_I_IS_FACTORY
 };
 
-/* Returns the function of a method, whose parameter `self` errors show by the
-   name `key`, or not at all if `key` is NULL. */
+/* Returns the function of a method. First sets the name of the type word of its
+   parameter `self` to `key`, the type key, which error messages show. `key` is
+   NULL in a module, whose functions are called without `self`, so messages omit
+   this parameter. */
 TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
                                                   const char *key) {
   const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
@@ -9927,12 +9949,14 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* Declares a method that a list names and TVMFFI_METHOD defines, before or
-   after the list. A method without a body does not compile: only its body
-   completes a struct, which the compiler needs at the end of the file: in C for
-   a tentative definition, in C++ for a function of a template. The compiler's
-   error shows the struct's name. Other compilers, such as tcc, need the struct
-   at once, so there the type's registration raises a TypeError. */
+/* Declares a method that the list of TVMFFI_TYPE names. TVMFFI_METHOD defines
+   it before or after the list. If nothing defines it, the file does not
+   compile: only the definition completes a struct that the declaration uses,
+   and the compiler's error shows the struct's name. The struct may be completed
+   up to the end of the file: in C because of a tentative definition, in C++
+   because of a function of a template. Other compilers, such as tcc, would need
+   it at once, so there nothing is checked, and the type's registration raises a
+   TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
@@ -10926,12 +10950,13 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* Checks that the members of a struct have the C types of their words. One
-   nested expression checks all, so the compiler's message does not show the
-   macros that expand the list. Its type is tvmffi_i_all_fit *, or a pointer to
-   a struct whose name says which member has another type. For each field, the
-   macro `make`, TVMFFI_I_FIT or TVMFFI_I_FIT_END, begins or ends the
-   expression. */
+/* Checks that the members of a struct have the C types of their words. All
+   checks are one nested expression: for each field, TVMFFI_I_FIT opens a level,
+   and TVMFFI_I_FIT_END closes it; `make` is one of the two. The type of the
+   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
+   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
+   all fields, so the compiler's message does not show the macros that expand
+   the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
   TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \
@@ -11290,7 +11315,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    Up to 32 plain values, as in tvmffi_call, set fields in the order of Python's
    constructor: first the fields without a default, then those with one. Both
    times a parent's fields come before its child's, so an inherited default
-   stands behind all required fields. Keyword-only fields take no value.
+   comes after all required fields. Keyword-only fields take no value.
    A field without a value gets its default. A required field without one is a
    TypeError, as are more values than fields; the compiler finds both if it can.
    A field that is not a parameter of the constructor gets its default, or zero.

@@ -43,9 +43,9 @@
    Plain values in a call need C11 or C++. In C99, make each value by its
    constructor: tvmffi_int(3), tvmffi_str("demo.square").
 
-   A struct that Python sees as a class, and who owns its objects: a function's
-   body is a scope, which releases what is made in it; return gives the caller a
-   reference of its own; keep owns one beyond the scope:
+   A struct that Python sees as a class. A function's body is a scope, which
+   releases the objects that are made in it. TVMFFI_RETURN gives the caller a
+   reference of its own, and tvmffi_keep makes a variable own one:
 
        typedef struct { TVMFFIObject base; double x, y; } Point;
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,

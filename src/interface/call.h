@@ -58,9 +58,9 @@ TVMFFI_I_OUT_TYPE(float64)
 TVMFFI_I_OUT_TYPE(dtype)
 TVMFFI_I_OUT_TYPE(device)
 TVMFFI_I_OUT_TYPE(ptr)
-/* Returns the tvmffi_out that stores an object in *target. Cannot fail. The
-   scope owns the object. For a struct T, TVMFFI_TYPE defines tvmffi_out_T,
-   which stores a pointer to T. */
+/* tvmffi_out_object returns the tvmffi_out that stores an object in *target.
+   Cannot fail. The scope owns the object. For a struct T, TVMFFI_TYPE defines
+   tvmffi_out_T, which stores a pointer to T. */
 TVMFFI_I_OUT_TYPE(object)
 
 /* A buffer for a copy of a string or bytes and a NUL. The caller sets `data`
@@ -365,8 +365,9 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
                 "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
   return tvmffi_out_none(nullptr);
 }
-/* Accepts the address of a pointer to a struct of TVMFFI_TYPE, which defines
-   tvmffi_i_out_of in the struct's namespace. */
+/* Accepts the address of a pointer to a struct that TVMFFI_TYPE describes.
+   TVMFFI_TYPE defines tvmffi_i_out_of in the struct's namespace, where
+   argument-dependent lookup finds it. */
 template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
   return tvmffi_i_out_of(x);
@@ -420,8 +421,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_ANY(x) \
   ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(x)->base) < \
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(x))
-/* An argument, with a comma. It repeats the check of TVMFFI_ANY, because the
-   compiler's message shows each macro that expands to another. */
+/* Expands to the view of an argument, and a comma. Repeats the check of
+   TVMFFI_ANY instead of using that macro, because the compiler's message of an
+   error shows each nested macro. */
 #define TVMFFI_I_ITEM(x, value) \
   ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(value)->base) < \
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),

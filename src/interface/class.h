@@ -36,8 +36,10 @@ enum {
   TVMFFI_I_IS_FACTORY
 };
 
-/* Returns the function of a method, whose parameter `self` errors show by the
-   name `key`, or not at all if `key` is NULL. */
+/* Returns the function of a method. First sets the name of the type word of its
+   parameter `self` to `key`, the type key, which error messages show. `key` is
+   NULL in a module, whose functions are called without `self`, so messages omit
+   this parameter. */
 TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
                                                   const char *key) {
   const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
@@ -46,12 +48,14 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* Declares a method that a list names and TVMFFI_METHOD defines, before or
-   after the list. A method without a body does not compile: only its body
-   completes a struct, which the compiler needs at the end of the file: in C for
-   a tentative definition, in C++ for a function of a template. The compiler's
-   error shows the struct's name. Other compilers, such as tcc, need the struct
-   at once, so there the type's registration raises a TypeError. */
+/* Declares a method that the list of TVMFFI_TYPE names. TVMFFI_METHOD defines
+   it before or after the list. If nothing defines it, the file does not
+   compile: only the definition completes a struct that the declaration uses,
+   and the compiler's error shows the struct's name. The struct may be completed
+   up to the end of the file: in C because of a tentative definition, in C++
+   because of a function of a template. Other compilers, such as tcc, would need
+   it at once, so there nothing is checked, and the type's registration raises a
+   TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */

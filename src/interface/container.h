@@ -90,7 +90,7 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
-/* Expands to the items as arguments, each behind a comma. It does not contain
+/* Expands to the items as arguments, each after a comma. It does not contain
    the owner: so the compiler's error is short if there is no scope. */
 #define TVMFFI_I_PLAIN_ITEMS(...)                                     \
   TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
@@ -385,14 +385,14 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    insertion. Types are those of parameters, such as int64, any or a struct:
        TVMFFI_FOREACH(int64, n, list) sum += n;
        TVMFFI_FOREACH_ITEM(str, name, any, value, map) { ... }
-   A value that does not convert raises an error, a TypeError for another type,
-   which names its index or key, marks the scope and ends the loop. A container
-   of another type, such as NULL, has no items. The container is borrowed. Until
-   the next step, the item is owned by the loop, as are the key and the value,
-   so the body may change the container. In C without the cleanup attribute
-   (MSVC, tcc) they are borrowed. You may leave by break, continue or return.
-   Step n yields the item that is n-th at that time, so erasing the current item
-   skips the next one. */
+   A value that does not convert raises an error that names the value's index or
+   key (a TypeError for a value of another type), marks the scope and ends the
+   loop. A container of another type, such as NULL, has no items. The container
+   is borrowed. Until the next step, the item is owned by the loop, as are the
+   key and the value, so the body may change the container. In C without the
+   cleanup attribute (MSVC, tcc) they are borrowed. You may leave by break,
+   continue or return. Step n yields the item that is n-th at that time, so
+   erasing the current item skips the next one. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -401,8 +401,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_key, key_type, key)         \
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_item, type, value)
 
-/* A value of the current step. `held` owns what the converted value points to.
-   `is_in_body` stays 1 if the body is left by break. */
+/* A value of the current step: `given` is the view that was read, and `held`
+   owns what the converted value points to. `is_in_body` is 1 while the body
+   runs. It stays 1 if the body is left by break, which ends the outer loop,
+   too. */
 typedef struct tvmffi_i_loop_value {
   TVMFFIAny given, held;
   int is_in_body;
@@ -420,8 +422,9 @@ typedef struct {
   tvmffi_i_loop_value tvmffi_item;
 } tvmffi_i_sequence_loop;
 
-/* A loop over a map. The last four members describe the table at the last
-   step. */
+/* A loop over a map. If `data`, `size` and `tail` of the table are those of the
+   last step, the next step goes on after `slot`. Otherwise it counts `next`
+   entries from the oldest. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
   uint64_t next;       /* index of the next entry */

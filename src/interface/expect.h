@@ -449,7 +449,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
   return 0;
 }
 
-/* Write to a buffer of TVMFFI_I_SAID bytes and return the buffer. */
+/* The functions tvmffi_i_say_... write a value for an error message to a buffer
+   of TVMFFI_I_SAID bytes, and return the buffer. */
 enum { TVMFFI_I_SAID = 160 };
 TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   TVMFFIAny any = tvmffi_none();
@@ -581,8 +582,10 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
 }
 #undef TVMFFI_I_SAY
 
-/* Checks tensors for the first time, or raises the error. Parses to a local
-   array, so no thread waits for another. */
+/* Slow path of a check, for the first call and for tensors that do not match.
+   Parses the texts to a local array, so no thread waits for another; the first
+   thread stores its result in site->plans. Returns 0, or raises the error of
+   the first mismatch. */
 TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
                                   const DLTensor *const *tensors,
                                   const char *function) {
@@ -609,9 +612,9 @@ TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
 }
 
 #if TVMFFI_DEBUG
-/* Checks that the tensor that a typed function returned is what its contract
-   says. `tensors` has a free element at the end. Otherwise releases the result
-   and raises an InternalError. */
+/* Checks the tensor that a typed function returned against the function's
+   contract. If it does not match, releases the result and raises an
+   InternalError. `tensors` has a free element at the end, for the result. */
 TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
                                       const DLTensor **tensors,
                                       const char *function, TVMFFIAny *result) {

@@ -42,7 +42,9 @@
   }
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
-/* Expand to nothing unless the parameter's type is tensor("..."). */
+/* If the parameter's type is tensor("..."), the three macros below expand to a
+   comma, an initializer of tvmffi_i_expected, and the converted argument.
+   Otherwise they expand to nothing. */
 #define TVMFFI_I_TENSOR_TEXT_COMMA(x, p) TVMFFI_I_TENSOR_TEXT_COMMA_ p
 #define TVMFFI_I_TENSOR_TEXT_COMMA_(T, ...) \
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_COMMA, TVMFFI_I_SKIP)()
@@ -57,10 +59,10 @@
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
 #define TVMFFI_I_TENSOR_LOCAL(name) tvmffi_arg_##name,
 
-/* Expands to the declarations of those types of a function that compiler.h does
-   not list (structs, for example). They have no comma, but a malformed result
-   or parameter expands to "~, 0,": TVMFFI_I_SECOND(uses, 1, ~) is 0 then, else
-   1. */
+/* Expands to declarations for the types of a function that compiler.h does not
+   list, such as structs. The declarations have no comma, but a malformed result
+   or parameter expands to "~, 0," instead. So TVMFFI_I_SECOND(uses, 1, ~) is 1
+   if all are well-formed, else 0. */
 #define TVMFFI_I_USES(...) \
   TVMFFI_I_USES_OF(TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_USES_OF(n, R, ...) \
@@ -68,7 +70,8 @@
   TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
 #define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_MALFORMED,
 #define TVMFFI_I_MALFORMED(...) ~, 0,
-/* A parameter is one list: not two without a comma, and not a bare name. */
+/* A parameter is one list in parentheses: (int64, x). A bare name is malformed,
+   and so are two lists without a comma: (int64, x) (int64, y). */
 #define TVMFFI_I_USE_PARAM(x, p) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_IS_, TVMFFI_I_LIST p), \
                   TVMFFI_I_MALFORMED, ~)(p)
@@ -156,11 +159,12 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
-   struct without which a method in a list does not compile. */
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also completes the
+   struct without which the declaration of the method does not compile: see
+   TVMFFI_I_HEAD_OF_METHOD. */
 typedef struct {
   tvmffi_func *func;
-  tvmffi_i_word *self; /* shows the type's key in errors; NULL: static */
+  tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
 #if defined(__cplusplus)
 /* A function, because C++ has no tentative definitions. */
@@ -183,12 +187,12 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                                                                         self};
 #endif
 
-/* Begins a function, up to its body, by the macro `then` of the arguments after
-   it. `uses` is TVMFFI_I_USES of the result and parameters: if they are
-   malformed, this is the only error. In C it is an array of a negative size,
-   because TVMFFI_STATIC_ASSERT would be one more macro in the compiler's
-   message. With more than 16 parameters, the array of types has a negative
-   size. */
+/* Defines a function, up to its body, by calling the macro `then` with the
+   arguments after it. `uses` is TVMFFI_I_USES of the result and the parameters.
+   If these are malformed, an assertion fails and `then` is not called, so that
+   it adds no errors. In C the assertion is an array of a negative size, because
+   TVMFFI_STATIC_ASSERT would be one more macro in the compiler's message. With
+   more than 16 parameters, the array of types has a negative size. */
 #if defined(__cplusplus)
 #define TVMFFI_I_TYPED(name, uses, then, ...) \
   static_assert(!!(TVMFFI_I_SECOND(uses, 1, ~)), \
@@ -354,8 +358,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_user, name, #name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Begins the runtime's typed function with the name "ffi.NAME", or `text`.
-   TVMFFI_I_GIVE returns what its body owns. */
+/* Define a typed function of the runtime, up to its body. Its name is
+   "ffi.NAME", or `text`. In the body, TVMFFI_I_GIVE(x) returns x and gives the
+   caller the body's reference. */
 #define TVMFFI_I_BUILTIN_FUNC(name, ...) \
   TVMFFI_I_BUILTIN_NAMED(i_##name, "ffi." #name, __VA_ARGS__)
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
@@ -414,7 +419,8 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_SELF(State) TVMFFI_I_UNUSED State *self,
 /* clang-format on */
 
-/* Begins the runtime's TVMFFISafeCallType with the name "ffi.NAME". */
+/* Defines a packed function of the runtime, up to its body. Its name is
+   "ffi.NAME". */
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
                                   int32_t num_args, TVMFFIAny *result);    \
@@ -477,7 +483,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
   (tvmffi_value->tvmffi_returns_none = 0, \
    tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value))
 
-/* Returns what the body owns, a reference that the caller receives. */
+/* Returns x. The caller receives the body's reference. */
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)

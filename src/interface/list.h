@@ -35,8 +35,9 @@ typedef struct {
 } tvmffi_i_at_most_32_values_are_possible;
 extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
 
-/* The size of an array of n values that follow in braces. GCC and clang need
-   none: an error for too many values occurs once. */
+/* The size of an array whose n values follow in braces. For GCC and clang,
+   which count the values themselves, it is empty: n is TVMFFI_I_MANY if there
+   are too many values, and would show the same error once more. */
 #if TVMFFI_I_GNU && !defined(__TINYC__)
 #define TVMFFI_I_ARRAY_SIZE(n)
 #else

@@ -503,7 +503,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_scope_count(const tvmffi_scope *scope,
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own scopes and functions */
-/* tvmffi_end is tvmffi_i_scope_leave or, for a body, tvmffi_i_scope_end. */
+/* A scope that its destructor closes by tvmffi_end. This is
+   tvmffi_i_scope_leave for a block, and tvmffi_i_scope_end for a function's
+   body, because compilers can remove the latter if the body makes nothing. */
 template <void (*tvmffi_end)(tvmffi_scope *)>
 struct tvmffi_i_scope_block : tvmffi_scope {
   tvmffi_i_scope_block(tvmffi_scope *around, const char *end_place) {
@@ -597,8 +599,10 @@ static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
                 "no_object__its_first_member_is_not_base");
   return x;
 }
-/* The type of a variable, to which TVMFFI_I_ASSIGN assigns; for a pointer to an
-   object, a type that such a pointer is cast to. */
+/* The type to which TVMFFI_I_ASSIGN casts the variable on its left side. For a
+   pointer it is a struct of this pointer, whose operator= accepts a pointer to
+   the same or a derived struct and no other. For other variables, and void
+   pointers, it is the variable's own type. */
 template <typename tvmffi_type>
 struct tvmffi_i_assigned {
   typedef tvmffi_type type;
@@ -643,8 +647,9 @@ struct tvmffi_i_assigned<void *&> {
 #define TVMFFI_I_IS_POINTER(x)        \
   (__builtin_classify_type(x) == 5 && \
    !__builtin_types_compatible_p(__typeof__(x), void *))
-/* The type of the member `base` of T, or T if T is the root or an int, which
-   compilers take for the type of a member that is missing. */
+/* The type of the member `base` of T. For the root, TVMFFIObject, it is
+   TVMFFIObject. For int it is int: compilers take int for the type of a member
+   that is missing, so a struct without `base` causes one error only. */
 #define TVMFFI_I_PARENT(T)                                  \
   __typeof__(_Generic(*(T *)0, TVMFFIObject                 \
                       : tvmffi_i_example, int               \

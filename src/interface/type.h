@@ -154,12 +154,13 @@
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
   }
-/* Checks that the members of a struct have the C types of their words. One
-   nested expression checks all, so the compiler's message does not show the
-   macros that expand the list. Its type is tvmffi_i_all_fit *, or a pointer to
-   a struct whose name says which member has another type. For each field, the
-   macro `make`, TVMFFI_I_FIT or TVMFFI_I_FIT_END, begins or ends the
-   expression. */
+/* Checks that the members of a struct have the C types of their words. All
+   checks are one nested expression: for each field, TVMFFI_I_FIT opens a level,
+   and TVMFFI_I_FIT_END closes it; `make` is one of the two. The type of the
+   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
+   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
+   all fields, so the compiler's message does not show the macros that expand
+   the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
   TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \
@@ -518,7 +519,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    Up to 32 plain values, as in tvmffi_call, set fields in the order of Python's
    constructor: first the fields without a default, then those with one. Both
    times a parent's fields come before its child's, so an inherited default
-   stands behind all required fields. Keyword-only fields take no value.
+   comes after all required fields. Keyword-only fields take no value.
    A field without a value gets its default. A required field without one is a
    TypeError, as are more values than fields; the compiler finds both if it can.
    A field that is not a parameter of the constructor gets its default, or zero.
