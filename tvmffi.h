@@ -192,6 +192,7 @@
      hook            a function that a type registers for copies, repr,
                      comparison, hash or visits
      frame           an entry of a traversal's own stack, which is on the heap
+     guard           a mark on a map or traversal while user code runs for it
      region          in structural comparison: whether the free variables of a
                      field are definitions or uses
      free list       the blocks of one size class that a thread caches
@@ -13709,7 +13710,8 @@ typedef struct {
   tvmffi_i_chunk bottom;
 } tvmffi_i_stack;
 
-/* The maximum number of frames, as in upstream. */
+/* The maximum number of frames, as in upstream. A push of more raises an
+   error. */
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
 
 /* Opens an empty stack. `room` is the first chunk, of `size` bytes: a multiple
@@ -20746,8 +20748,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  /* As in upstream, a map of four entries gets a hash table even if the key
-     already exists. */
+  /* A map of four entries gets a hash table even if the key already exists:
+     there the key moves to the end, as in upstream. */
   if (tvmffi_i_map_is_row(m) && m->size == TVMFFI_I_MAP_ROW_MAX)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (tvmffi_i_map_is_row(m)) {
@@ -20976,7 +20978,8 @@ static int tvmffi_i_map_key_less(const void *a, const void *b,
   return order ? order < 0 : i < k;
 }
 
-/* Drops the earlier of two pairs with equal keys, which exchange their keys. */
+/* Drops the earlier of two pairs with equal keys. First exchanges the keys, so
+   that the first key remains, with the last value. */
 static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
                                     uint64_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
@@ -21058,8 +21061,10 @@ TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  tvmffi_i_map_build(m, row, total, sorted, drops),
                  tvmffi_i_guard_leave_one)
 
-/* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
-   with these for it. On failure nothing has changed. */
+/* Moves n/2 keys, each followed by its value, into a map whose bucket chains
+   have become long. Rebuilds the map, and finds duplicates by sorting the keys,
+   because a look-up of each key would be slow. On failure nothing has
+   changed. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
                                             TVMFFIAny *values, size_t n) {
   const uintptr_t frame = tvmffi_i_stack_address();
@@ -21586,9 +21591,9 @@ typedef struct {
   int nested; /* number of running hooks */
 } tvmffi_i_hooked;
 
-/* The function that a hook calls. Raises an error if the number or a type of
-   the arguments is wrong, or if the hook has ended or runs in another thread.
-   Pops what the walk leaves on the stack. */
+/* The callback function of all hooks. Raises an error if the number or a type
+   of the arguments is wrong, or if the hook has ended or runs in another
+   thread. Pops what the walk leaves on the stack. */
 static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
@@ -25760,7 +25765,7 @@ typedef struct {
   tvmffi_i_ptr_table firm, loose;
   size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
-     known. */
+     known: a result during which it grows is loose. */
   size_t num_loose;
   tvmffi_i_progress *begun; /* stack of the results being computed */
   size_t num_begun, max_begun;
@@ -29593,8 +29598,8 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
 }
 
 /* Finds the next child that is not loaded. Returns 1 with the child's node in
-   *index, 0 if all children are loaded, or an error code. In a map, each
-   value comes before its key, as in upstream. */
+   *index, 0 if all children are loaded, or an error code. In a map, each value
+   comes before its key: this is upstream's order, and hooks see it. */
 static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);

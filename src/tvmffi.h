@@ -192,6 +192,7 @@
      hook            a function that a type registers for copies, repr,
                      comparison, hash or visits
      frame           an entry of a traversal's own stack, which is on the heap
+     guard           a mark on a map or traversal while user code runs for it
      region          in structural comparison: whether the free variables of a
                      field are definitions or uses
      free list       the blocks of one size class that a thread caches

@@ -54,8 +54,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   int code;
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-  /* As in upstream, a map of four entries gets a hash table even if the key
-     already exists. */
+  /* A map of four entries gets a hash table even if the key already exists:
+     there the key moves to the end, as in upstream. */
   if (tvmffi_i_map_is_row(m) && m->size == TVMFFI_I_MAP_ROW_MAX)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (tvmffi_i_map_is_row(m)) {

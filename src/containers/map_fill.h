@@ -101,7 +101,8 @@ static int tvmffi_i_map_key_less(const void *a, const void *b,
   return order ? order < 0 : i < k;
 }
 
-/* Drops the earlier of two pairs with equal keys, which exchange their keys. */
+/* Drops the earlier of two pairs with equal keys. First exchanges the keys, so
+   that the first key remains, with the last value. */
 static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
                                     uint64_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
@@ -183,8 +184,10 @@ TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  tvmffi_i_map_build(m, row, total, sorted, drops),
                  tvmffi_i_guard_leave_one)
 
-/* Moves n/2 keys, each followed by its value, into a map, whose keys are sorted
-   with these for it. On failure nothing has changed. */
+/* Moves n/2 keys, each followed by its value, into a map whose bucket chains
+   have become long. Rebuilds the map, and finds duplicates by sorting the keys,
+   because a look-up of each key would be slow. On failure nothing has
+   changed. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
                                             TVMFFIAny *values, size_t n) {
   const uintptr_t frame = tvmffi_i_stack_address();

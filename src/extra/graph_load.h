@@ -320,8 +320,8 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
 }
 
 /* Finds the next child that is not loaded. Returns 1 with the child's node in
-   *index, 0 if all children are loaded, or an error code. In a map, each
-   value comes before its key, as in upstream. */
+   *index, 0 if all children are loaded, or an error code. In a map, each value
+   comes before its key: this is upstream's order, and hooks see it. */
 static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);

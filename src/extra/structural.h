@@ -73,7 +73,7 @@ typedef struct {
   tvmffi_i_ptr_table firm, loose;
   size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
-     known. */
+     known: a result during which it grows is loose. */
   size_t num_loose;
   tvmffi_i_progress *begun; /* stack of the results being computed */
   size_t num_begun, max_begun;

@@ -82,9 +82,9 @@ typedef struct {
   int nested; /* number of running hooks */
 } tvmffi_i_hooked;
 
-/* The function that a hook calls. Raises an error if the number or a type of
-   the arguments is wrong, or if the hook has ended or runs in another thread.
-   Pops what the walk leaves on the stack. */
+/* The callback function of all hooks. Raises an error if the number or a type
+   of the arguments is wrong, or if the hook has ended or runs in another
+   thread. Pops what the walk leaves on the stack. */
 static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;

@@ -21,7 +21,8 @@ typedef struct {
   tvmffi_i_chunk bottom;
 } tvmffi_i_stack;
 
-/* The maximum number of frames, as in upstream. */
+/* The maximum number of frames, as in upstream. A push of more raises an
+   error. */
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
 
 /* Opens an empty stack. `room` is the first chunk, of `size` bytes: a multiple
