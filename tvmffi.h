@@ -21723,6 +21723,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_records, tvmffi_i_thread_streams);
 
 static void tvmffi_i_exit_streams(void) {
   tvmffi_i_records *t = tvmffi_i_thread_streams();
+  if (!t->table) return; /* all threads without a block share one of zeros */
   tvmffi_i_free_slots(t->table);
   memset((void *)t, 0, sizeof(*t));
 }
