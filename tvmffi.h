@@ -3758,7 +3758,9 @@ typedef struct {
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
 #if defined(__cplusplus)
 #define TVMFFI_I_KNOWN(T, ctype) \
-  struct TVMFFI_I_UNKNOWN(T) {};
+  struct TVMFFI_I_UNKNOWN(T) {   \
+    char tvmffi_unused;          \
+  };
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif
@@ -6341,6 +6343,15 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_TENSOR_TEXT_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
 #define TVMFFI_I_TENSOR_TEXT_ITEM_tensor(text) \
   ~, tvmffi_items_of_containers_are_not_checked__use_TVMFFI_EXPECT,
+#define TVMFFI_I_TENSOR_TEXT_ITEM_optional(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_array(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_list(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_map(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+/* Expands to nothing, but to an undeclared name if T has a text: only calls
+   check texts. */
+#define TVMFFI_I_NO_TENSOR_TEXT(T) \
+  TVMFFI_I_IF_TEXT(T, tvmffi_only_parameters_and_results_are_checked, )
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in
@@ -6787,6 +6798,7 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
   namespace { \
   struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    char tvmffi_unused; \
     static tvmffi_i_method_body tvmffi_defined() { return {func, self}; } \
   }; \
   }
@@ -6857,33 +6869,33 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))
 #define TVMFFI_I_CONTRACT_0(func, n, R, ...)
 #define TVMFFI_I_CONTRACT_1(func, n, R, ...) \
-  static const tvmffi_i_expected func##_expected[] = { \
+  static const tvmffi_i_expected tvmffi_i_expected_##func[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_EXPECTED_ARG, ~, __VA_ARGS__){ \
           "", "the result", TVMFFI_I_TENSOR_TEXT(R)}}; \
   enum { \
-    func##_texts = sizeof(func##_expected) / sizeof(func##_expected[0]) \
+    tvmffi_i_texts_##func = sizeof(tvmffi_i_expected_##func) / sizeof(tvmffi_i_expected_##func[0]) \
   }; \
-  static tvmffi_i_plan func##_plans[func##_texts]; \
-  static tvmffi_i_site func##_site = { \
-      0, __FILE__, func##_expected, func##_plans, __LINE__, func##_texts - 1, \
+  static tvmffi_i_plan tvmffi_i_plans_##func[tvmffi_i_texts_##func]; \
+  static tvmffi_i_site tvmffi_i_site_##func = { \
+      0, __FILE__, tvmffi_i_expected_##func, tvmffi_i_plans_##func, __LINE__, tvmffi_i_texts_##func - 1, \
       TVMFFI_I_IF_TEXT(R, 1, 0)};
 #define TVMFFI_I_SITE_0(func) NULL
-#define TVMFFI_I_SITE_1(func) &func##_site
+#define TVMFFI_I_SITE_1(func) &tvmffi_i_site_##func
 #define TVMFFI_I_CHECK_ARGS_0(func, n, ...)
 #define TVMFFI_I_CHECK_ARGS_1(func, n, ...) \
   const DLTensor *tvmffi_tensors[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_TENSOR_ARG, ~, __VA_ARGS__) NULL}; \
   tvmffi_code = TVMFFI_I_LIKELY( \
-                    tvmffi_i_expected_fit(&func##_site, tvmffi_tensors)) \
+                    tvmffi_i_expected_fit(&tvmffi_i_site_##func, tvmffi_tensors)) \
                     ? 0 \
-                    : tvmffi_i_expect(&func##_site, tvmffi_tensors, \
+                    : tvmffi_i_expect(&tvmffi_i_site_##func, tvmffi_tensors, \
                                       TVMFFI_I_LOAD(&func.name)); \
   if (TVMFFI_I_LIKELY(!tvmffi_code))
 #define TVMFFI_I_CHECK_RESULT_0(func)
 #if TVMFFI_DEBUG
 #define TVMFFI_I_CHECK_RESULT_1(func) \
   if (!tvmffi_code) \
-    tvmffi_code = tvmffi_i_fit_result(&func##_site, tvmffi_tensors, \
+    tvmffi_code = tvmffi_i_fit_result(&tvmffi_i_site_##func, tvmffi_tensors, \
                                       TVMFFI_I_LOAD(&func.name), tvmffi_into);
 #else
 #define TVMFFI_I_CHECK_RESULT_1(func)
@@ -6891,16 +6903,16 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
-  static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
+  static const tvmffi_i_word *const tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
+      text, call, (n) - 1, tvmffi_i_types_##func TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
-    const tvmffi_i_word *const *tvmffi_words = func##_types; \
+    const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
@@ -8380,12 +8392,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
        TVMFFI_FOREACH_ITEM(str, name, any, value, map) { ... }
    A value that does not convert raises an error that names the value's index or
    key (a TypeError for a value of another type), marks the scope and ends the
-   loop. A container of another type, such as NULL, has no items. The container
-   is borrowed. Until the next step, the item is owned by the loop, as are the
-   key and the value, so the body may change the container. In C without the
-   cleanup attribute (MSVC, tcc) they are borrowed. You may leave by break,
-   continue or return. Step n yields the item that is n-th at that time, so
-   erasing the current item skips the next one. */
+   loop. So a loop needs a scope, unless its types are any. A container of
+   another type, such as NULL, has no items. The container is borrowed. Until
+   the next step, the item is owned by the loop, as are the key and the value,
+   so the body may change the container; the bytes of a str live as long. In C
+   without the cleanup attribute (MSVC, tcc) they are borrowed. You may leave by
+   break, continue or return. Step n yields the item that is n-th at that time,
+   so erasing the current item skips the next one. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -8394,6 +8407,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_key, key_type, key)         \
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_item, type, value)
 
+#if defined(__cplusplus)
+extern "C++" {
+namespace { /* each file has its own: they call functions of the file */
+#endif
 /* A value of the current step: `given` is the view that was read, and `held`
    owns what the converted value points to. `is_in_body` is 1 while the body
    runs. It stays 1 if the body is left by break, which ends the outer loop,
@@ -8426,6 +8443,10 @@ typedef struct {
   uint64_t size, tail; /* entries; slot of the newest */
   const void *data;
 } tvmffi_i_map_loop;
+#if defined(__cplusplus)
+} /* namespace */
+} /* extern "C++" */
+#endif
 
 /* clang-format off */
 #if defined(__cplusplus)
@@ -8452,16 +8473,24 @@ typedef struct {
                           tvmffi_i_key_of_##kind( \
                               &TVMFFI_I_CAT(tvmffi_at_, __LINE__)), \
                           &TVMFFI_I_CAT(tvmffi_i_word_, type), \
-                          tvmffi_i_outer, &name);)
+                          TVMFFI_I_NO_TENSOR_TEXT(type) \
+                          TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_LOOP_IN_, \
+                                                       type), \
+                                          tvmffi_here, ~), &name);)
+/* Every value converts to any, so such a loop needs no scope to mark. */
+#define TVMFFI_I_LOOP_IN_any ~, tvmffi_i_outer,
 /* clang-format on */
 
-/* Raises the error of a value that does not convert. */
+/* Raises the error of a value that does not convert, unless one is pending. A
+   loop returns no code, so the scopes around an inner scope are marked, too. */
 TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
                                            TVMFFIAny given, TVMFFIAny key,
                                            tvmffi_scope *scope, int code) {
   const tvmffi_out out = tvmffi_i_make_out(word, NULL, NULL);
-  (void)tvmffi_i_bad_item(&key, tvmffi_i_bad_result(&out, &given, code));
-  if (scope) scope->marked = 1;
+  if (code > 0 && !tvmffi_i_pending())
+    code = tvmffi_i_bad_result(&out, &given, code);
+  if (code < 0) (void)tvmffi_i_bad_item(&key, code);
+  for (; scope; scope = scope->parent) scope->marked = 1;
 }
 
 /* Returns 1 if a converted value may point to what the Any owns. */
@@ -8560,7 +8589,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
   uint64_t i;
-  if (it->tvmffi_item.is_in_body || !it->container.v_obj || it->next >= m->size)
+  if (it->tvmffi_item.is_in_body || it->tvmffi_key.is_in_body ||
+      !it->container.v_obj || it->next >= m->size)
     return 0;
   if (tvmffi_i_map_is_row(m)) {
     pair = tvmffi_i_map_pair(&m->base, it->next);
@@ -11020,7 +11050,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 
 /* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
-  TVMFFI_I_USE(W) \
+  TVMFFI_I_NO_TENSOR_TEXT(W) TVMFFI_I_USE(W) \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \
@@ -12786,12 +12816,13 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
    the parent may have held the mutex, so it is initialized again if it stays
-   locked for a tenth of a second. The tables need no repair: lock-free readers
-   require that they are consistent after each store. */
+   locked for a tenth of a second. The name tables need no repair: lock-free
+   readers require that they are consistent after each store. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
+  TVMFFI_I_NOTE_MUTEX(1);
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);
@@ -12812,7 +12843,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
 
 /* Locks the runtime's mutex, only to write shared tables or to initialize. A
    thread that holds the mutex raises no error, and calls no outside code but
-   TVMFFI_MALLOC, which must not call the runtime. */
+   TVMFFI_MALLOC and TVMFFI_FREE, which must not call the runtime. */
 static void tvmffi_i_lock(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFI_I_NOTE_MUTEX(1);
@@ -13587,7 +13618,9 @@ static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   if (old) {
     const int is_full = map->count * 2 > old->mask;
     if (!is_full && map->used / 3 <= old->mask / 4) return 0;
-    capacity = (old->mask + 1) << is_full; /* or drop tombstones */
+    /* Doubling from a quarter on leaves room for many changes of names before
+       the tombstones need another array. */
+    capacity = (old->mask + 1) << (map->count * 4 > old->mask);
   }
   if (tvmffi_i_grow_slots(&map->table, sizeof(uintptr_t), 0, capacity))
     return -1;
@@ -16431,7 +16464,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
   TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
                 tvmffi_i_derives(error->type_index, kTVMFFIError));
   TVMFFI_ASSERT(!error || error != old ||
-                (uint32_t)error->combined_ref_count > 1);
+                (uint32_t)tvmffi_i_load64(&error->combined_ref_count) > 1);
   slot->object = error;
   tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE
@@ -22959,7 +22992,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
-  TVMFFI_ASSERT(tree.count > 0 && in.left < PTRDIFF_MAX);
+  TVMFFI_ASSERT(tree.count > 0 && tree.count <= in.left);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);

@@ -128,7 +128,9 @@ typedef struct {
 #define TVMFFI_I_UNKNOWN(T) tvmffi_i_unknown_type_word__##T##__see_the_guide
 #if defined(__cplusplus)
 #define TVMFFI_I_KNOWN(T, ctype) \
-  struct TVMFFI_I_UNKNOWN(T) {};
+  struct TVMFFI_I_UNKNOWN(T) {   \
+    char tvmffi_unused;          \
+  };
 #else
 #define TVMFFI_I_KNOWN(T, ctype) typedef ctype TVMFFI_I_UNKNOWN(T);
 #endif

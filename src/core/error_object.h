@@ -129,7 +129,7 @@ static void tvmffi_i_set_error(TVMFFIObject *error) {
   TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
                 tvmffi_i_derives(error->type_index, kTVMFFIError));
   TVMFFI_ASSERT(!error || error != old ||
-                (uint32_t)error->combined_ref_count > 1);
+                (uint32_t)tvmffi_i_load64(&error->combined_ref_count) > 1);
   slot->object = error;
   tvmffi_i_note_error(error);
 #if TVMFFI_NO_BACKTRACE

@@ -79,6 +79,15 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 #define TVMFFI_I_TENSOR_TEXT_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
 #define TVMFFI_I_TENSOR_TEXT_ITEM_tensor(text) \
   ~, tvmffi_items_of_containers_are_not_checked__use_TVMFFI_EXPECT,
+#define TVMFFI_I_TENSOR_TEXT_ITEM_optional(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_array(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_list(T) TVMFFI_I_TENSOR_TEXT_ITEM_##T
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_map(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+#define TVMFFI_I_TENSOR_TEXT_OPTIONAL_dict(K, V) TVMFFI_I_TENSOR_TEXT_ITEM_##V
+/* Expands to nothing, but to an undeclared name if T has a text: only calls
+   check texts. */
+#define TVMFFI_I_NO_TENSOR_TEXT(T) \
+  TVMFFI_I_IF_TEXT(T, tvmffi_only_parameters_and_results_are_checked, )
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in

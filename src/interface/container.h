@@ -387,12 +387,13 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
        TVMFFI_FOREACH_ITEM(str, name, any, value, map) { ... }
    A value that does not convert raises an error that names the value's index or
    key (a TypeError for a value of another type), marks the scope and ends the
-   loop. A container of another type, such as NULL, has no items. The container
-   is borrowed. Until the next step, the item is owned by the loop, as are the
-   key and the value, so the body may change the container. In C without the
-   cleanup attribute (MSVC, tcc) they are borrowed. You may leave by break,
-   continue or return. Step n yields the item that is n-th at that time, so
-   erasing the current item skips the next one. */
+   loop. So a loop needs a scope, unless its types are any. A container of
+   another type, such as NULL, has no items. The container is borrowed. Until
+   the next step, the item is owned by the loop, as are the key and the value,
+   so the body may change the container; the bytes of a str live as long. In C
+   without the cleanup attribute (MSVC, tcc) they are borrowed. You may leave by
+   break, continue or return. Step n yields the item that is n-th at that time,
+   so erasing the current item skips the next one. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -401,6 +402,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_key, key_type, key)         \
   TVMFFI_I_LOOP_VALUE(map_loop, tvmffi_item, type, value)
 
+#if defined(__cplusplus)
+extern "C++" {
+namespace { /* each file has its own: they call functions of the file */
+#endif
 /* A value of the current step: `given` is the view that was read, and `held`
    owns what the converted value points to. `is_in_body` is 1 while the body
    runs. It stays 1 if the body is left by break, which ends the outer loop,
@@ -433,6 +438,10 @@ typedef struct {
   uint64_t size, tail; /* entries; slot of the newest */
   const void *data;
 } tvmffi_i_map_loop;
+#if defined(__cplusplus)
+} /* namespace */
+} /* extern "C++" */
+#endif
 
 /* clang-format off */
 #if defined(__cplusplus)
@@ -459,16 +468,24 @@ typedef struct {
                           tvmffi_i_key_of_##kind( \
                               &TVMFFI_I_CAT(tvmffi_at_, __LINE__)), \
                           &TVMFFI_I_CAT(tvmffi_i_word_, type), \
-                          tvmffi_i_outer, &name);)
+                          TVMFFI_I_NO_TENSOR_TEXT(type) \
+                          TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_LOOP_IN_, \
+                                                       type), \
+                                          tvmffi_here, ~), &name);)
+/* Every value converts to any, so such a loop needs no scope to mark. */
+#define TVMFFI_I_LOOP_IN_any ~, tvmffi_i_outer,
 /* clang-format on */
 
-/* Raises the error of a value that does not convert. */
+/* Raises the error of a value that does not convert, unless one is pending. A
+   loop returns no code, so the scopes around an inner scope are marked, too. */
 TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
                                            TVMFFIAny given, TVMFFIAny key,
                                            tvmffi_scope *scope, int code) {
   const tvmffi_out out = tvmffi_i_make_out(word, NULL, NULL);
-  (void)tvmffi_i_bad_item(&key, tvmffi_i_bad_result(&out, &given, code));
-  if (scope) scope->marked = 1;
+  if (code > 0 && !tvmffi_i_pending())
+    code = tvmffi_i_bad_result(&out, &given, code);
+  if (code < 0) (void)tvmffi_i_bad_item(&key, code);
+  for (; scope; scope = scope->parent) scope->marked = 1;
 }
 
 /* Returns 1 if a converted value may point to what the Any owns. */
@@ -567,7 +584,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
   uint64_t i;
-  if (it->tvmffi_item.is_in_body || !it->container.v_obj || it->next >= m->size)
+  if (it->tvmffi_item.is_in_body || it->tvmffi_key.is_in_body ||
+      !it->container.v_obj || it->next >= m->size)
     return 0;
   if (tvmffi_i_map_is_row(m)) {
     pair = tvmffi_i_map_pair(&m->base, it->next);

@@ -173,6 +173,7 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
   namespace { \
   struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+    char tvmffi_unused; \
     static tvmffi_i_method_body tvmffi_defined() { return {func, self}; } \
   }; \
   }
@@ -243,33 +244,33 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))
 #define TVMFFI_I_CONTRACT_0(func, n, R, ...)
 #define TVMFFI_I_CONTRACT_1(func, n, R, ...) \
-  static const tvmffi_i_expected func##_expected[] = { \
+  static const tvmffi_i_expected tvmffi_i_expected_##func[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_EXPECTED_ARG, ~, __VA_ARGS__){ \
           "", "the result", TVMFFI_I_TENSOR_TEXT(R)}}; \
   enum { \
-    func##_texts = sizeof(func##_expected) / sizeof(func##_expected[0]) \
+    tvmffi_i_texts_##func = sizeof(tvmffi_i_expected_##func) / sizeof(tvmffi_i_expected_##func[0]) \
   }; \
-  static tvmffi_i_plan func##_plans[func##_texts]; \
-  static tvmffi_i_site func##_site = { \
-      0, __FILE__, func##_expected, func##_plans, __LINE__, func##_texts - 1, \
+  static tvmffi_i_plan tvmffi_i_plans_##func[tvmffi_i_texts_##func]; \
+  static tvmffi_i_site tvmffi_i_site_##func = { \
+      0, __FILE__, tvmffi_i_expected_##func, tvmffi_i_plans_##func, __LINE__, tvmffi_i_texts_##func - 1, \
       TVMFFI_I_IF_TEXT(R, 1, 0)};
 #define TVMFFI_I_SITE_0(func) NULL
-#define TVMFFI_I_SITE_1(func) &func##_site
+#define TVMFFI_I_SITE_1(func) &tvmffi_i_site_##func
 #define TVMFFI_I_CHECK_ARGS_0(func, n, ...)
 #define TVMFFI_I_CHECK_ARGS_1(func, n, ...) \
   const DLTensor *tvmffi_tensors[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_TENSOR_ARG, ~, __VA_ARGS__) NULL}; \
   tvmffi_code = TVMFFI_I_LIKELY( \
-                    tvmffi_i_expected_fit(&func##_site, tvmffi_tensors)) \
+                    tvmffi_i_expected_fit(&tvmffi_i_site_##func, tvmffi_tensors)) \
                     ? 0 \
-                    : tvmffi_i_expect(&func##_site, tvmffi_tensors, \
+                    : tvmffi_i_expect(&tvmffi_i_site_##func, tvmffi_tensors, \
                                       TVMFFI_I_LOAD(&func.name)); \
   if (TVMFFI_I_LIKELY(!tvmffi_code))
 #define TVMFFI_I_CHECK_RESULT_0(func)
 #if TVMFFI_DEBUG
 #define TVMFFI_I_CHECK_RESULT_1(func) \
   if (!tvmffi_code) \
-    tvmffi_code = tvmffi_i_fit_result(&func##_site, tvmffi_tensors, \
+    tvmffi_code = tvmffi_i_fit_result(&tvmffi_i_site_##func, tvmffi_tensors, \
                                       TVMFFI_I_LOAD(&func.name), tvmffi_into);
 #else
 #define TVMFFI_I_CHECK_RESULT_1(func)
@@ -277,16 +278,16 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
-  static const tvmffi_i_word *const func##_types[(n) <= 17 ? n : -1] = { \
+  static const tvmffi_i_word *const tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, func##_types TVMFFI_I_SIGNATURE( \
+      text, call, (n) - 1, tvmffi_i_types_##func TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
-    const tvmffi_i_word *const *tvmffi_words = func##_types; \
+    const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
     const tvmffi_func *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \

@@ -223,7 +223,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 
 /* Defines the getter and setter of field x. */
 #define TVMFFI_I_FIELD_(T, W, x, defaults) \
-  TVMFFI_I_USE(W) \
+  TVMFFI_I_NO_TENSOR_TEXT(W) TVMFFI_I_USE(W) \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
     TVMFFI_I_CTYPE(W) tvmffi_tail; \

@@ -150,7 +150,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
-  TVMFFI_ASSERT(tree.count > 0 && in.left < PTRDIFF_MAX);
+  TVMFFI_ASSERT(tree.count > 0 && tree.count <= in.left);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);

@@ -215,7 +215,9 @@ static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   if (old) {
     const int is_full = map->count * 2 > old->mask;
     if (!is_full && map->used / 3 <= old->mask / 4) return 0;
-    capacity = (old->mask + 1) << is_full; /* or drop tombstones */
+    /* Doubling from a quarter on leaves room for many changes of names before
+       the tombstones need another array. */
+    capacity = (old->mask + 1) << (map->count * 4 > old->mask);
   }
   if (tvmffi_i_grow_slots(&map->table, sizeof(uintptr_t), 0, capacity))
     return -1;

@@ -164,12 +164,13 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
    the parent may have held the mutex, so it is initialized again if it stays
-   locked for a tenth of a second. The tables need no repair: lock-free readers
-   require that they are consistent after each store. */
+   locked for a tenth of a second. The name tables need no repair: lock-free
+   readers require that they are consistent after each store. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
+  TVMFFI_I_NOTE_MUTEX(1);
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);
@@ -190,7 +191,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
 
 /* Locks the runtime's mutex, only to write shared tables or to initialize. A
    thread that holds the mutex raises no error, and calls no outside code but
-   TVMFFI_MALLOC, which must not call the runtime. */
+   TVMFFI_MALLOC and TVMFFI_FREE, which must not call the runtime. */
 static void tvmffi_i_lock(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFI_I_NOTE_MUTEX(1);

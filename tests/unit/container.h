@@ -291,6 +291,14 @@ static void test_typed_loops(TVMFFI_HERE) {
   }
   FAILS(-1, "TypeError",
         "[\"first\"]: Cannot convert from type `int` to `str`");
+  steps = 0;
+  TVMFFI_FOREACH_ITEM(int64, key, any, x, tvmffi_obj(map)) {
+    CHECK(key == x.v_int64 && 0);
+    ++steps;
+  }
+  CHECK_INT(steps, 0);
+  FAILS(-1, "TypeError",
+        "[\"first\"]: Cannot convert from type `ffi.SmallStr` to `int`");
 }
 
 static void test_scoped_containers(TVMFFI_HERE) {
