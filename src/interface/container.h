@@ -21,6 +21,7 @@
 #include "argument.h"
 #include "global_cache.h"
 #include "call.h"
+#include "compound.h"
 #include "convert.h"
 
 /* -------- Making -------- */

@@ -248,11 +248,13 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       TVMFFI_I_EACH(n)(TVMFFI_I_EXPECTED_ARG, ~, __VA_ARGS__){ \
           "", "the result", TVMFFI_I_TENSOR_TEXT(R)}}; \
   enum { \
-    tvmffi_i_texts_##func = sizeof(tvmffi_i_expected_##func) / sizeof(tvmffi_i_expected_##func[0]) \
+    tvmffi_i_texts_##func = sizeof(tvmffi_i_expected_##func) / \
+                            sizeof(tvmffi_i_expected_##func[0]) \
   }; \
   static tvmffi_i_plan tvmffi_i_plans_##func[tvmffi_i_texts_##func]; \
   static tvmffi_i_site tvmffi_i_site_##func = { \
-      0, __FILE__, tvmffi_i_expected_##func, tvmffi_i_plans_##func, __LINE__, tvmffi_i_texts_##func - 1, \
+      0, __FILE__, tvmffi_i_expected_##func, tvmffi_i_plans_##func, __LINE__, \
+      tvmffi_i_texts_##func - 1, \
       TVMFFI_I_IF_TEXT(R, 1, 0)};
 #define TVMFFI_I_SITE_0(func) NULL
 #define TVMFFI_I_SITE_1(func) &tvmffi_i_site_##func
@@ -260,11 +262,11 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_CHECK_ARGS_1(func, n, ...) \
   const DLTensor *tvmffi_tensors[] = { \
       TVMFFI_I_EACH(n)(TVMFFI_I_TENSOR_ARG, ~, __VA_ARGS__) NULL}; \
-  tvmffi_code = TVMFFI_I_LIKELY( \
-                    tvmffi_i_expected_fit(&tvmffi_i_site_##func, tvmffi_tensors)) \
-                    ? 0 \
-                    : tvmffi_i_expect(&tvmffi_i_site_##func, tvmffi_tensors, \
-                                      TVMFFI_I_LOAD(&func.name)); \
+  tvmffi_code = 0; \
+  if (TVMFFI_I_UNLIKELY( \
+          !tvmffi_i_expected_fit(&tvmffi_i_site_##func, tvmffi_tensors))) \
+    tvmffi_code = tvmffi_i_expect(&tvmffi_i_site_##func, tvmffi_tensors, \
+                                  TVMFFI_I_LOAD(&func.name)); \
   if (TVMFFI_I_LIKELY(!tvmffi_code))
 #define TVMFFI_I_CHECK_RESULT_0(func)
 #if TVMFFI_DEBUG
@@ -278,7 +280,8 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
-  static const tvmffi_i_word *const tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
+  static const tvmffi_i_word *const \
+      tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \

@@ -8,6 +8,7 @@
 #include "scope.h"
 #include "function.h"
 #include "call.h"
+#include "compound.h"
 #include "default.h"
 #include "class.h"
 #include "class_object.h"
