@@ -29676,7 +29676,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
       map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, (size_t)cell->size)
           : -1;
   tvmffi_i_release(made);
-  if (code) tvmffi_i_release(map);
+  if (code) tvmffi_i_any_release(out);
   return code;
 }
 

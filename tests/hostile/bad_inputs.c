@@ -2584,6 +2584,18 @@ OVER(FunctionCall, sequence_args_NULL, ERR, array_builtin) {
   return F.FunctionCall(f, NULL, array_builtin_args[p], &out_any);
 }
 static const char *const array_maker_name[] = {"ffi.Array", "ffi.List", NULL};
+/* Two keys have one hash, and their values cannot be compared. */
+CASE(FunctionCall, graph_of_a_map_that_cannot_be_made, ERR) {
+  static char text[] =
+      "{\"root_index\":5,\"nodes\":[{\"type\":\"int\",\"data\":1},"
+      "{\"type\":\"ffi.StructuralKey\",\"data\":{\"key\":0,\"hash_i64\":7}},"
+      "{\"type\":\"ffi.StructuralKey\",\"data\":{\"key\":0,\"hash_i64\":7}},"
+      "{\"type\":\"ffi.StructuralKey\",\"data\":{\"key\":1,\"hash_i64\":9}},"
+      "{\"type\":\"ffi.StructuralKey\",\"data\":{\"key\":2,\"hash_i64\":9}},"
+      "{\"type\":\"ffi.Map\",\"data\":[3,0,4,0]}]}";
+  return array_call("ffi.FromJSONGraphString", 1, any_of(kTVMFFIRawStr, text),
+                    any_none(), any_none(), any_none());
+}
 OVER(FunctionCall, sequence_of_NULL_object, ERR, array_maker) {
   return array_call(array_maker_name[p], 1, any_of(kTVMFFIStr, NULL),
                     any_none(), any_none(), any_none());
