@@ -5660,11 +5660,11 @@ static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
    pointers, it is the variable's own type. */
 template <typename tvmffi_type>
 struct tvmffi_i_assigned {
-  typedef tvmffi_type type;
+  typedef tvmffi_type tvmffi_as;
 };
 template <typename tvmffi_wanted>
 struct tvmffi_i_assigned<tvmffi_wanted *&> {
-  struct type {
+  struct tvmffi_as {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
@@ -5677,7 +5677,7 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
 };
 template <>
 struct tvmffi_i_assigned<void *&> {
-  typedef void *type;
+  typedef void *tvmffi_as;
 };
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
@@ -5695,8 +5695,8 @@ struct tvmffi_i_assigned<void *&> {
    object. Another struct is a compile error. C compares with the first six
    ancestors of a struct. */
 #if defined(__cplusplus)
-#define TVMFFI_I_ASSIGN(to, ...)                                     \
-  (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::type &>(to) = \
+#define TVMFFI_I_ASSIGN(to, ...)                                          \
+  (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::tvmffi_as &>(to) = \
        __VA_ARGS__)
 #elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__)
 #define TVMFFI_I_IS_POINTER(x)        \
@@ -7231,11 +7231,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
    type of *target. If `target` is NULL, the result is discarded. They cannot
    fail, and the tvmffi_out owns nothing. */
 #define TVMFFI_I_OUT_TYPE(T)                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
-    return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *tvmffi_any,          \
+                                        void *tvmffi_target) {                \
+    return tvmffi_i_from_any(&tvmffi_i_word_##T, tvmffi_any, tvmffi_target);  \
   }                                                                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) {        \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T, target);  \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *tvmffi_target) { \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T,           \
+                             tvmffi_target);                                  \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -7567,11 +7569,11 @@ template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
   return tvmffi_i_out_of(x);
 }
-#define TVMFFI_I_OUT_OF_STRUCT(T)                     \
-  extern "C++" {                                      \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **x) { \
-    return tvmffi_out_##T(x);                         \
-  }                                                   \
+#define TVMFFI_I_OUT_OF_STRUCT(T)                            \
+  extern "C++" {                                             \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **tvmffi_x) { \
+    return tvmffi_out_##T(tvmffi_x);                         \
+  }                                                          \
   }
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 
@@ -9996,7 +9998,9 @@ extern "C++" {
 namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static tvmffi_i_method_body get() { return tvmffi_body::tvmffi_defined(); }
+  static tvmffi_i_method_body tvmffi_body_of() {
+    return tvmffi_body::tvmffi_defined();
+  }
 };
 } /* namespace */
 } /* extern "C++" */
@@ -10005,7 +10009,7 @@ struct tvmffi_i_defined {
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
-  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::get)
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
 #else
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \
@@ -32687,20 +32691,30 @@ TVMFFI_I_SETTER(optional, optional(object), OBJECT)
 TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
 
 /* The fields' types: word, C type, type index, getter and setter. */
-#define TVMFFI_I_OF_any any, TVMFFIAny, kTVMFFIAny, any_field, any_field
-#define TVMFFI_I_OF_str str, TVMFFIAny, kTVMFFIAny, any_field, str
-#define TVMFFI_I_OF_int32 int32, int32_t, kTVMFFIInt, int32_field, int32_field
-#define TVMFFI_I_OF_int64 int64, int64_t, kTVMFFIInt, int64_field, int64_field
-#define TVMFFI_I_OF_array array(any), void *, kTVMFFIArray, reference, array
-#define TVMFFI_I_OF_items list(i_item), void *, kTVMFFIList, reference, items
-#define TVMFFI_I_OF_indexes \
-  dict(any, i_item), void *, kTVMFFIObject, reference, indexes
-#define TVMFFI_I_OF_columns \
-  dict(str, i_column), void *, kTVMFFIObject, reference, columns
-#define TVMFFI_I_OF_optional \
-  optional(object), void *, kTVMFFIAny, reference, optional
-#define TVMFFI_I_OF_step \
-  optional(i_step), void *, kTVMFFIAny, reference, optional_step
+#define TVMFFI_I_OF_any \
+  any, TVMFFIAny, kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field
+#define TVMFFI_I_OF_str \
+  str, TVMFFIAny, kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_str
+#define TVMFFI_I_OF_int32 \
+  int32, int32_t, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field
+#define TVMFFI_I_OF_int64 \
+  int64, int64_t, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field
+#define TVMFFI_I_OF_array \
+  array(any), void *, kTVMFFIArray, tvmffi_i_get_reference, tvmffi_i_set_array
+#define TVMFFI_I_OF_items \
+  list(i_item), void *, kTVMFFIList, tvmffi_i_get_reference, tvmffi_i_set_items
+#define TVMFFI_I_OF_indexes                                         \
+  dict(any, i_item), void *, kTVMFFIObject, tvmffi_i_get_reference, \
+      tvmffi_i_set_indexes
+#define TVMFFI_I_OF_columns                                           \
+  dict(str, i_column), void *, kTVMFFIObject, tvmffi_i_get_reference, \
+      tvmffi_i_set_columns
+#define TVMFFI_I_OF_optional                                    \
+  optional(object), void *, kTVMFFIAny, tvmffi_i_get_reference, \
+      tvmffi_i_set_optional
+#define TVMFFI_I_OF_step                                        \
+  optional(i_step), void *, kTVMFFIAny, tvmffi_i_get_reference, \
+      tvmffi_i_set_optional_step
 
 /* Describes the field `name` of a built-in type: a member of the struct T. */
 #define TVMFFI_I_FIELD_OF(T, content, member, name, flags, doc) \
@@ -32712,8 +32726,8 @@ TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
     TVMFFI_I_LITERAL(name), TVMFFI_I_LITERAL(doc),                             \
         TVMFFI_I_LITERAL(TVMFFI_I_META(W)), flags, (int64_t)sizeof(ctype),     \
         (int64_t)(sizeof(ctype) < 8 ? sizeof(ctype) : 8),                      \
-        (int64_t)offsetof(T, member), tvmffi_i_get_##get,                      \
-        (void *)(uintptr_t)tvmffi_i_set_##set, TVMFFI_I_ZERO, index            \
+        (int64_t)offsetof(T, member), get, (void *)(uintptr_t)set,             \
+        TVMFFI_I_ZERO, index                                                   \
   }
 #define TVMFFI_I_LITERAL(text) \
   { sizeof(text) > 1 ? text : NULL, sizeof(text) - 1 }

@@ -36,11 +36,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
    type of *target. If `target` is NULL, the result is discarded. They cannot
    fail, and the tvmffi_out owns nothing. */
 #define TVMFFI_I_OUT_TYPE(T)                                                  \
-  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *any, void *target) { \
-    return tvmffi_i_from_any(&tvmffi_i_word_##T, any, target);                \
+  TVMFFI_I_INLINE int tvmffi_i_take_##T(const TVMFFIAny *tvmffi_any,          \
+                                        void *tvmffi_target) {                \
+    return tvmffi_i_from_any(&tvmffi_i_word_##T, tvmffi_any, tvmffi_target);  \
   }                                                                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *target) {        \
-    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T, target);  \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_out_##T(tvmffi_type_##T *tvmffi_target) { \
+    return tvmffi_i_make_out(&tvmffi_i_word_##T, tvmffi_i_take_##T,           \
+                             tvmffi_target);                                  \
   }
 TVMFFI_I_OUT_TYPE(int8)
 TVMFFI_I_OUT_TYPE(int16)
@@ -372,11 +374,11 @@ template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type **x) {
   return tvmffi_i_out_of(x);
 }
-#define TVMFFI_I_OUT_OF_STRUCT(T)                     \
-  extern "C++" {                                      \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **x) { \
-    return tvmffi_out_##T(x);                         \
-  }                                                   \
+#define TVMFFI_I_OUT_OF_STRUCT(T)                            \
+  extern "C++" {                                             \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_of(T **tvmffi_x) { \
+    return tvmffi_out_##T(tvmffi_x);                         \
+  }                                                          \
   }
 #define TVMFFI_I_OUT(x) tvmffi_i_out(x)
 

@@ -61,7 +61,9 @@ extern "C++" {
 namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
-  static tvmffi_i_method_body get() { return tvmffi_body::tvmffi_defined(); }
+  static tvmffi_i_method_body tvmffi_body_of() {
+    return tvmffi_body::tvmffi_defined();
+  }
 };
 } /* namespace */
 } /* extern "C++" */
@@ -70,7 +72,7 @@ struct tvmffi_i_defined {
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
-  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::get)
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
 #else
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \

@@ -55,20 +55,30 @@ TVMFFI_I_SETTER(optional, optional(object), OBJECT)
 TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
 
 /* The fields' types: word, C type, type index, getter and setter. */
-#define TVMFFI_I_OF_any any, TVMFFIAny, kTVMFFIAny, any_field, any_field
-#define TVMFFI_I_OF_str str, TVMFFIAny, kTVMFFIAny, any_field, str
-#define TVMFFI_I_OF_int32 int32, int32_t, kTVMFFIInt, int32_field, int32_field
-#define TVMFFI_I_OF_int64 int64, int64_t, kTVMFFIInt, int64_field, int64_field
-#define TVMFFI_I_OF_array array(any), void *, kTVMFFIArray, reference, array
-#define TVMFFI_I_OF_items list(i_item), void *, kTVMFFIList, reference, items
-#define TVMFFI_I_OF_indexes \
-  dict(any, i_item), void *, kTVMFFIObject, reference, indexes
-#define TVMFFI_I_OF_columns \
-  dict(str, i_column), void *, kTVMFFIObject, reference, columns
-#define TVMFFI_I_OF_optional \
-  optional(object), void *, kTVMFFIAny, reference, optional
-#define TVMFFI_I_OF_step \
-  optional(i_step), void *, kTVMFFIAny, reference, optional_step
+#define TVMFFI_I_OF_any \
+  any, TVMFFIAny, kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_any_field
+#define TVMFFI_I_OF_str \
+  str, TVMFFIAny, kTVMFFIAny, tvmffi_i_get_any_field, tvmffi_i_set_str
+#define TVMFFI_I_OF_int32 \
+  int32, int32_t, kTVMFFIInt, tvmffi_i_get_int32_field, tvmffi_i_set_int32_field
+#define TVMFFI_I_OF_int64 \
+  int64, int64_t, kTVMFFIInt, tvmffi_i_get_int64_field, tvmffi_i_set_int64_field
+#define TVMFFI_I_OF_array \
+  array(any), void *, kTVMFFIArray, tvmffi_i_get_reference, tvmffi_i_set_array
+#define TVMFFI_I_OF_items \
+  list(i_item), void *, kTVMFFIList, tvmffi_i_get_reference, tvmffi_i_set_items
+#define TVMFFI_I_OF_indexes                                         \
+  dict(any, i_item), void *, kTVMFFIObject, tvmffi_i_get_reference, \
+      tvmffi_i_set_indexes
+#define TVMFFI_I_OF_columns                                           \
+  dict(str, i_column), void *, kTVMFFIObject, tvmffi_i_get_reference, \
+      tvmffi_i_set_columns
+#define TVMFFI_I_OF_optional                                    \
+  optional(object), void *, kTVMFFIAny, tvmffi_i_get_reference, \
+      tvmffi_i_set_optional
+#define TVMFFI_I_OF_step                                        \
+  optional(i_step), void *, kTVMFFIAny, tvmffi_i_get_reference, \
+      tvmffi_i_set_optional_step
 
 /* Describes the field `name` of a built-in type: a member of the struct T. */
 #define TVMFFI_I_FIELD_OF(T, content, member, name, flags, doc) \
@@ -80,8 +90,8 @@ TVMFFI_I_SETTER(optional_step, optional(i_step), OBJECT)
     TVMFFI_I_LITERAL(name), TVMFFI_I_LITERAL(doc),                             \
         TVMFFI_I_LITERAL(TVMFFI_I_META(W)), flags, (int64_t)sizeof(ctype),     \
         (int64_t)(sizeof(ctype) < 8 ? sizeof(ctype) : 8),                      \
-        (int64_t)offsetof(T, member), tvmffi_i_get_##get,                      \
-        (void *)(uintptr_t)tvmffi_i_set_##set, TVMFFI_I_ZERO, index            \
+        (int64_t)offsetof(T, member), get, (void *)(uintptr_t)set,             \
+        TVMFFI_I_ZERO, index                                                   \
   }
 #define TVMFFI_I_LITERAL(text) \
   { sizeof(text) > 1 ? text : NULL, sizeof(text) - 1 }

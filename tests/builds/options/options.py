@@ -882,6 +882,7 @@ def no_metadata(box):
 NEED_TYPES = re.compile(
     r"types: |struct types: (?!none)|nesting: |functions: (a type of its own|"
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
+    r"contracts: metadata|"
     r"threads: (types|attribute columns|fields, methods and metadata|processes|"
     r"types of one file|the list of a file's types|the range of a stack)$")
 
@@ -937,8 +938,8 @@ def builtins(box):
     def check(name, text, *flags):
         names, exe = linked(box, name, text, *flags)
         found = [n for n in names
-                 if re.match(r"tvmffi_func_i_(json_Parse|ListAppend)$", n)]
-        found += [w for w in (b"ffi.json.Parse", b"ffi.ListAppend")
+                 if re.match(r"tvmffi_func_i_(json_Parse|ListReverse)$", n)]
+        found += [w for w in (b"ffi.json.Parse", b"ffi.ListReverse")
                   if w in exe.read_bytes()]
         if found:
             raise Failed(f"{found} is there")
@@ -959,7 +960,7 @@ def no_builtins(box):
         found = [n for n in names if re.match(
             r"tvmffi_func_i_(?!MemoryTrim)|tvmffi_i_static_(?!types)",
             n)]
-        found += [b"ReprPrint"] * (b"ffi.ReprPrint" in exe.read_bytes())
+        found += [b"DeepCopy"] * (b"ffi.DeepCopy" in exe.read_bytes())
         if found:
             raise Failed(f"{found} is there")
     check("none", TYPED, NO_BUILTINS)
