@@ -605,11 +605,11 @@ static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
    pointers, it is the variable's own type. */
 template <typename tvmffi_type>
 struct tvmffi_i_assigned {
-  typedef tvmffi_type tvmffi_as;
+  typedef tvmffi_type tvmffi_place;
 };
 template <typename tvmffi_wanted>
 struct tvmffi_i_assigned<tvmffi_wanted *&> {
-  struct tvmffi_as {
+  struct tvmffi_place {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
     void operator=(tvmffi_type *x) {
@@ -622,7 +622,7 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
 };
 template <>
 struct tvmffi_i_assigned<void *&> {
-  typedef void *tvmffi_as;
+  typedef void *tvmffi_place;
 };
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
@@ -641,7 +641,7 @@ struct tvmffi_i_assigned<void *&> {
    ancestors of a struct. */
 #if defined(__cplusplus)
 #define TVMFFI_I_ASSIGN(to, ...)                                          \
-  (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::tvmffi_as &>(to) = \
+  (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::tvmffi_place &>(to) = \
        __VA_ARGS__)
 #elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__)
 #define TVMFFI_I_IS_POINTER(x)        \

@@ -57,7 +57,7 @@ VALUES = {
     "other": "ffi.Function nameless, 1 reference",
     "closure": "ffi.Function count, 1 reference",
     "error": r'ffi.Error TypeError: "not \"it\"", 1 reference = {cause = '
-             'ffi.Error ValueError: "the cause", 2 references}',
+             'ffi.Error ValueError: "the cause", 3 references}',
     "tensor": "ffi.Tensor, 1 reference, " + MATRIX,
     "matrix": MATRIX,
     "matrix_pointer": "(DLTensor *) 0x@ " + MATRIX,
