@@ -491,7 +491,9 @@ def test_metadata(k):
             '{"type":"ffi.Function","named_args":{"return":[{"type":"None"}],'
             '"params":[{"type":"float"},{"type":"DLTensor*"},'
             '{"type":"DLTensor*"}]}}',
-        "arg_names": ["a", "x", "y"]}, "axpy's metadata")
+        "arg_names": ["a", "x", "y"],
+        "tensors": {"x": "float32[n] cpu", "y": "float32[n] cpu inout"}},
+        "axpy's metadata")
     schema = tvm_ffi.core.TypeSchema.from_json_str(
         k.get_function_metadata("sum_over")["type_schema"])
     check_equal(str(schema), "Callable[[Callable[..., Any], int], float]",
