@@ -49,7 +49,7 @@ class Profile:
 PROFILES = [
     Profile("CALLS", "typed calls, errors, registry",
             ["TVMFFI_NO_BUILTINS", "TVMFFI_NO_TYPES", "TVMFFI_NO_FLOAT"],
-            arena=608, stack=1024, flash=12800, ram=2 << 10),
+            arena=608, stack=1152, flash=13 << 10, ram=2 << 10),
     Profile("DATA", "and arrays, lists, maps, JSON",
             ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
             arena=4096, stack=2048, flash=64 << 10, ram=8 << 10),
