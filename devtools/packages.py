@@ -103,6 +103,7 @@ def needs(kind):
     return "python3-venv: python import ensurepip, venv\n" + {
         "all": f"{GCC}g++: g++\ngcc-{version}-multilib g++-{version}-multilib: "
                f"links g++ -m32\n{SANITIZERS}valgrind: valgrind\n"
+               "spin: spin\n"
                + PACKAGING + PORTS + TORCH,
         "ports": PORTS,
         "sanitizers": SANITIZERS + GCC,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "packaging"))
 sys.dont_write_bytecode = True
+import modelled  # noqa: E402
 import release  # noqa: E402
 import rooms  # noqa: E402
 import words  # noqa: E402
@@ -37,7 +38,7 @@ MODES = [
      "-DTVMFFI_NO_BACKTRACE=1", "-DTVMFFI_NO_DLOPEN=1",
      "-DTVMFFI_NO_CONTAINERS=1", "-DTVMFFI_NO_EXTRA=1"],
 ]
-TEXT = {".c", ".h", ".cpp", ".py", ".md", ".txt", ".build", ".sh", ".in",
+TEXT = {".c", ".h", ".cpp", ".pml", ".py", ".md", ".txt", ".build", ".sh", ".in",
         ".toml", ".yml", ".yaml", ".cfg", ".cff", ".json", ".wrap", ".dict",
         ".options", ""}
 
@@ -603,6 +604,9 @@ CHECKS = [
     ("the README's first example is examples/01", readme_example,
      [edit("README.md", r"^```c\n", "```c\n// changed\n")]),
     ("every numbered example is built", examples_built, [add_example]),
+    ("models stand for the functions as they are", modelled.problems,
+     [edit("src/core/global_table.h", r"(g->readers\[1\]) = 0", r"\1 = 1"),
+      edit("tests/models/once.pml", "tvmffi_i_is_cycle", "tvmffi_i_absent")]),
     ("measured data is a summary and pictures that pages show", measured_data,
      [append("docs/benchmarks/unshown.svg", "<svg/>\n"),
       append("docs/benchmarks/summary.json", " " * 200_000)]),
