@@ -128,14 +128,16 @@ static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
 }
 
 /* Creates the modules of an embedded binary. Sets *out to the first module
-   (owned). Sets *context to the library's module, unless `context` is NULL. The
-   binary contains its size, the arrays `begin` and `child`, then the kind and
-   the bytes of each module. The kind "_lib" means the library itself, without
-   bytes. */
+   (owned). Sets *context to the library's module, unless `context` is NULL. On
+   failure, *out and *context are as before the call, because the new modules
+   are released. The binary contains its size, the arrays `begin` and `child`,
+   then the kind and the bytes of each module. The kind "_lib" means the library
+   itself, without bytes. */
 static int tvmffi_i_load_tree(const unsigned char *binary,
                               tvmffi_i_library *library, void **context,
                               TVMFFIObject **out) {
   tvmffi_i_tree tree = {NULL, 0, NULL, NULL, 0};
+  void *const old_context = context ? *context : NULL;
   tvmffi_i_stream_in in;
   uint64_t count = 0;
   size_t i;
@@ -153,8 +155,9 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   TVMFFI_ASSERT(tree.count > 0 && tree.count <= in.left);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
+  if (code && context) *context = old_context;
+  if (!code) *out = tree.module[0];
   for (i = code ? 0 : 1; i < tree.count; ++i) tvmffi_i_release(tree.module[i]);
-  *out = tree.module[0];
   tvmffi_i_free(tree.module);
   return code;
 }

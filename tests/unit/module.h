@@ -467,6 +467,33 @@ static void test_bad_embedded_modules(TVMFFI_HERE) {
   }
 }
 
+/* A load that fails returns no module, and the library's variable has the
+   module of the load before. */
+static void test_failed_load(TVMFFI_HERE) {
+  const char *text = test_fresh("unit_module");
+  TVMFFIObject *m = test_module(tvmffi_here, text), *loaded = NULL;
+  TVMFFIByteArray prefix;
+  tvmffi_i_library *library;
+  static void *context;
+  int code;
+  if (!m) return;
+  prefix = TEXT(text);
+  context = tvmffi_i_module_of(m);
+  test_binary_begin("03", "000"); /* the first module imports itself */
+  test_binary_text("_lib");
+  test_binary_end();
+  if (test_put_symbol(text, "__tvm_ffi__library_bin", "", test_binary) ||
+      test_put_symbol(text, "__tvm_ffi__library_ctx", "", &context))
+    return;
+  library = tvmffi_i_new_library(NULL, prefix);
+  OK(library ? 0 : -1);
+  code = tvmffi_i_load_library(library, &loaded);
+  tvmffi_release(library);
+  CHECK(loaded == NULL);
+  CHECK(context == tvmffi_i_module_of(m));
+  FAILS(code, "RuntimeError", "Cyclic dependency detected during import");
+}
+
 static void test_kept_modules(TVMFFI_HERE) {
   TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module"));
   uint32_t count;
@@ -898,6 +925,7 @@ static const test_case test_module_cases[] = {
     {"modules: a cache of another maker", test_foreign_cache},
     {"modules: embedded", test_embedded_modules},
     {"modules: embedded, malformed", test_bad_embedded_modules},
+    {"modules: a load that fails", test_failed_load},
     {"modules: kept", test_kept_modules},
     {"modules: files", test_load_files},
     {"modules: loaders in loaders", test_nested_system_modules},
