@@ -22400,12 +22400,12 @@ static int tvmffi_i_refuse_owned(TVMFFIAny *owned, const char *to) {
 static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
                                  TVMFFIByteArray name, TVMFFIAny *out) {
   void *address;
-  TVMFFISafeCallType getter;
+  int code;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   TVMFFI_TRY(tvmffi_i_module_symbol(m, head, name, &address));
   if (!address) return 0;
-  getter = (TVMFFISafeCallType)(uintptr_t)address;
-  TVMFFI_TRY(getter(NULL, NULL, 0, out));
+  code = ((TVMFFISafeCallType)(uintptr_t)address)(NULL, NULL, 0, out);
+  if (code) return tvmffi_i_need_error(code, "A library's function");
   if (out->type_index == kTVMFFISmallStr || out->type_index == kTVMFFIStr)
     return 0;
   return tvmffi_i_refuse_owned(out, "str");
@@ -22779,10 +22779,12 @@ typedef struct {
   TVMFFIAny value; /* owned; None or false if no module has the name */
 } tvmffi_i_search;
 
+/* Returns 1 if the module has the name, 0 if not, or a negative error code. */
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
-  TVMFFI_TRY(tvmffi_i_call_method(m, s->method, s->name, none, &s->value));
+  int code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
+  if (code) return code < 0 ? code : -1;
   return s->value.type_index == kTVMFFIBool
              ? s->value.v_int64 != 0
              : s->value.type_index != kTVMFFINone;

@@ -242,12 +242,12 @@ static int tvmffi_i_refuse_owned(TVMFFIAny *owned, const char *to) {
 static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
                                  TVMFFIByteArray name, TVMFFIAny *out) {
   void *address;
-  TVMFFISafeCallType getter;
+  int code;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   TVMFFI_TRY(tvmffi_i_module_symbol(m, head, name, &address));
   if (!address) return 0;
-  getter = (TVMFFISafeCallType)(uintptr_t)address;
-  TVMFFI_TRY(getter(NULL, NULL, 0, out));
+  code = ((TVMFFISafeCallType)(uintptr_t)address)(NULL, NULL, 0, out);
+  if (code) return tvmffi_i_need_error(code, "A library's function");
   if (out->type_index == kTVMFFISmallStr || out->type_index == kTVMFFIStr)
     return 0;
   return tvmffi_i_refuse_owned(out, "str");

@@ -230,10 +230,12 @@ typedef struct {
   TVMFFIAny value; /* owned; None or false if no module has the name */
 } tvmffi_i_search;
 
+/* Returns 1 if the module has the name, 0 if not, or a negative error code. */
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
-  TVMFFI_TRY(tvmffi_i_call_method(m, s->method, s->name, none, &s->value));
+  int code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
+  if (code) return code < 0 ? code : -1;
   return s->value.type_index == kTVMFFIBool
              ? s->value.v_int64 != 0
              : s->value.type_index != kTVMFFINone;

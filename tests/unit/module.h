@@ -144,6 +144,18 @@ static void test_module_symbol_order(TVMFFI_HERE) {
     CHECK_INT(test_call_int(f.v_obj), 2);
 }
 
+/* Any code but 0 is a failure, with an error or without one. */
+static int test_describe_badly(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  (void)test_raise_callback(self, args, num_args, result);
+  return 7;
+}
+static int test_describe_silently(void *self, const TVMFFIAny *args,
+                                  int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return 7;
+}
+
 static void test_module_texts(TVMFFI_HERE) {
   const char *prefix = test_fresh("unit_module");
   static const char doc[] = "__tvm_ffi__doc_";
@@ -153,6 +165,8 @@ static void test_module_texts(TVMFFI_HERE) {
   if (test_put_code(prefix, doc, "f", test_describe)) return;
   if (test_put_code(prefix, doc, "int", test_one)) return;
   if (test_put_code(prefix, doc, "fails", test_raise_callback)) return;
+  if (test_put_code(prefix, doc, "badly", test_describe_badly)) return;
+  if (test_put_code(prefix, doc, "silently", test_describe_silently)) return;
   if (test_put_code(prefix, "__tvm_ffi__metadata_", "f", test_describe)) return;
   m = test_module(tvmffi_here, prefix);
   if (!m) return;
@@ -171,6 +185,12 @@ static void test_module_texts(TVMFFI_HERE) {
   FAILS(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
                     tvmffi_str("fails"), tvmffi_bool(0)),
         "ValueError", "the callback says no");
+  FAILS(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
+                    tvmffi_str("badly"), tvmffi_bool(0)),
+        "ValueError", "the callback says no");
+  FAILS(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
+                    tvmffi_str("silently"), tvmffi_bool(1)),
+        "RuntimeError", "A library's function failed with code 7 and no error");
 }
 
 static void test_module_properties(TVMFFI_HERE) {
