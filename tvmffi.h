@@ -22451,30 +22451,11 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
   tvmffi_i_release(dropped);
   return is_old;
 }
-
-static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  int is_clear = 0;
-  while (!is_clear) {
-    TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
-    is_clear = none && tvmffi_i_set_imports(m, old, none);
-    tvmffi_i_release(old);
-    if (!none) return -1;
-  }
-  return 0;
-}
 #endif
 
 /* ======== Imports: modules that import modules ========== >>modules/import */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Sets *items to the modules of an array of imports (borrowed), which may be
-   NULL. Returns their number. */
-static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
-  const tvmffi_i_seq *imports = tvmffi_i_seq_of(array);
-  *items = imports ? TVMFFI_I_ITEMS(imports) : NULL;
-  return imports ? imports->cell.size : 0;
-}
-
 /* Pushes a frame for a module's imports. */
 static int tvmffi_i_push_imports(tvmffi_i_walk *w, const tvmffi_i_module *m) {
   TVMFFIObject *imports = tvmffi_i_own_imports(m);
@@ -22520,24 +22501,46 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
   return m == (tvmffi_i_module *)other;
 }
 
-/* Returns a copy of an array of imports, with a module (borrowed) appended. */
+/* Returns a copy of the array `old`, which may be NULL, with the module `other`
+   (borrowed) appended. */
 static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
                                            TVMFFIObject *other) {
-  const TVMFFIAny *from;
+  const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
+  int64_t i, count = from ? from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  int64_t i, count = tvmffi_i_imports(old, &from);
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
-  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
+  for (i = 0; i < count; ++i)
+    items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
   tvmffi_i_retain(other);
   return imports;
 }
 
+/* Appends the module `other` (borrowed) to the imports of `m`, or removes all
+   imports if `other` is NULL. Tries again if another thread changes the imports
+   meanwhile. */
+static int tvmffi_i_change_imports(tvmffi_i_module *m, TVMFFIObject *other) {
+  int is_changed = 0;
+  while (!is_changed) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m);
+    TVMFFIObject *imports =
+        other ? tvmffi_i_more_imports(old, other) : tvmffi_i_no_items();
+    is_changed = imports && tvmffi_i_set_imports(m, old, imports);
+    tvmffi_i_release(old);
+    if (!imports) return -1;
+  }
+  return 0;
+}
+
+static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
+  return tvmffi_i_change_imports(m, NULL);
+}
+
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  int is_added = 0, cycle = &m->base == other;
+  int cycle = &m->base == other;
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -22545,14 +22548,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   if (cycle)
     return tvmffi_i_fail("RuntimeError",
                          "Cyclic dependency detected during import");
-  while (!is_added) {
-    TVMFFIObject *old = tvmffi_i_own_imports(m);
-    TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
-    is_added = imports && tvmffi_i_set_imports(m, old, imports);
-    tvmffi_i_release(old);
-    if (!imports) return -1;
-  }
-  return 0;
+  return tvmffi_i_change_imports(m, other);
 }
 #endif
 
@@ -22809,18 +22805,6 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   return code < 0 ? code : 0;
 }
 
-static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
-                                   TVMFFIObject **out) {
-  tvmffi_i_search s;
-  int code;
-  s.name = name;
-  s.method = TVMFFI_I_METHOD_GET_FUNCTION;
-  s.value = tvmffi_none();
-  code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
-  *out = s.value.type_index == kTVMFFINone ? NULL : s.value.v_obj;
-  return code < 0 ? code : 0;
-}
-
 /* Calls the global function `head` + `kind` and sets *out to the module (owned)
    that the function returns. If the function is missing, raises an error with
    the message texts[0] + kind + texts[1] + function name + texts[2]. */
@@ -22883,36 +22867,30 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
                        "The binary embedded in the library is malformed");
 }
 
-static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
+/* Reads an array, whose number of elements precedes it. An element has `size`
+   bytes. */
+static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
+                               const unsigned char **out, uint64_t *count) {
   if (in->left < 8) return tvmffi_i_bad_binary();
-  TVMFFI_ASSERT(in->at);
-  *out = tvmffi_i_number_at(in->at, 0);
+  *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  return 0;
-}
-
-static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
-                                 const unsigned char **out, uint64_t *count) {
-  TVMFFI_TRY(tvmffi_i_take_number(in, count));
-  if (*count > in->left / 8) return tvmffi_i_bad_binary();
+  if (*count > in->left / size) return tvmffi_i_bad_binary();
   *out = in->at;
-  in->at += 8 * *count;
-  in->left -= 8 * *count;
+  in->at += size * *count;
+  in->left -= size * *count;
   return 0;
 }
 
 /* Reads a string. Refuses an empty string, as upstream's buffer_stream.h
    does. */
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+  const unsigned char *data = NULL;
   uint64_t size = 0;
-  TVMFFI_TRY(tvmffi_i_take_number(in, &size));
-  if (!size || size > in->left) return tvmffi_i_bad_binary();
-  TVMFFI_ASSERT(size <= in->left);
-  out->data = (const char *)in->at;
+  TVMFFI_TRY(tvmffi_i_read_array(in, 1, &data, &size));
+  if (!size) return tvmffi_i_bad_binary();
+  out->data = (const char *)data;
   out->size = (size_t)size;
-  in->at += size;
-  in->left -= size;
   return 0;
 }
 
@@ -22995,15 +22973,15 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   int code;
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
-  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.begin, &count));
-  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
+  TVMFFI_TRY(
+      tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);
   tree.module =
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
-  TVMFFI_ASSERT(tree.count > 0 && tree.count <= in.left);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   if (code && context) *context = old_context;
@@ -23188,19 +23166,23 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
 }
 
 /* Finds a function (owned) in a module's imports or in the global table.
-   RuntimeError if it is in neither. */
+   RuntimeError if it is in neither. *out must be NULL. */
 static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
-  TVMFFIObject *function = NULL;
   const char *parts[3];
 #if TVMFFI_NO_CONTAINERS
   (void)m;
 #else
-  TVMFFI_TRY(tvmffi_i_search_imports(m, name, &function));
+  tvmffi_i_search s;
+  int code;
+  s.name = name;
+  s.method = TVMFFI_I_METHOD_GET_FUNCTION;
+  s.value = tvmffi_none();
+  code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
+  if (code < 0) return code;
+  *out = s.value.v_obj;
 #endif
-  *out = function;
-  if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
-  TVMFFI_ASSERT(!function || *out == function);
+  if (!*out) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
   if (*out) return 0;
   parts[0] = "Cannot find function ";
   parts[1] = name.data;

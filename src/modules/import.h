@@ -10,14 +10,6 @@
 #include "library.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Sets *items to the modules of an array of imports (borrowed), which may be
-   NULL. Returns their number. */
-static int64_t tvmffi_i_imports(TVMFFIObject *array, const TVMFFIAny **items) {
-  const tvmffi_i_seq *imports = tvmffi_i_seq_of(array);
-  *items = imports ? TVMFFI_I_ITEMS(imports) : NULL;
-  return imports ? imports->cell.size : 0;
-}
-
 /* Pushes a frame for a module's imports. */
 static int tvmffi_i_push_imports(tvmffi_i_walk *w, const tvmffi_i_module *m) {
   TVMFFIObject *imports = tvmffi_i_own_imports(m);
@@ -63,24 +55,46 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
   return m == (tvmffi_i_module *)other;
 }
 
-/* Returns a copy of an array of imports, with a module (borrowed) appended. */
+/* Returns a copy of the array `old`, which may be NULL, with the module `other`
+   (borrowed) appended. */
 static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
                                            TVMFFIObject *other) {
-  const TVMFFIAny *from;
+  const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
+  int64_t i, count = from ? from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  int64_t i, count = tvmffi_i_imports(old, &from);
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
-  for (i = 0; i < count; ++i) items[i] = tvmffi_i_copy_owned(&from[i]);
+  for (i = 0; i < count; ++i)
+    items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
   tvmffi_i_retain(other);
   return imports;
 }
 
+/* Appends the module `other` (borrowed) to the imports of `m`, or removes all
+   imports if `other` is NULL. Tries again if another thread changes the imports
+   meanwhile. */
+static int tvmffi_i_change_imports(tvmffi_i_module *m, TVMFFIObject *other) {
+  int is_changed = 0;
+  while (!is_changed) {
+    TVMFFIObject *old = tvmffi_i_own_imports(m);
+    TVMFFIObject *imports =
+        other ? tvmffi_i_more_imports(old, other) : tvmffi_i_no_items();
+    is_changed = imports && tvmffi_i_set_imports(m, old, imports);
+    tvmffi_i_release(old);
+    if (!imports) return -1;
+  }
+  return 0;
+}
+
+static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
+  return tvmffi_i_change_imports(m, NULL);
+}
+
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
-  int is_added = 0, cycle = &m->base == other;
+  int cycle = &m->base == other;
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -88,13 +102,6 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   if (cycle)
     return tvmffi_i_fail("RuntimeError",
                          "Cyclic dependency detected during import");
-  while (!is_added) {
-    TVMFFIObject *old = tvmffi_i_own_imports(m);
-    TVMFFIObject *imports = tvmffi_i_more_imports(old, other);
-    is_added = imports && tvmffi_i_set_imports(m, old, imports);
-    tvmffi_i_release(old);
-    if (!imports) return -1;
-  }
-  return 0;
+  return tvmffi_i_change_imports(m, other);
 }
 #endif

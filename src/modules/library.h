@@ -293,15 +293,4 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
   tvmffi_i_release(dropped);
   return is_old;
 }
-
-static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  int is_clear = 0;
-  while (!is_clear) {
-    TVMFFIObject *old = tvmffi_i_own_imports(m), *none = tvmffi_i_no_items();
-    is_clear = none && tvmffi_i_set_imports(m, old, none);
-    tvmffi_i_release(old);
-    if (!none) return -1;
-  }
-  return 0;
-}
 #endif

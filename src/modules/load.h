@@ -32,36 +32,30 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
                        "The binary embedded in the library is malformed");
 }
 
-static int tvmffi_i_take_number(tvmffi_i_stream_in *in, uint64_t *out) {
+/* Reads an array, whose number of elements precedes it. An element has `size`
+   bytes. */
+static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
+                               const unsigned char **out, uint64_t *count) {
   if (in->left < 8) return tvmffi_i_bad_binary();
-  TVMFFI_ASSERT(in->at);
-  *out = tvmffi_i_number_at(in->at, 0);
+  *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  return 0;
-}
-
-static int tvmffi_i_take_numbers(tvmffi_i_stream_in *in,
-                                 const unsigned char **out, uint64_t *count) {
-  TVMFFI_TRY(tvmffi_i_take_number(in, count));
-  if (*count > in->left / 8) return tvmffi_i_bad_binary();
+  if (*count > in->left / size) return tvmffi_i_bad_binary();
   *out = in->at;
-  in->at += 8 * *count;
-  in->left -= 8 * *count;
+  in->at += size * *count;
+  in->left -= size * *count;
   return 0;
 }
 
 /* Reads a string. Refuses an empty string, as upstream's buffer_stream.h
    does. */
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
+  const unsigned char *data = NULL;
   uint64_t size = 0;
-  TVMFFI_TRY(tvmffi_i_take_number(in, &size));
-  if (!size || size > in->left) return tvmffi_i_bad_binary();
-  TVMFFI_ASSERT(size <= in->left);
-  out->data = (const char *)in->at;
+  TVMFFI_TRY(tvmffi_i_read_array(in, 1, &data, &size));
+  if (!size) return tvmffi_i_bad_binary();
+  out->data = (const char *)data;
   out->size = (size_t)size;
-  in->at += size;
-  in->left -= size;
   return 0;
 }
 
@@ -144,15 +138,15 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   int code;
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
-  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.begin, &count));
-  TVMFFI_TRY(tvmffi_i_take_numbers(&in, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
+  TVMFFI_TRY(
+      tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);
   tree.module =
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
   for (i = 0; i < tree.count; ++i) tree.module[i] = NULL;
-  TVMFFI_ASSERT(tree.count > 0 && tree.count <= in.left);
   code = tvmffi_i_read_modules(&tree, &in, library, context);
   if (!code) code = tvmffi_i_link_modules(&tree);
   if (code && context) *context = old_context;

@@ -66,19 +66,23 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
 }
 
 /* Finds a function (owned) in a module's imports or in the global table.
-   RuntimeError if it is in neither. */
+   RuntimeError if it is in neither. *out must be NULL. */
 static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
-  TVMFFIObject *function = NULL;
   const char *parts[3];
 #if TVMFFI_NO_CONTAINERS
   (void)m;
 #else
-  TVMFFI_TRY(tvmffi_i_search_imports(m, name, &function));
+  tvmffi_i_search s;
+  int code;
+  s.name = name;
+  s.method = TVMFFI_I_METHOD_GET_FUNCTION;
+  s.value = tvmffi_none();
+  code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
+  if (code < 0) return code;
+  *out = s.value.v_obj;
 #endif
-  *out = function;
-  if (!function) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
-  TVMFFI_ASSERT(!function || *out == function);
+  if (!*out) TVMFFI_TRY(TVMFFIFunctionGetGlobal(&name, out));
   if (*out) return 0;
   parts[0] = "Cannot find function ";
   parts[1] = name.data;

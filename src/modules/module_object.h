@@ -260,18 +260,6 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   return code < 0 ? code : 0;
 }
 
-static int tvmffi_i_search_imports(tvmffi_i_module *m, TVMFFIByteArray name,
-                                   TVMFFIObject **out) {
-  tvmffi_i_search s;
-  int code;
-  s.name = name;
-  s.method = TVMFFI_I_METHOD_GET_FUNCTION;
-  s.value = tvmffi_none();
-  code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
-  *out = s.value.type_index == kTVMFFINone ? NULL : s.value.v_obj;
-  return code < 0 ? code : 0;
-}
-
 /* Calls the global function `head` + `kind` and sets *out to the module (owned)
    that the function returns. If the function is missing, raises an error with
    the message texts[0] + kind + texts[1] + function name + texts[2]. */
