@@ -21764,6 +21764,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_records, tvmffi_i_thread_streams);
 static void tvmffi_i_exit_streams(void) {
   tvmffi_i_records *t = tvmffi_i_thread_streams();
   if (!t->table) return; /* all threads without a block share one of zeros */
+  TVMFFI_ASSERT(t->count > 0);
   tvmffi_i_free_slots(t->table);
   memset((void *)t, 0, sizeof(*t));
 }
@@ -21780,6 +21781,7 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
       (uintptr_t)device_id);
   if (!s) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(s->key[1] == (uintptr_t)device_id);
   if (opt_out_original_stream) *opt_out_original_stream = s->stream;
   s->stream = stream;
   return 0;
@@ -21802,6 +21804,7 @@ int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator) {
   DLPackManagedTensorAllocator *own;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   own = tvmffi_i_thread_allocator();
   if (opt_out_original_allocator) *opt_out_original_allocator = *own;
@@ -21826,6 +21829,7 @@ extern "C" {
 static void tvmffi_i_allocator_failed(void *context, const char *kind,
                                       const char *message) {
   (void)context;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFIErrorSetRaisedFromCStr(kind, message);
 }
 #if defined(__cplusplus)
@@ -21844,6 +21848,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
         "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
         "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
   if (code) return tvmffi_i_need_error(code, "The tensor allocator");
   if (!managed)
@@ -21855,6 +21860,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   if (!code)
     code = tvmffi_i_import(&managed->dl_tensor, managed,
                            tvmffi_i_delete_imported_versioned, out);
+  TVMFFI_ASSERT(code || ((tvmffi_i_tensor *)*out)->keeper == managed);
   if (code && managed->deleter) managed->deleter(managed);
   return code;
 }
@@ -21889,6 +21895,7 @@ int TVMFFIEnvCheckSignals(void) {
     return tvmffi_i_fail("InternalError",
                          "PyErr_CheckSignals is registered without "
                          "PyGILState_Ensure and PyGILState_Release");
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* Python may run other threads */
   state = ensure();
   code = call();
   release(state);
@@ -21982,7 +21989,10 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
   if (m == me) {
     TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)me->next);
   } else {
-    while (m->next != me) m = m->next;
+    while (m->next != me) {
+      m = m->next;
+      TVMFFI_ASSERT(m);
+    }
     m->next = me->next;
   }
   tvmffi_i_wake();
@@ -22012,6 +22022,7 @@ static void tvmffi_i_end_initializers(uintptr_t frame) {
    other threads from tvmffi_i_initializers. */
 static void tvmffi_i_forget_initializers(void) {
   tvmffi_i_initializer *m = *tvmffi_i_thread_initializers();
+  TVMFFI_ASSERT(!m || m->thread == tvmffi_i_self());
   TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)m);
   for (; m; m = m->outer) m->next = m->outer;
 }
@@ -22052,6 +22063,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   int stuck, made = 0, code = 0;
   void *result = argument;
   tvmffi_i_initializer *me;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   (void)tvmffi_i_watch_exit();
   tvmffi_i_end_initializers(frame);
   me = (tvmffi_i_initializer *)tvmffi_i_pool_alloc(sizeof(*me));
@@ -22059,6 +22071,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   stuck = tvmffi_i_begin_initializer(me, handle, frame);
   if (!stuck) made = TVMFFI_I_LOAD(handle) != NULL;
   if (!stuck && !made) {
+    TVMFFI_ASSERT(*tvmffi_i_thread_initializers() == me);
+    TVMFFI_ASSERT(me->handle == handle && !me->awaits);
     code = tvmffi_i_run_init(init_func, &result);
     if (!code && result) TVMFFI_I_STORE(handle, result);
   }
@@ -22122,6 +22136,7 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
   tvmffi_i_named *s;
+  TVMFFI_ASSERT(name.data || !name.size);
   tvmffi_i_lock();
   s = tvmffi_i_find_named(map, name);
   if (!s && tvmffi_i_reserve(map, name.size) == 0) {
@@ -22132,6 +22147,7 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                       name.size);
     }
   }
+  TVMFFI_ASSERT(!s || tvmffi_i_find_named(map, name) == s);
   tvmffi_i_unlock();
   if (!s) (void)tvmffi_i_no_memory();
   return s;
@@ -22144,6 +22160,7 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
   s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
                            symbol);
   if (!s) return -1;
+  TVMFFI_ASSERT(s->node.key != name); /* a copy */
 #if !TVMFFI_NO_STDIO
   if (TVMFFI_I_LOAD(&s->address) != symbol)
     (void)fprintf(stderr,
@@ -22260,6 +22277,7 @@ TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
    ": NAME: symbol not found". The next call of the loader frees the text. */
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   const char *reason;
+  TVMFFI_ASSERT(path.data && path.data[path.size] == 0);
   *out = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
   if (*out) return 0;
   reason = dlerror();
@@ -22326,6 +22344,7 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
   TVMFFIByteArray first = tvmffi_byte_array(head), none = {"", 0}, text;
   char buffer[256], *key = buffer;
   size_t size = first.size + l->prefix.size + name.size + 1;
+  TVMFFI_ASSERT(!l->handle || !l->prefix.size);
   if (size > sizeof(buffer)) key = (char *)tvmffi_i_alloc(size);
   if (!key) return tvmffi_i_no_memory();
   text.data = key;
@@ -22334,10 +22353,12 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
     text.size = strcmp(head, function) == 0
                     ? tvmffi_i_join(key, first, l->prefix, name)
                     : tvmffi_i_join(key, l->prefix, first, name);
+    TVMFFI_ASSERT(text.size < size);
     *out = tvmffi_i_system_symbol(text);
   }
   if (!*out) {
     text.size = tvmffi_i_join(key, first, name, none);
+    TVMFFI_ASSERT(text.size < size);
     *out = l->handle ? tvmffi_i_dlsym(l->handle, key)
                      : tvmffi_i_system_symbol(text);
   }
@@ -22354,6 +22375,7 @@ typedef struct {
 static int tvmffi_i_call_library(void *handle, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_library_function *f = (tvmffi_i_library_function *)handle;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&f->module->combined_ref_count) > 0);
   return f->call(NULL, args, num_args, result);
 }
 
@@ -22381,9 +22403,10 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
 
 static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
                                   TVMFFIByteArray name, void **out) {
-  return tvmffi_i_find_symbol(
-      ((const tvmffi_i_library_module *)(const void *)m)->library, head, name,
-      out);
+  tvmffi_i_library *l =
+      ((const tvmffi_i_library_module *)(const void *)m)->library;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&l->base.combined_ref_count) > 0);
+  return tvmffi_i_find_symbol(l, head, name, out);
 }
 
 /* Releases a value of the wrong type, then raises a TypeError. In the other
@@ -22428,7 +22451,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!imports || imports->type_index == kTVMFFIArray);
   if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
@@ -22440,8 +22463,9 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
                                 TVMFFIObject *imports) {
   TVMFFIObject *dropped = imports;
   int is_old;
+  TVMFFI_ASSERT(imports != old && imports->type_index == kTVMFFIArray);
+  TVMFFI_ASSERT(imports->combined_ref_count == TVMFFI_I_BOTH_ONE);
   tvmffi_i_lock();
-  TVMFFI_ASSERT(imports && imports->type_index == kTVMFFIArray);
   is_old = m->imports == old;
   if (is_old) {
     dropped = m->imports;
@@ -22476,6 +22500,7 @@ static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* `visit` runs other code */
   TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
@@ -22510,6 +22535,8 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   TVMFFIAny *items = NULL;
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
+  TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
+  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
   for (i = 0; i < count; ++i)
     items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
@@ -22541,6 +22568,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   int cycle = &m->base == other;
+  TVMFFI_ASSERT(other && m->base.type_index == kTVMFFIModule);
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -22611,6 +22639,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
   TVMFFIObject *object = NULL;
   const char *kind;
   TVMFFIByteArray text;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone && TVMFFI_I_IS_FREE);
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
       kind = f->kind(m);
@@ -22656,6 +22685,7 @@ static int tvmffi_i_library_method(TVMFFIObject *self,
                                    const TVMFFIAny *args, TVMFFIAny *out) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIByteArray none = {"", 0};
+  TVMFFI_ASSERT(args || method != TVMFFI_I_METHOD_ADD_IMPORT);
   switch (method) {
     case TVMFFI_I_METHOD_ADD_IMPORT:
       return tvmffi_i_add_own_import(m, args[0].v_obj);
@@ -22682,6 +22712,7 @@ TVMFFI_I_INLINE tvmffi_i_module_call *tvmffi_i_c_module_call(
     const tvmffi_i_module *m) {
   const tvmffi_i_module_table *table = tvmffi_i_module_table_of(m);
   const tvmffi_i_module_type *type = table->type;
+  TVMFFI_ASSERT(m->base.type_index == kTVMFFIModule);
   return type && !type->methods && type->mark &&
                  strcmp(type->mark, TVMFFI_I_MODULE_MARK) == 0
              ? table->call
@@ -22695,6 +22726,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
 static void tvmffi_i_destroy_module(void *self, int flags) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFI_ASSERT(tvmffi_i_is_library(m));
     tvmffi_i_release(m->cache);
     tvmffi_i_release(m->imports);
     /* Release the library last, because the library may contain deleters of the
@@ -22718,7 +22750,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
     return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
-  TVMFFI_ASSERT(library);
+  TVMFFI_ASSERT(library->base.deleter == tvmffi_i_delete_library);
   m->module.methods = TVMFFI_I_LIBRARY_METHODS;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;
@@ -22737,6 +22769,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
                                 TVMFFIAny *out) {
   TVMFFIAny args[2];
   int code;
+  TVMFFI_ASSERT(method != TVMFFI_I_METHOD_ADD_IMPORT && a.data && b.data);
   *out = tvmffi_none();
   if (tvmffi_i_is_library(m)) return tvmffi_i_call_own(m, method, a, out);
   TVMFFI_TRY(TVMFFIStringFromByteArray(&a, &args[0]));
@@ -22753,6 +22786,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
 
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
   TVMFFIAny args[2], none = tvmffi_none();
+  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
     return tvmffi_i_add_own_import(m, other);
   args[0] = tvmffi_obj(other);
@@ -22779,7 +22813,9 @@ typedef struct {
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
-  int code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
+  int code;
+  TVMFFI_ASSERT(s->value.type_index < kTVMFFIStaticObjectBegin);
+  code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
   if (code) return code < 0 ? code : -1;
   return s->value.type_index == kTVMFFIBool
              ? s->value.v_int64 != 0
@@ -22798,9 +22834,11 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   int code;
   s.name = name;
   s.method = method;
+  s.value = tvmffi_none();
   code = tvmffi_i_search_module(m, &s);
   if (!code && imports)
     code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
+  TVMFFI_ASSERT(code <= 1);
   *out = s.value;
   return code < 0 ? code : 0;
 }
@@ -22817,6 +22855,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   const char *parts[5];
   int code;
   char *text;
+  TVMFFI_ASSERT(!*out);
   if (kind.size > PTRDIFF_MAX - name.size - 1) return tvmffi_i_no_memory();
   text = (char *)tvmffi_i_alloc(name.size + kind.size + 1);
   if (!text) return tvmffi_i_no_memory();
@@ -22827,6 +22866,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   parts[4] = texts[2];
   name.size = tvmffi_i_join(text, name, kind, none);
   name.data = text;
+  TVMFFI_ASSERT(parts[1] + kind.size == text + name.size);
   code = TVMFFIFunctionGetGlobal(&name, &loader);
   if (!code && !loader) {
     TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 5);
@@ -22871,6 +22911,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
    bytes. */
 static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
                                const unsigned char **out, uint64_t *count) {
+  TVMFFI_ASSERT(size == 1 || size == 8);
   if (in->left < 8) return tvmffi_i_bad_binary();
   *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
@@ -22905,6 +22946,7 @@ static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
       ""};
   TVMFFIAny arg;
   int code;
+  TVMFFI_ASSERT(kind.size && bytes.size);
   TVMFFI_TRY(TVMFFIBytesFromByteArray(&bytes, &arg));
   code = tvmffi_i_call_loader("ffi.Module.load_from_bytes.", kind, texts, &arg,
                               1, out);
@@ -22926,6 +22968,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
   size_t i;
   for (i = 0; i < tree->count; ++i) {
     TVMFFIByteArray kind = {NULL, 0}, bytes;
+    TVMFFI_ASSERT(!tree->module[i]);
     TVMFFI_TRY(tvmffi_i_read_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
       tvmffi_i_module *m = tvmffi_i_new_module(library);
@@ -22936,6 +22979,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
       TVMFFI_TRY(tvmffi_i_read_text(in, &bytes));
       TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
     }
+    TVMFFI_ASSERT(tree->module[i]->type_index == kTVMFFIModule);
   }
   return 0;
 }
@@ -22945,6 +22989,7 @@ static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
   for (i = 0; i < tree->count; ++i) {
     uint64_t at = tvmffi_i_number_at(tree->begin, i);
     uint64_t end = tvmffi_i_number_at(tree->begin, i + 1);
+    TVMFFI_ASSERT(tree->module[i]);
     if (end > tree->num_children) return tvmffi_i_bad_binary();
     for (; at < end; ++at) {
       uint64_t child = tvmffi_i_number_at(tree->child, at);
@@ -22976,6 +23021,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
   TVMFFI_TRY(
       tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);
   tree.module =
@@ -23000,6 +23046,7 @@ static int tvmffi_i_set_context(const tvmffi_i_library *library) {
     void *variable;
     name.data = node->key;
     name.size = node->size;
+    TVMFFI_ASSERT(name.data[name.size] == 0);
     TVMFFI_TRY(tvmffi_i_find_symbol(library, "", name, &variable));
     if (variable)
       *(void **)variable =
@@ -23016,6 +23063,7 @@ static int tvmffi_i_load_library(tvmffi_i_library *library,
   TVMFFIByteArray none = {"", 0};
   tvmffi_i_module *m;
   void *binary, *context;
+  TVMFFI_ASSERT(!*out);
   TVMFFI_TRY(
       tvmffi_i_find_symbol(library, "__tvm_ffi__library_bin", none, &binary));
   TVMFFI_TRY(
@@ -23048,6 +23096,7 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
   tvmffi_i_lock();
   count = t->count;
   record = tvmffi_i_add_record(t, sizeof(key), 1, key, 0);
+  TVMFFI_ASSERT(t->count - count <= (record ? 1 : 0));
   if (t->count > count) tvmffi_i_retain(module);
   tvmffi_i_unlock();
   return record ? 0 : tvmffi_i_no_memory();
@@ -23060,6 +23109,7 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   tvmffi_i_lock();
   had = tvmffi_i_find_record(t, sizeof(key), 1, key, 0) != NULL;
   if (had) tvmffi_i_remove_record(t, sizeof(key), key);
+  TVMFFI_ASSERT(!tvmffi_i_find_record(t, sizeof(key), 1, key, 0));
   tvmffi_i_unlock();
   if (had) tvmffi_i_release(module);
 }
@@ -23082,12 +23132,14 @@ static int tvmffi_i_make_system_module(void **out) {
   TVMFFIByteArray prefix;
   TVMFFIObject *module = NULL;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* a loader runs other code */
   prefix.data = node->key;
   prefix.size = node->size;
   library = tvmffi_i_new_library(NULL, prefix);
   if (!library) return -1;
   code = tvmffi_i_load_library(library, &module);
   tvmffi_i_release(library);
+  TVMFFI_ASSERT(!module == (code != 0));
   *out = module ? tvmffi_i_module_of(module) : NULL;
   return code;
 }
@@ -23101,6 +23153,7 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
   if (!TVMFFI_I_LOAD(&entry->address))
     TVMFFI_TRY(tvmffi_i_init_handle(&entry->address,
                                     tvmffi_i_make_system_module, &entry->node));
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&entry->address));
   *out = &((tvmffi_i_module *)TVMFFI_I_LOAD(&entry->address))->base;
   return 0;
 }
@@ -23122,6 +23175,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   tvmffi_i_cache *c = (tvmffi_i_cache *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_node *node = c->functions.first;
+    TVMFFI_ASSERT(!node == !c->functions.count);
     while (node) {
       tvmffi_i_node *next = node->next;
       tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
@@ -23150,23 +23204,22 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
                                            tvmffi_i_delete_cache);
   if (!made) return made;
-  TVMFFI_ASSERT(made->base.type_index == kTVMFFIObject);
   memset(&made->functions, 0, sizeof(made->functions));
   made->replaced = NULL;
   tvmffi_i_lock();
   c = tvmffi_i_cache_of(m);
   if (!c) {
-    TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && m->cache != &made->base);
     made->replaced = m->cache;
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
   tvmffi_i_unlock();
   if (c) tvmffi_i_release(made);
+  TVMFFI_ASSERT(tvmffi_i_cache_of(m) == (c ? c : made));
   return c ? c : made;
 }
 
 /* Finds a function (owned) in a module's imports or in the global table.
-   RuntimeError if it is in neither. *out must be NULL. */
+   RuntimeError if it is in neither. */
 static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
   const char *parts[3];
@@ -23178,6 +23231,7 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
   s.name = name;
   s.method = TVMFFI_I_METHOD_GET_FUNCTION;
   s.value = tvmffi_none();
+  TVMFFI_ASSERT(!*out);
   code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
   if (code < 0) return code;
   *out = s.value.v_obj;
@@ -23211,6 +23265,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   c = tvmffi_i_cache_of(m);
   known = c ? tvmffi_i_find_named(&c->functions, name) : NULL;
   if (TVMFFI_I_LIKELY(known)) {
+    TVMFFI_ASSERT(known->address);
     *out = known->address;
     return 0;
   }

@@ -15,6 +15,7 @@ int TVMFFIEnvSetDLPackManagedTensorAllocator(
     DLPackManagedTensorAllocator allocator, int write_to_global_context,
     DLPackManagedTensorAllocator *opt_out_original_allocator) {
   DLPackManagedTensorAllocator *own;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   own = tvmffi_i_thread_allocator();
   if (opt_out_original_allocator) *opt_out_original_allocator = *own;
@@ -39,6 +40,7 @@ extern "C" {
 static void tvmffi_i_allocator_failed(void *context, const char *kind,
                                       const char *message) {
   (void)context;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFIErrorSetRaisedFromCStr(kind, message);
 }
 #if defined(__cplusplus)
@@ -57,6 +59,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
         "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
         "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
   if (code) return tvmffi_i_need_error(code, "The tensor allocator");
   if (!managed)
@@ -68,6 +71,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   if (!code)
     code = tvmffi_i_import(&managed->dl_tensor, managed,
                            tvmffi_i_delete_imported_versioned, out);
+  TVMFFI_ASSERT(code || ((tvmffi_i_tensor *)*out)->keeper == managed);
   if (code && managed->deleter) managed->deleter(managed);
   return code;
 }
@@ -102,6 +106,7 @@ int TVMFFIEnvCheckSignals(void) {
     return tvmffi_i_fail("InternalError",
                          "PyErr_CheckSignals is registered without "
                          "PyGILState_Ensure and PyGILState_Release");
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* Python may run other threads */
   state = ensure();
   code = call();
   release(state);

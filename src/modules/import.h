@@ -30,6 +30,7 @@ static int tvmffi_i_visit_imports(const tvmffi_i_module *m,
   tvmffi_i_walk w;
   tvmffi_i_ptr_table met = TVMFFI_I_ZERO; /* tvmffi_i_memo of modules */
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* `visit` runs other code */
   TVMFFI_I_WALK_OPEN(&w, NULL, tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_imports(&w, m);
   while (!code && tvmffi_i_depth(&w)) {
@@ -64,6 +65,8 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   TVMFFIAny *items = NULL;
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
+  TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
+  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
   for (i = 0; i < count; ++i)
     items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
@@ -95,6 +98,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   int cycle = &m->base == other;
+  TVMFFI_ASSERT(other && m->base.type_index == kTVMFFIModule);
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);

@@ -102,6 +102,7 @@ TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
    ": NAME: symbol not found". The next call of the loader frees the text. */
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   const char *reason;
+  TVMFFI_ASSERT(path.data && path.data[path.size] == 0);
   *out = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
   if (*out) return 0;
   reason = dlerror();
@@ -168,6 +169,7 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
   TVMFFIByteArray first = tvmffi_byte_array(head), none = {"", 0}, text;
   char buffer[256], *key = buffer;
   size_t size = first.size + l->prefix.size + name.size + 1;
+  TVMFFI_ASSERT(!l->handle || !l->prefix.size);
   if (size > sizeof(buffer)) key = (char *)tvmffi_i_alloc(size);
   if (!key) return tvmffi_i_no_memory();
   text.data = key;
@@ -176,10 +178,12 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
     text.size = strcmp(head, function) == 0
                     ? tvmffi_i_join(key, first, l->prefix, name)
                     : tvmffi_i_join(key, l->prefix, first, name);
+    TVMFFI_ASSERT(text.size < size);
     *out = tvmffi_i_system_symbol(text);
   }
   if (!*out) {
     text.size = tvmffi_i_join(key, first, name, none);
+    TVMFFI_ASSERT(text.size < size);
     *out = l->handle ? tvmffi_i_dlsym(l->handle, key)
                      : tvmffi_i_system_symbol(text);
   }
@@ -196,6 +200,7 @@ typedef struct {
 static int tvmffi_i_call_library(void *handle, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_library_function *f = (tvmffi_i_library_function *)handle;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&f->module->combined_ref_count) > 0);
   return f->call(NULL, args, num_args, result);
 }
 
@@ -223,9 +228,10 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
 
 static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
                                   TVMFFIByteArray name, void **out) {
-  return tvmffi_i_find_symbol(
-      ((const tvmffi_i_library_module *)(const void *)m)->library, head, name,
-      out);
+  tvmffi_i_library *l =
+      ((const tvmffi_i_library_module *)(const void *)m)->library;
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&l->base.combined_ref_count) > 0);
+  return tvmffi_i_find_symbol(l, head, name, out);
 }
 
 /* Releases a value of the wrong type, then raises a TypeError. In the other
@@ -270,7 +276,7 @@ static TVMFFIObject *tvmffi_i_own_imports(const tvmffi_i_module *m) {
   TVMFFIObject *imports;
   tvmffi_i_lock();
   imports = m->imports;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!imports || imports->type_index == kTVMFFIArray);
   if (imports) tvmffi_i_retain(imports);
   tvmffi_i_unlock();
   return imports;
@@ -282,8 +288,9 @@ static int tvmffi_i_set_imports(tvmffi_i_module *m, const TVMFFIObject *old,
                                 TVMFFIObject *imports) {
   TVMFFIObject *dropped = imports;
   int is_old;
+  TVMFFI_ASSERT(imports != old && imports->type_index == kTVMFFIArray);
+  TVMFFI_ASSERT(imports->combined_ref_count == TVMFFI_I_BOTH_ONE);
   tvmffi_i_lock();
-  TVMFFI_ASSERT(imports && imports->type_index == kTVMFFIArray);
   is_old = m->imports == old;
   if (is_old) {
     dropped = m->imports;

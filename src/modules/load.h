@@ -36,6 +36,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
    bytes. */
 static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
                                const unsigned char **out, uint64_t *count) {
+  TVMFFI_ASSERT(size == 1 || size == 8);
   if (in->left < 8) return tvmffi_i_bad_binary();
   *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
@@ -70,6 +71,7 @@ static int tvmffi_i_load_bytes(TVMFFIByteArray kind, TVMFFIByteArray bytes,
       ""};
   TVMFFIAny arg;
   int code;
+  TVMFFI_ASSERT(kind.size && bytes.size);
   TVMFFI_TRY(TVMFFIBytesFromByteArray(&bytes, &arg));
   code = tvmffi_i_call_loader("ffi.Module.load_from_bytes.", kind, texts, &arg,
                               1, out);
@@ -91,6 +93,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
   size_t i;
   for (i = 0; i < tree->count; ++i) {
     TVMFFIByteArray kind = {NULL, 0}, bytes;
+    TVMFFI_ASSERT(!tree->module[i]);
     TVMFFI_TRY(tvmffi_i_read_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {
       tvmffi_i_module *m = tvmffi_i_new_module(library);
@@ -101,6 +104,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
       TVMFFI_TRY(tvmffi_i_read_text(in, &bytes));
       TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
     }
+    TVMFFI_ASSERT(tree->module[i]->type_index == kTVMFFIModule);
   }
   return 0;
 }
@@ -110,6 +114,7 @@ static int tvmffi_i_link_modules(const tvmffi_i_tree *tree) {
   for (i = 0; i < tree->count; ++i) {
     uint64_t at = tvmffi_i_number_at(tree->begin, i);
     uint64_t end = tvmffi_i_number_at(tree->begin, i + 1);
+    TVMFFI_ASSERT(tree->module[i]);
     if (end > tree->num_children) return tvmffi_i_bad_binary();
     for (; at < end; ++at) {
       uint64_t child = tvmffi_i_number_at(tree->child, at);
@@ -141,6 +146,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
   TVMFFI_TRY(
       tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);
   tree.module =
@@ -165,6 +171,7 @@ static int tvmffi_i_set_context(const tvmffi_i_library *library) {
     void *variable;
     name.data = node->key;
     name.size = node->size;
+    TVMFFI_ASSERT(name.data[name.size] == 0);
     TVMFFI_TRY(tvmffi_i_find_symbol(library, "", name, &variable));
     if (variable)
       *(void **)variable =
@@ -181,6 +188,7 @@ static int tvmffi_i_load_library(tvmffi_i_library *library,
   TVMFFIByteArray none = {"", 0};
   tvmffi_i_module *m;
   void *binary, *context;
+  TVMFFI_ASSERT(!*out);
   TVMFFI_TRY(
       tvmffi_i_find_symbol(library, "__tvm_ffi__library_bin", none, &binary));
   TVMFFI_TRY(

@@ -22,6 +22,7 @@ static void tvmffi_i_destroy_cache(void *self, int flags) {
   tvmffi_i_cache *c = (tvmffi_i_cache *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_node *node = c->functions.first;
+    TVMFFI_ASSERT(!node == !c->functions.count);
     while (node) {
       tvmffi_i_node *next = node->next;
       tvmffi_i_release(((tvmffi_i_named *)(void *)node)->address);
@@ -50,23 +51,22 @@ static tvmffi_i_cache *tvmffi_i_make_cache(tvmffi_i_module *m) {
   made = (tvmffi_i_cache *)tvmffi_i_object(sizeof(*made), kTVMFFIObject,
                                            tvmffi_i_delete_cache);
   if (!made) return made;
-  TVMFFI_ASSERT(made->base.type_index == kTVMFFIObject);
   memset(&made->functions, 0, sizeof(made->functions));
   made->replaced = NULL;
   tvmffi_i_lock();
   c = tvmffi_i_cache_of(m);
   if (!c) {
-    TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && m->cache != &made->base);
     made->replaced = m->cache;
     TVMFFI_I_STORE(&m->cache, &made->base);
   }
   tvmffi_i_unlock();
   if (c) tvmffi_i_release(made);
+  TVMFFI_ASSERT(tvmffi_i_cache_of(m) == (c ? c : made));
   return c ? c : made;
 }
 
 /* Finds a function (owned) in a module's imports or in the global table.
-   RuntimeError if it is in neither. *out must be NULL. */
+   RuntimeError if it is in neither. */
 static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
                             TVMFFIObjectHandle *out) {
   const char *parts[3];
@@ -78,6 +78,7 @@ static int tvmffi_i_look_up(tvmffi_i_module *m, TVMFFIByteArray name,
   s.name = name;
   s.method = TVMFFI_I_METHOD_GET_FUNCTION;
   s.value = tvmffi_none();
+  TVMFFI_ASSERT(!*out);
   code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
   if (code < 0) return code;
   *out = s.value.v_obj;
@@ -111,6 +112,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   c = tvmffi_i_cache_of(m);
   known = c ? tvmffi_i_find_named(&c->functions, name) : NULL;
   if (TVMFFI_I_LIKELY(known)) {
+    TVMFFI_ASSERT(known->address);
     *out = known->address;
     return 0;
   }

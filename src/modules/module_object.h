@@ -66,6 +66,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
   TVMFFIObject *object = NULL;
   const char *kind;
   TVMFFIByteArray text;
+  TVMFFI_ASSERT(out->type_index == kTVMFFINone && TVMFFI_I_IS_FREE);
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
       kind = f->kind(m);
@@ -111,6 +112,7 @@ static int tvmffi_i_library_method(TVMFFIObject *self,
                                    const TVMFFIAny *args, TVMFFIAny *out) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIByteArray none = {"", 0};
+  TVMFFI_ASSERT(args || method != TVMFFI_I_METHOD_ADD_IMPORT);
   switch (method) {
     case TVMFFI_I_METHOD_ADD_IMPORT:
       return tvmffi_i_add_own_import(m, args[0].v_obj);
@@ -137,6 +139,7 @@ TVMFFI_I_INLINE tvmffi_i_module_call *tvmffi_i_c_module_call(
     const tvmffi_i_module *m) {
   const tvmffi_i_module_table *table = tvmffi_i_module_table_of(m);
   const tvmffi_i_module_type *type = table->type;
+  TVMFFI_ASSERT(m->base.type_index == kTVMFFIModule);
   return type && !type->methods && type->mark &&
                  strcmp(type->mark, TVMFFI_I_MODULE_MARK) == 0
              ? table->call
@@ -150,6 +153,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_library(const tvmffi_i_module *m) {
 static void tvmffi_i_destroy_module(void *self, int flags) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFI_ASSERT(tvmffi_i_is_library(m));
     tvmffi_i_release(m->cache);
     tvmffi_i_release(m->imports);
     /* Release the library last, because the library may contain deleters of the
@@ -173,7 +177,7 @@ static tvmffi_i_module *tvmffi_i_new_module(tvmffi_i_library *library) {
     return NULL;
   }
   memset((void *)m, 0, sizeof(*m));
-  TVMFFI_ASSERT(library);
+  TVMFFI_ASSERT(library->base.deleter == tvmffi_i_delete_library);
   m->module.methods = TVMFFI_I_LIBRARY_METHODS;
   m->module.base.combined_ref_count = TVMFFI_I_BOTH_ONE;
   m->module.base.type_index = kTVMFFIModule;
@@ -192,6 +196,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
                                 TVMFFIAny *out) {
   TVMFFIAny args[2];
   int code;
+  TVMFFI_ASSERT(method != TVMFFI_I_METHOD_ADD_IMPORT && a.data && b.data);
   *out = tvmffi_none();
   if (tvmffi_i_is_library(m)) return tvmffi_i_call_own(m, method, a, out);
   TVMFFI_TRY(TVMFFIStringFromByteArray(&a, &args[0]));
@@ -208,6 +213,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
 
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
   TVMFFIAny args[2], none = tvmffi_none();
+  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
     return tvmffi_i_add_own_import(m, other);
   args[0] = tvmffi_obj(other);
@@ -234,7 +240,9 @@ typedef struct {
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
-  int code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
+  int code;
+  TVMFFI_ASSERT(s->value.type_index < kTVMFFIStaticObjectBegin);
+  code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
   if (code) return code < 0 ? code : -1;
   return s->value.type_index == kTVMFFIBool
              ? s->value.v_int64 != 0
@@ -253,9 +261,11 @@ static int tvmffi_i_search_modules(TVMFFIObject *module,
   int code;
   s.name = name;
   s.method = method;
+  s.value = tvmffi_none();
   code = tvmffi_i_search_module(m, &s);
   if (!code && imports)
     code = tvmffi_i_visit_imports(m, tvmffi_i_search_module, &s);
+  TVMFFI_ASSERT(code <= 1);
   *out = s.value;
   return code < 0 ? code : 0;
 }
@@ -272,6 +282,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   const char *parts[5];
   int code;
   char *text;
+  TVMFFI_ASSERT(!*out);
   if (kind.size > PTRDIFF_MAX - name.size - 1) return tvmffi_i_no_memory();
   text = (char *)tvmffi_i_alloc(name.size + kind.size + 1);
   if (!text) return tvmffi_i_no_memory();
@@ -282,6 +293,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   parts[4] = texts[2];
   name.size = tvmffi_i_join(text, name, kind, none);
   name.data = text;
+  TVMFFI_ASSERT(parts[1] + kind.size == text + name.size);
   code = TVMFFIFunctionGetGlobal(&name, &loader);
   if (!code && !loader) {
     TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 5);

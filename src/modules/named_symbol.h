@@ -37,6 +37,7 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                                             TVMFFIByteArray name,
                                             void *address) {
   tvmffi_i_named *s;
+  TVMFFI_ASSERT(name.data || !name.size);
   tvmffi_i_lock();
   s = tvmffi_i_find_named(map, name);
   if (!s && tvmffi_i_reserve(map, name.size) == 0) {
@@ -47,6 +48,7 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
                       name.size);
     }
   }
+  TVMFFI_ASSERT(!s || tvmffi_i_find_named(map, name) == s);
   tvmffi_i_unlock();
   if (!s) (void)tvmffi_i_no_memory();
   return s;
@@ -59,6 +61,7 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
   s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
                            symbol);
   if (!s) return -1;
+  TVMFFI_ASSERT(s->node.key != name); /* a copy */
 #if !TVMFFI_NO_STDIO
   if (TVMFFI_I_LOAD(&s->address) != symbol)
     (void)fprintf(stderr,

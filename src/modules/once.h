@@ -91,7 +91,10 @@ TVMFFI_I_COLD void tvmffi_i_leave_initializers(tvmffi_i_initializer *me) {
   if (m == me) {
     TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)me->next);
   } else {
-    while (m->next != me) m = m->next;
+    while (m->next != me) {
+      m = m->next;
+      TVMFFI_ASSERT(m);
+    }
     m->next = me->next;
   }
   tvmffi_i_wake();
@@ -121,6 +124,7 @@ static void tvmffi_i_end_initializers(uintptr_t frame) {
    other threads from tvmffi_i_initializers. */
 static void tvmffi_i_forget_initializers(void) {
   tvmffi_i_initializer *m = *tvmffi_i_thread_initializers();
+  TVMFFI_ASSERT(!m || m->thread == tvmffi_i_self());
   TVMFFI_I_STORE(&tvmffi_i_initializers, (void *)m);
   for (; m; m = m->outer) m->next = m->outer;
 }
@@ -161,6 +165,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   int stuck, made = 0, code = 0;
   void *result = argument;
   tvmffi_i_initializer *me;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   (void)tvmffi_i_watch_exit();
   tvmffi_i_end_initializers(frame);
   me = (tvmffi_i_initializer *)tvmffi_i_pool_alloc(sizeof(*me));
@@ -168,6 +173,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   stuck = tvmffi_i_begin_initializer(me, handle, frame);
   if (!stuck) made = TVMFFI_I_LOAD(handle) != NULL;
   if (!stuck && !made) {
+    TVMFFI_ASSERT(*tvmffi_i_thread_initializers() == me);
+    TVMFFI_ASSERT(me->handle == handle && !me->awaits);
     code = tvmffi_i_run_init(init_func, &result);
     if (!code && result) TVMFFI_I_STORE(handle, result);
   }

@@ -21,6 +21,7 @@ static int tvmffi_i_keep_module(TVMFFIObject *module) {
   tvmffi_i_lock();
   count = t->count;
   record = tvmffi_i_add_record(t, sizeof(key), 1, key, 0);
+  TVMFFI_ASSERT(t->count - count <= (record ? 1 : 0));
   if (t->count > count) tvmffi_i_retain(module);
   tvmffi_i_unlock();
   return record ? 0 : tvmffi_i_no_memory();
@@ -33,6 +34,7 @@ static void tvmffi_i_unkeep_module(TVMFFIObject *module) {
   tvmffi_i_lock();
   had = tvmffi_i_find_record(t, sizeof(key), 1, key, 0) != NULL;
   if (had) tvmffi_i_remove_record(t, sizeof(key), key);
+  TVMFFI_ASSERT(!tvmffi_i_find_record(t, sizeof(key), 1, key, 0));
   tvmffi_i_unlock();
   if (had) tvmffi_i_release(module);
 }

@@ -17,6 +17,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_records, tvmffi_i_thread_streams);
 static void tvmffi_i_exit_streams(void) {
   tvmffi_i_records *t = tvmffi_i_thread_streams();
   if (!t->table) return; /* all threads without a block share one of zeros */
+  TVMFFI_ASSERT(t->count > 0);
   tvmffi_i_free_slots(t->table);
   memset((void *)t, 0, sizeof(*t));
 }
@@ -33,6 +34,7 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
       (uintptr_t)device_id);
   if (!s) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(s->key[1] == (uintptr_t)device_id);
   if (opt_out_original_stream) *opt_out_original_stream = s->stream;
   s->stream = stream;
   return 0;

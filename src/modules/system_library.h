@@ -25,12 +25,14 @@ static int tvmffi_i_make_system_module(void **out) {
   TVMFFIByteArray prefix;
   TVMFFIObject *module = NULL;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* a loader runs other code */
   prefix.data = node->key;
   prefix.size = node->size;
   library = tvmffi_i_new_library(NULL, prefix);
   if (!library) return -1;
   code = tvmffi_i_load_library(library, &module);
   tvmffi_i_release(library);
+  TVMFFI_ASSERT(!module == (code != 0));
   *out = module ? tvmffi_i_module_of(module) : NULL;
   return code;
 }
@@ -44,6 +46,7 @@ static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
   if (!TVMFFI_I_LOAD(&entry->address))
     TVMFFI_TRY(tvmffi_i_init_handle(&entry->address,
                                     tvmffi_i_make_system_module, &entry->node));
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&entry->address));
   *out = &((tvmffi_i_module *)TVMFFI_I_LOAD(&entry->address))->base;
   return 0;
 }
