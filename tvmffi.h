@@ -14821,6 +14821,7 @@ TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
                                            int32_t type_index,
                                            void (*deleter)(void *, int)) {
   TVMFFI_ASSERT(self && deleter && type_index >= kTVMFFIStaticObjectBegin);
+  TVMFFI_ASSERT((uintptr_t)self % 8 == 0);
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = type_index;
   self->__padding = 0;
@@ -14846,6 +14847,7 @@ TVMFFI_I_NOINLINE void *tvmffi_i_make_object(size_t size, int32_t type_index,
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
   TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_pool_take(size);
+  TVMFFI_ASSERT(size >= sizeof(*self));
   if (!self) return tvmffi_i_make_object(size, type_index, deleter);
   tvmffi_i_start_object(self, type_index, deleter);
   return self;
@@ -14866,6 +14868,7 @@ static void tvmffi_i_delete_plain(void *self, int flags) {
    clients write, such as the length in a string object. With a wrong size, the
    block would go into the free list of another size class. */
 TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
+  TVMFFI_ASSERT(size >= sizeof(TVMFFIObject));
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     tvmffi_i_pool_free(self, size);
 }
@@ -14876,6 +14879,7 @@ TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
 TVMFFI_I_INLINE void tvmffi_i_delete_content(void *self, int flags, size_t head,
                                              const void *content, size_t size) {
   const int is_own = content == (char *)self + head;
+  TVMFFI_ASSERT(head > sizeof(TVMFFIObject));
   tvmffi_i_delete_sized(self, flags,
                         is_own ? head + size : (size_t)PTRDIFF_MAX);
 }
@@ -16762,6 +16766,7 @@ static const TVMFFITypeInfo *tvmffi_i_static_ancestors[] = {
     &tvmffi_i_static_entries[0].info, &tvmffi_i_static_entries[1].info};
 
 TVMFFI_I_INLINE int32_t tvmffi_i_static_depth(int32_t index) {
+  TVMFFI_ASSERT(index >= 0 && index < TVMFFI_I_NUM_INDICES);
 #if !TVMFFI_NO_CONTAINERS
   if (index == TVMFFI_I_INT_ENUM || index == TVMFFI_I_STR_ENUM) return 2;
 #endif
@@ -16786,15 +16791,23 @@ TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
 /* Returns the entry with this type index, or NULL. Takes no lock. */
 TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
   tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
-  if (index < 0 || index >= table->capacity) return NULL;
-  return TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
+  tvmffi_i_type *t = NULL;
+  if (index >= 0 && index < table->capacity)
+    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
+  TVMFFI_ASSERT(!t || t->info.type_index == index);
+  return t;
 }
 
-/* Fills in and publishes an entry. The caller has reserved space. Needs the
-   mutex. */
+/* Fills in and publishes an entry. */
 static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   int32_t depth, const char *key, size_t size,
                                   const TVMFFITypeInfo **ancestors) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(index >= 0 && index < tvmffi_i_types->capacity);
+  TVMFFI_ASSERT(!tvmffi_i_entries(tvmffi_i_types)[index]);
+  TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_depth == depth - 1);
+  TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_index < index);
+  TVMFFI_ASSERT(key[size] == 0 && t->num_slots > 0);
   t->info.type_index = index;
   t->info.type_depth = depth;
   t->info.type_key.data = key;
@@ -16814,6 +16827,8 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
+    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types);
+    TVMFFI_ASSERT(tvmffi_i_next_index == TVMFFI_I_NUM_INDICES);
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
     tvmffi_i_begin_name_table(&tvmffi_i_type_keys, &table.head, sizeof(table));
@@ -16825,6 +16840,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
       t->can_overflow = tvmffi_i_static_types[i].open;
       if (index == kTVMFFIObject) t->info.metadata = &tvmffi_i_object_metadata;
       tvmffi_i_describe_type(t, index);
+      TVMFFI_ASSERT(t->info.num_fields >= 0 && !t->field_capacity);
       tvmffi_i_publish_type(
           t, index, tvmffi_i_static_depth(index), key, strlen(key),
           index > kTVMFFIObject ? tvmffi_i_static_ancestors : NULL);
@@ -16838,6 +16854,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
 /* Slow path of tvmffi_i_type_or_fail: makes the built-in types first. */
 TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   tvmffi_i_type *t;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
@@ -16918,6 +16935,7 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
   if (!t)
     return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
                          TVMFFI_I_TEXT(*type_key));
+  TVMFFI_ASSERT(tvmffi_i_type_at(t->info.type_index) == t);
   *out_tindex = t->info.type_index;
   return 0;
 }
@@ -16942,6 +16960,7 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
   const TVMFFITypeInfo *wanted = (const TVMFFITypeInfo *)r->parent;
+  TVMFFI_ASSERT(tvmffi_i_same_text(t->info.type_key, *r->key));
   /* Apache TVM has C++ classes with their parent's type key. Such a class and
      its parent share one type. */
   if (r->index < 0 && wanted == &t->info) return t->info.type_index;
@@ -16958,11 +16977,11 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   return t->info.type_index;
 }
 
-/* Ensures that the table has this index. Returns -1 on failure. Needs the
-   mutex. */
+/* Ensures that the table has this index. Returns -1 on failure. */
 static int tvmffi_i_grow_types(int32_t index) {
   tvmffi_i_table *old = tvmffi_i_types, *table;
   size_t capacity = (size_t)old->capacity, size;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && old != &tvmffi_i_no_types);
   if (index < old->capacity) return 0;
   while (capacity <= (size_t)index) capacity *= 2;
   size = sizeof(*table) + capacity * sizeof(tvmffi_i_type *);
@@ -16973,6 +16992,7 @@ static int tvmffi_i_grow_types(int32_t index) {
          (size_t)old->capacity * sizeof(tvmffi_i_type *));
   table->capacity = (int32_t)capacity;
   table->older = old;
+  TVMFFI_ASSERT(index < table->capacity);
   TVMFFI_I_STORE(&tvmffi_i_types, table);
   return 0;
 }
@@ -16987,10 +17007,12 @@ typedef enum {
 } tvmffi_i_type_result;
 
 /* Chooses an index: the requested static index, an index reserved by the
-   parent, or a new index. Needs the mutex. */
+   parent, or a new index. */
 static tvmffi_i_type_result tvmffi_i_choose_index(
     const tvmffi_i_type_request *r, int32_t *index) {
   tvmffi_i_type *parent = r->parent;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (parent || r->index >= 0));
+  TVMFFI_ASSERT(!parent || parent->used_slots <= parent->num_slots);
   if (r->index >= 0) {
     *index = r->index;
     return tvmffi_i_type_at(r->index) ? TVMFFI_I_TYPE_TAKEN
@@ -17010,11 +17032,12 @@ static tvmffi_i_type_result tvmffi_i_choose_index(
   if (*index > TVMFFI_I_MAX_TYPES ||
       tvmffi_i_grow_types(*index + r->child_slots) != 0)
     return TVMFFI_I_TYPE_NO_ROOM;
+  TVMFFI_ASSERT(r->child_slots >= 0 && r->child_slots <= TVMFFI_I_MAX_SLOTS);
   tvmffi_i_next_index += r->child_slots + 1;
   return TVMFFI_I_TYPE_MADE;
 }
 
-/* Chooses an index and publishes the entry. Needs the mutex. */
+/* Chooses an index and publishes the entry. */
 static tvmffi_i_type_result tvmffi_i_enter_type(
     const tvmffi_i_type_request *r, tvmffi_i_type *t,
     const TVMFFITypeInfo **ancestors, char *key) {
@@ -17037,6 +17060,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
   const TVMFFITypeInfo **ancestors;
   tvmffi_i_type_result result;
   char *key;
+  TVMFFI_ASSERT(r->depth == (r->parent ? r->parent->info.type_depth + 1 : 0));
   if (!t) return tvmffi_i_no_memory();
   memset((void *)t, 0, sizeof(*t));
   ancestors = (const TVMFFITypeInfo **)(void *)(t + 1);
@@ -17046,11 +17070,13 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     memcpy(ancestors, r->parent->info.type_ancestors,
            (size_t)(r->depth - 1) * sizeof(*ancestors));
   if (r->depth > 0) ancestors[r->depth - 1] = &r->parent->info;
+  TVMFFI_ASSERT(!r->depth || ancestors[0]->type_depth == 0);
   t->num_slots = r->child_slots + 1;
   t->can_overflow = r->can_overflow && (!r->parent || r->parent->can_overflow);
   tvmffi_i_lock();
   result = tvmffi_i_enter_type(r, t, ancestors, key);
   tvmffi_i_unlock();
+  TVMFFI_ASSERT(result != TVMFFI_I_TYPE_FULL || r->parent);
   if (result == TVMFFI_I_TYPE_MADE) return t->info.type_index;
   tvmffi_i_free(t);
   switch (result) {
@@ -17133,6 +17159,7 @@ static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
   size_t size = 0;
   char *to = NULL;
   int i;
+  TVMFFI_ASSERT(!*memory);
   texts[0] = name;
   texts[1] = doc;
   texts[2] = metadata;
@@ -17147,6 +17174,7 @@ static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
     texts[i]->data = texts[i]->size ? tvmffi_i_copy_text(to, *texts[i]) : NULL;
     if (texts[i]->size) to += texts[i]->size + 1;
   }
+  TVMFFI_ASSERT(to == (*memory ? (char *)*memory + size : NULL));
   return 0;
 }
 
@@ -17157,12 +17185,13 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
 
 /* Copies an array to a larger one of `wanted` elements. Does not free the old
    array, because a reader may still use it. After the elements, the copy has
-   the old array's address for leak checkers, and `more` bytes. Needs the
-   mutex. */
+   the old array's address for leak checkers, and `more` bytes. */
 static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
                               int32_t wanted, size_t more) {
   size_t size = (size_t)wanted * element;
   char *copy = (char *)tvmffi_i_alloc(size + sizeof(array) + more);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(wanted > count && (array || !count));
   if (!copy) return copy;
   if (count) memcpy(copy, array, (size_t)count * element);
   memcpy(copy + size, &array, sizeof(array));
@@ -17198,6 +17227,7 @@ TVMFFI_STATIC_ASSERT(offsetof(TVMFFIFieldInfo, metadata) ==
 
 TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
     const tvmffi_i_members *m, int32_t i) {
+  TVMFFI_ASSERT(i >= 0 && i < m->count);
   return (const tvmffi_i_member_texts *)(const void *)((const char *)m->array +
                                                        (size_t)i * m->element);
 }
@@ -17215,6 +17245,7 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
   const TVMFFIByteArray *text = name;
   uint32_t hash = 0;
   size_t i;
+  TVMFFI_ASSERT(m->count <= m->capacity && m->capacity > 0);
   do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
   while (text != metadata && (text = metadata) != NULL);
   for (i = hash % num_slots; index[i]; i = (i + 1) % num_slots) {
@@ -17229,12 +17260,12 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
 }
 
 /* Returns the number of the first member with this name, or -1. With
-   `metadata`, returns the number of a further member with both, or -1. Needs
-   the mutex. */
+   `metadata`, returns the number of a further member with both, or -1. */
 static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
   int32_t i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (m->capacity)
     return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
                      ~TVMFFI_I_FURTHER_SIGNATURE) -
@@ -17255,13 +17286,14 @@ static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
     mark = TVMFFI_I_FURTHER_SIGNATURE;
     slot = tvmffi_i_member_slot(m, &texts->name, &texts->metadata);
   }
+  TVMFFI_ASSERT(!*slot);
   *slot = ((uint32_t)i + 1) | mark;
 }
 
 /* Appends a member. If the array is full, replaces it by a larger copy with an
-   index, and does not free it. Returns 0, or -1 if out of memory. Needs the
-   mutex. */
+   index, and does not free it. Returns 0, or -1 if out of memory. */
 static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
+  TVMFFI_ASSERT(m->count <= m->capacity || !m->capacity);
   if (m->count >= m->capacity) {
     const int32_t wanted = m->count ? m->count * 2 : 4;
     const size_t bytes = 2 * (size_t)wanted * sizeof(uint32_t);
@@ -17274,6 +17306,7 @@ static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
     m->capacity = wanted;
     for (i = 0; i < m->count; ++i) tvmffi_i_index_member(m, i);
   }
+  TVMFFI_ASSERT(m->count < m->capacity);
   memcpy((char *)(uintptr_t)m->array + (size_t)m->count * m->element, member,
          m->element);
   tvmffi_i_index_member(m, m->count++);
@@ -17325,6 +17358,7 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
     const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
     tvmffi_i_members fields;
     int32_t found;
+    TVMFFI_ASSERT(a->type_depth == depth);
     tvmffi_i_lock();
     fields = tvmffi_i_type_fields((const tvmffi_i_type *)(const void *)a);
     found = tvmffi_i_member_number(&fields, &f->name, NULL);
@@ -17366,6 +17400,7 @@ tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
    0. The offset may be negative: a C++ object may begin before its header. A
    field of size 0 is computed by its getter. */
 static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
+  TVMFFI_ASSERT(size >= 0 && f->size >= 0);
   return !size || !f->size ||
          (f->offset >= (int64_t)sizeof(TVMFFIObject) - size &&
           f->offset + f->size <= size);
@@ -17382,6 +17417,7 @@ static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
 static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
                                         const TVMFFIFieldInfo *f) {
   const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&t->info.metadata);
+  TVMFFI_ASSERT(t->made_size >= 0);
   if (!f->name.size) return "has no name";
   if (!f->getter) return "has no getter";
   if ((f->flags & kTVMFFIFieldFlagBitMaskWritable) && !f->setter)
@@ -17400,7 +17436,7 @@ static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
 
 /* Adds a field to its type. Returns 0 if added, 1 if the same field is
    registered, 2 if another field has the name, 3 if the field is invalid, -1 if
-   out of memory. Needs the mutex. */
+   out of memory. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   tvmffi_i_members m = tvmffi_i_type_fields(t);
   int found = tvmffi_i_compare_field(&m, f);
@@ -17409,6 +17445,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     tvmffi_i_retain(f->setter);
+  TVMFFI_ASSERT(m.count == t->info.num_fields + 1);
   t->field_capacity = m.capacity;
   TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
   TVMFFI_I_STORE(&t->info.num_fields, m.count);
@@ -17420,6 +17457,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
 static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const char *what, const TVMFFIByteArray *name,
                                  const tvmffi_i_type *t) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 2);
   if (!result) return 0;
   tvmffi_i_free(memory);
   tvmffi_i_any_release(value);
@@ -17462,6 +17500,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
                                  t);
   tvmffi_i_free(memory);
   tvmffi_i_any_release(&value);
+  TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,
                        tvmffi_i_field_fault(t, info));
@@ -17471,8 +17510,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
 
 /* Adds a method to its type. Returns 0 if added, 1 if the same method is
    registered, 2 if another function has the name, -1 if out of memory. An
-   overloaded method has one entry per signature, all with one function. Needs
-   the mutex. */
+   overloaded method has one entry per signature, all with one function. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   tvmffi_i_members all = tvmffi_i_type_methods(t);
   int32_t i = tvmffi_i_member_number(&all, &m->name, NULL);
@@ -17484,6 +17522,7 @@ static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
       return 1;
   }
   if (tvmffi_i_add_member(&all, m)) return -1;
+  TVMFFI_ASSERT(all.count == t->info.num_methods + 1);
   t->method_capacity = all.capacity;
   TVMFFI_I_STORE(&t->info.methods, (const TVMFFIMethodInfo *)all.array);
   TVMFFI_I_STORE(&t->info.num_methods, all.count);
@@ -17541,6 +17580,8 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
   size_t size = from->doc.size;
   TVMFFITypeMetadata *to =
       (TVMFFITypeMetadata *)tvmffi_i_alloc(sizeof(*to) + size + !!size);
+  TVMFFI_ASSERT(!from->total_size ||
+                from->total_size >= (int32_t)sizeof(TVMFFIObject));
   if (!to) return to;
   *to = *from;
   to->doc.data =
@@ -17553,6 +17594,7 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
 static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
                                                     int32_t size) {
   int32_t depth, i, n;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   for (depth = type->type_depth; depth >= 0; --depth) {
     const TVMFFIFieldInfo *fields =
         tvmffi_i_fields_of(tvmffi_i_ancestor(type, depth), &n);
@@ -17600,6 +17642,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     if (outside)
       return tvmffi_i_bad_extent(&t->info, outside, "is not within", size);
   }
+  TVMFFI_ASSERT(had);
   if (had->creator == metadata->creator &&
       had->total_size == metadata->total_size &&
       had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)
@@ -17642,6 +17685,7 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_node *node =
       tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
   tvmffi_i_column *c = (tvmffi_i_column *)(void *)node;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (c) return c;
   if (tvmffi_i_reserve(&tvmffi_i_columns, name->size) != 0) return NULL;
   c = (tvmffi_i_column *)tvmffi_i_alloc(sizeof(*c) + name->size + 1);
@@ -17660,6 +17704,8 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
+  TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if (index >= begin && index < end) return 0;
   if (begin == end) {
     begin = TVMFFI_NO_THREADS ? index : 0;
@@ -17671,6 +17717,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
     end = index < twice ? twice : index + 1;
   }
+  TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin, 0);
   if (!data) return -1;
@@ -17696,6 +17743,7 @@ static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
   TVMFFIAny *slot;
   if (tvmffi_i_build_column(c) || tvmffi_i_reserve_attr(c, index)) return -1;
   index -= c->column.begin_index;
+  TVMFFI_ASSERT(index >= 0 && index < c->capacity);
   slot = (TVMFFIAny *)c->column.data + index;
   if (slot->type_index != kTVMFFINone)
     return tvmffi_i_same_any(slot, value) ? 1 : 2;
@@ -17730,6 +17778,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   tvmffi_i_any_release(&value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
+  TVMFFI_ASSERT(type_index != kTVMFFINone);
   return tvmffi_i_fail(
       "RuntimeError",
       "TypeAttr `%.*s` is already registered for type index %d. To update the "
@@ -18099,12 +18148,15 @@ static int tvmffi_i_start_global(const TVMFFIByteArray *name);
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ENTER(entry, mine) ((void)((mine) = 0))
 #define TVMFFI_I_LEAVE(entry, mine) ((void)(mine))
+#define TVMFFI_I_HAS_READER(entry, mine) (!(mine))
 static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
 #else
 #define TVMFFI_I_ENTER(entry, mine)                    \
   ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
    tvmffi_i_add32(&(entry)->readers[mine], 1))
 #define TVMFFI_I_LEAVE(entry, mine) tvmffi_i_sub32(&(entry)->readers[mine], 1)
+#define TVMFFI_I_HAS_READER(entry, mine) \
+  (TVMFFI_I_LOAD_RELAXED(&(entry)->readers[mine]) != 0) /* for assertions */
 /* One step of tvmffi_i_wait. In a child process, a reader may be a thread of
    the parent, which never leaves. */
 TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
@@ -18122,6 +18174,7 @@ TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
 static void tvmffi_i_wait(tvmffi_i_global *g) {
   uint32_t side;
   int attempt = 0;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   for (side = 0; side < 2; ++side) {
     tvmffi_i_put32(&g->side, 1 - side);
     while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_wait_more(attempt++);
@@ -18135,6 +18188,7 @@ static void tvmffi_i_wait(tvmffi_i_global *g) {
    Skips zeros, because a write copies a page shared with the parent. */
 static void tvmffi_i_forget_readers(void) {
   tvmffi_i_node *node = tvmffi_i_globals.first;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && tvmffi_i_is_child);
   for (; node; node = node->next) {
     tvmffi_i_global *g = (tvmffi_i_global *)(void *)node;
     if (g->readers[0]) g->readers[0] = 0;
@@ -18143,7 +18197,7 @@ static void tvmffi_i_forget_readers(void) {
 }
 #endif
 
-/* Returns the entry with this name, or NULL. Needs the mutex. */
+/* Returns the entry with this name, or NULL. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
@@ -18173,6 +18227,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_enter_if(tvmffi_i_global *g,
   const char *key;
   if (TVMFFI_I_UNLIKELY(&g->node == &tvmffi_i_tombstone)) return 0;
   TVMFFI_I_ENTER(g, *side);
+  TVMFFI_ASSERT(TVMFFI_I_HAS_READER(g, *side));
   key = TVMFFI_I_LOAD_SEQ(&g->node.key);
   if (TVMFFI_I_LIKELY(key && g->node.size == name->size &&
                       tvmffi_i_same_key(key, name->data, name->size)))
@@ -18212,7 +18267,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
-  TVMFFI_ASSERT(side < 2);
+  TVMFFI_ASSERT(side < 2 && TVMFFI_I_HAS_READER(g, side));
   if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
@@ -18239,14 +18294,15 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
 
 /* Swaps an entry's function and metadata with the arguments. After
    tvmffi_i_wait, the caller releases what the arguments then hold. The function
-   comes last, so a reader that sees the new function also sees its metadata.
-   Needs the mutex. */
+   comes last, so a reader that sees the new function also sees its
+   metadata. */
 static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
                                  const tvmffi_i_global_info **info) {
   TVMFFIObject *old = g->function;
   const tvmffi_i_global_info *old_info = g->info;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(TVMFFI_I_LOAD(&g->node.key));
+  TVMFFI_ASSERT((old || !old_info) && (*function || !*info));
   TVMFFI_I_STORE(&g->info, *info);
   TVMFFI_I_STORE_SEQ(&g->function, *function);
   *function = old;
@@ -18256,6 +18312,7 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
 /* Releases a replaced function and its metadata, after the grace period. */
 static void tvmffi_i_free_global(TVMFFIObject *function,
                                  const tvmffi_i_global_info *info) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && (function || !info));
   tvmffi_i_free((void *)info);
   tvmffi_i_release(function);
 }
@@ -18308,24 +18365,24 @@ static size_t tvmffi_i_global_units(size_t size) {
 
 static tvmffi_i_global **tvmffi_i_free_list_of(size_t units) {
   const size_t last = TVMFFI_I_GLOBAL_CLASSES - 1;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(units * 8 > TVMFFI_I_GLOBAL_HEAD);
   return &tvmffi_i_free_globals[units < last ? units : last];
 }
 
 /* Takes an entry for a name of `size` bytes from its free list, or returns
-   NULL. Needs the mutex. */
+   NULL. */
 static tvmffi_i_global *tvmffi_i_take_free(size_t size) {
   const size_t units = tvmffi_i_global_units(size);
   tvmffi_i_global **at = tvmffi_i_free_list_of(units), *g;
   while ((g = *at) != NULL && tvmffi_i_global_units(g->node.size) != units)
     at = (tvmffi_i_global **)(uintptr_t)&g->info;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!g || (!g->function && !g->node.key));
+  TVMFFI_ASSERT(!g || !tvmffi_i_is_pinned(g));
   if (g) *at = (tvmffi_i_global *)(uintptr_t)g->info;
   return g;
 }
 
-/* Allocates `size` bytes for an entry and its name, or returns NULL. Needs the
-   mutex. */
+/* Allocates `size` bytes for an entry and its name, or returns NULL. */
 #if TVMFFI_FREESTANDING
 static void *tvmffi_i_alloc_global(size_t size) { return tvmffi_i_alloc(size); }
 #else
@@ -18350,13 +18407,13 @@ static void *tvmffi_i_alloc_global(size_t size) {
   at = free_space;
   free_space += size;
   left -= size;
+  TVMFFI_ASSERT(((uintptr_t)at & TVMFFI_I_TAG) == 0);
   return at;
 }
 #endif
 
 /* Returns the entry with this name, created if missing, or NULL if out of
-   memory. Writes a reused entry's key last, because readers take no lock. Needs
-   the mutex. */
+   memory. Writes a reused entry's key last, because readers take no lock. */
 static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
   const size_t units = tvmffi_i_global_units(name->size);
   tvmffi_i_global *g = tvmffi_i_find_global(name);
@@ -18374,6 +18431,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
   g->info = NULL;
   TVMFFI_ASSERT(!g->function && !g->node.key);
   key = (char *)g + TVMFFI_I_GLOBAL_HEAD;
+  TVMFFI_ASSERT(key + name->size < (char *)g + units * 8);
   (void)tvmffi_i_copy_text(key, *name);
   if (is_new) {
     tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
@@ -18383,6 +18441,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     TVMFFI_I_STORE(&g->node.key, (const char *)key);
     tvmffi_i_fill_slot(&tvmffi_i_globals, &g->node);
   }
+  TVMFFI_ASSERT(tvmffi_i_find_global(name) == g);
   return g;
 }
 
@@ -18406,6 +18465,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   const tvmffi_i_global_info *info;
   tvmffi_i_global *g;
   int taken;
+  TVMFFI_ASSERT(function && TVMFFI_I_IS_FREE);
   TVMFFI_TRY(tvmffi_i_start_global(&method->name));
   TVMFFI_TRY(tvmffi_i_make_global_info(method, &info));
   tvmffi_i_retain(function);
@@ -18415,7 +18475,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   if (g && !taken) tvmffi_i_swap_global(g, &function, &info);
   tvmffi_i_unlock();
   if (g && !taken) {
-    if (function || info) {
+    if (function) {
       tvmffi_i_wait(g);
       tvmffi_i_free_global(function, info);
     }
@@ -18469,6 +18529,7 @@ static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
   tvmffi_i_wait(g);
   if (is_reusable) {
     tvmffi_i_lock();
+    TVMFFI_ASSERT(!g->function && !g->info && !g->node.key);
     list = tvmffi_i_free_list_of(tvmffi_i_global_units(g->node.size));
     g->info = (const tvmffi_i_global_info *)(const void *)*list;
     *list = g;
@@ -18486,6 +18547,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
   TVMFFIObject *function;
   uint32_t side;
   int code;
+  TVMFFI_ASSERT(tvmffi_i_is_pinned(g) && g->node.key);
   TVMFFI_I_ENTER(g, side);
   function = tvmffi_i_take_entered(g, side);
   if (TVMFFI_I_UNLIKELY(!function))
@@ -18939,7 +19001,9 @@ typedef struct {
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
 TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
-  tvmffi_i_delete_sized(self, flags, ((tvmffi_i_tensor *)self)->size);
+  const size_t size = ((tvmffi_i_tensor *)self)->size;
+  TVMFFI_ASSERT(size >= sizeof(tvmffi_i_tensor));
+  tvmffi_i_delete_sized(self, flags, size);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
@@ -18954,6 +19018,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
                                                          int flags) {
   DLManagedTensorVersioned *from =
       (DLManagedTensorVersioned *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(from);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
   tvmffi_i_delete_tensor(self, flags);
@@ -18963,8 +19028,9 @@ TVMFFI_I_DELETER(imported)
 TVMFFI_I_DELETER(imported_versioned)
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_i_release(((tvmffi_i_tensor *)self)->keeper);
+  TVMFFIObject *viewed = (TVMFFIObject *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(viewed && viewed != self);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) tvmffi_i_release(viewed);
   tvmffi_i_delete_tensor(self, flags);
 }
 TVMFFI_I_DELETER(view)
@@ -18992,12 +19058,12 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                            "%s: the shape has more elements than fit in memory",
                            function);
     bytes *= (uint64_t)t->shape[i];
+    TVMFFI_ASSERT(bytes <= most);
   }
   return 0;
 }
 
-/* Fast path of tvmffi_i_check_any_shape, for small tensors: a product of two
-   numbers below 2^31 cannot overflow. */
+/* Fast path of tvmffi_i_check_any_shape, for small tensors. */
 TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
                                          const DLTensor *t) {
   uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
@@ -19008,6 +19074,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
     if (TVMFFI_I_UNLIKELY(((uint64_t)t->shape[i] | bytes) >> 31))
       return tvmffi_i_check_any_shape(function, t);
     bytes *= (uint64_t)t->shape[i];
+    TVMFFI_ASSERT(bytes >> 62 == 0);
   }
   return 0;
 }
@@ -19027,6 +19094,7 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
 TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
                                             int32_t alignment,
                                             int32_t contiguous) {
+  TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
                          alignment);
@@ -19054,6 +19122,8 @@ TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
   uint64_t stride = 1;
   int32_t i;
   TVMFFI_ASSERT(self->tensor.ndim > 0 && self->tensor.shape);
+  TVMFFI_ASSERT((char *)(strides + self->tensor.ndim) ==
+                (char *)self + self->size);
   self->tensor.strides = strides;
   for (i = self->tensor.ndim; i-- > 0;) {
     strides[i] = (int64_t)stride;
@@ -19120,10 +19190,12 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
 extern "C" {
 #endif
 static void tvmffi_i_delete_exported(DLManagedTensor *self) {
+  TVMFFI_ASSERT(self->manager_ctx);
   tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
+  TVMFFI_ASSERT(self->manager_ctx);
   tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }

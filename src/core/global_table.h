@@ -61,12 +61,15 @@ static int tvmffi_i_start_global(const TVMFFIByteArray *name);
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ENTER(entry, mine) ((void)((mine) = 0))
 #define TVMFFI_I_LEAVE(entry, mine) ((void)(mine))
+#define TVMFFI_I_HAS_READER(entry, mine) (!(mine))
 static void tvmffi_i_wait(tvmffi_i_global *g) { (void)g; }
 #else
 #define TVMFFI_I_ENTER(entry, mine)                    \
   ((mine) = TVMFFI_I_LOAD_RELAXED(&(entry)->side) & 1, \
    tvmffi_i_add32(&(entry)->readers[mine], 1))
 #define TVMFFI_I_LEAVE(entry, mine) tvmffi_i_sub32(&(entry)->readers[mine], 1)
+#define TVMFFI_I_HAS_READER(entry, mine) \
+  (TVMFFI_I_LOAD_RELAXED(&(entry)->readers[mine]) != 0) /* for assertions */
 /* One step of tvmffi_i_wait. In a child process, a reader may be a thread of
    the parent, which never leaves. */
 TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
@@ -84,6 +87,7 @@ TVMFFI_I_COLD void tvmffi_i_wait_more(int attempt) {
 static void tvmffi_i_wait(tvmffi_i_global *g) {
   uint32_t side;
   int attempt = 0;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   for (side = 0; side < 2; ++side) {
     tvmffi_i_put32(&g->side, 1 - side);
     while (TVMFFI_I_LOAD_SEQ(&g->readers[side])) tvmffi_i_wait_more(attempt++);
@@ -97,6 +101,7 @@ static void tvmffi_i_wait(tvmffi_i_global *g) {
    Skips zeros, because a write copies a page shared with the parent. */
 static void tvmffi_i_forget_readers(void) {
   tvmffi_i_node *node = tvmffi_i_globals.first;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && tvmffi_i_is_child);
   for (; node; node = node->next) {
     tvmffi_i_global *g = (tvmffi_i_global *)(void *)node;
     if (g->readers[0]) g->readers[0] = 0;
@@ -105,7 +110,7 @@ static void tvmffi_i_forget_readers(void) {
 }
 #endif
 
-/* Returns the entry with this name, or NULL. Needs the mutex. */
+/* Returns the entry with this name, or NULL. */
 static tvmffi_i_global *tvmffi_i_find_global(const TVMFFIByteArray *name) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   return (tvmffi_i_global *)(void *)tvmffi_i_find(&tvmffi_i_globals, name->data,
@@ -135,6 +140,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_enter_if(tvmffi_i_global *g,
   const char *key;
   if (TVMFFI_I_UNLIKELY(&g->node == &tvmffi_i_tombstone)) return 0;
   TVMFFI_I_ENTER(g, *side);
+  TVMFFI_ASSERT(TVMFFI_I_HAS_READER(g, *side));
   key = TVMFFI_I_LOAD_SEQ(&g->node.key);
   if (TVMFFI_I_LIKELY(key && g->node.size == name->size &&
                       tvmffi_i_same_key(key, name->data, name->size)))
@@ -174,7 +180,7 @@ TVMFFI_I_ALWAYS_INLINE tvmffi_i_global *tvmffi_i_enter_global(
 TVMFFI_I_ALWAYS_INLINE TVMFFIObject *tvmffi_i_take_entered(tvmffi_i_global *g,
                                                            uint32_t side) {
   TVMFFIObject *function = TVMFFI_I_LOAD_SEQ(&g->function);
-  TVMFFI_ASSERT(side < 2);
+  TVMFFI_ASSERT(side < 2 && TVMFFI_I_HAS_READER(g, side));
   if (function) tvmffi_i_retain(function);
   TVMFFI_I_LEAVE(g, side);
   return function;
@@ -201,14 +207,15 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
 
 /* Swaps an entry's function and metadata with the arguments. After
    tvmffi_i_wait, the caller releases what the arguments then hold. The function
-   comes last, so a reader that sees the new function also sees its metadata.
-   Needs the mutex. */
+   comes last, so a reader that sees the new function also sees its
+   metadata. */
 static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
                                  const tvmffi_i_global_info **info) {
   TVMFFIObject *old = g->function;
   const tvmffi_i_global_info *old_info = g->info;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(TVMFFI_I_LOAD(&g->node.key));
+  TVMFFI_ASSERT((old || !old_info) && (*function || !*info));
   TVMFFI_I_STORE(&g->info, *info);
   TVMFFI_I_STORE_SEQ(&g->function, *function);
   *function = old;
@@ -218,6 +225,7 @@ static void tvmffi_i_swap_global(tvmffi_i_global *g, TVMFFIObject **function,
 /* Releases a replaced function and its metadata, after the grace period. */
 static void tvmffi_i_free_global(TVMFFIObject *function,
                                  const tvmffi_i_global_info *info) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && (function || !info));
   tvmffi_i_free((void *)info);
   tvmffi_i_release(function);
 }
@@ -270,24 +278,24 @@ static size_t tvmffi_i_global_units(size_t size) {
 
 static tvmffi_i_global **tvmffi_i_free_list_of(size_t units) {
   const size_t last = TVMFFI_I_GLOBAL_CLASSES - 1;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(units * 8 > TVMFFI_I_GLOBAL_HEAD);
   return &tvmffi_i_free_globals[units < last ? units : last];
 }
 
 /* Takes an entry for a name of `size` bytes from its free list, or returns
-   NULL. Needs the mutex. */
+   NULL. */
 static tvmffi_i_global *tvmffi_i_take_free(size_t size) {
   const size_t units = tvmffi_i_global_units(size);
   tvmffi_i_global **at = tvmffi_i_free_list_of(units), *g;
   while ((g = *at) != NULL && tvmffi_i_global_units(g->node.size) != units)
     at = (tvmffi_i_global **)(uintptr_t)&g->info;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!g || (!g->function && !g->node.key));
+  TVMFFI_ASSERT(!g || !tvmffi_i_is_pinned(g));
   if (g) *at = (tvmffi_i_global *)(uintptr_t)g->info;
   return g;
 }
 
-/* Allocates `size` bytes for an entry and its name, or returns NULL. Needs the
-   mutex. */
+/* Allocates `size` bytes for an entry and its name, or returns NULL. */
 #if TVMFFI_FREESTANDING
 static void *tvmffi_i_alloc_global(size_t size) { return tvmffi_i_alloc(size); }
 #else
@@ -312,13 +320,13 @@ static void *tvmffi_i_alloc_global(size_t size) {
   at = free_space;
   free_space += size;
   left -= size;
+  TVMFFI_ASSERT(((uintptr_t)at & TVMFFI_I_TAG) == 0);
   return at;
 }
 #endif
 
 /* Returns the entry with this name, created if missing, or NULL if out of
-   memory. Writes a reused entry's key last, because readers take no lock. Needs
-   the mutex. */
+   memory. Writes a reused entry's key last, because readers take no lock. */
 static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
   const size_t units = tvmffi_i_global_units(name->size);
   tvmffi_i_global *g = tvmffi_i_find_global(name);
@@ -336,6 +344,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
   g->info = NULL;
   TVMFFI_ASSERT(!g->function && !g->node.key);
   key = (char *)g + TVMFFI_I_GLOBAL_HEAD;
+  TVMFFI_ASSERT(key + name->size < (char *)g + units * 8);
   (void)tvmffi_i_copy_text(key, *name);
   if (is_new) {
     tvmffi_i_insert(&tvmffi_i_globals, &g->node, key, name->size);
@@ -345,6 +354,7 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
     TVMFFI_I_STORE(&g->node.key, (const char *)key);
     tvmffi_i_fill_slot(&tvmffi_i_globals, &g->node);
   }
+  TVMFFI_ASSERT(tvmffi_i_find_global(name) == g);
   return g;
 }
 
@@ -368,6 +378,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   const tvmffi_i_global_info *info;
   tvmffi_i_global *g;
   int taken;
+  TVMFFI_ASSERT(function && TVMFFI_I_IS_FREE);
   TVMFFI_TRY(tvmffi_i_start_global(&method->name));
   TVMFFI_TRY(tvmffi_i_make_global_info(method, &info));
   tvmffi_i_retain(function);
@@ -377,7 +388,7 @@ static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
   if (g && !taken) tvmffi_i_swap_global(g, &function, &info);
   tvmffi_i_unlock();
   if (g && !taken) {
-    if (function || info) {
+    if (function) {
       tvmffi_i_wait(g);
       tvmffi_i_free_global(function, info);
     }
@@ -431,6 +442,7 @@ static int tvmffi_i_remove_global(const TVMFFIByteArray *name) {
   tvmffi_i_wait(g);
   if (is_reusable) {
     tvmffi_i_lock();
+    TVMFFI_ASSERT(!g->function && !g->info && !g->node.key);
     list = tvmffi_i_free_list_of(tvmffi_i_global_units(g->node.size));
     g->info = (const tvmffi_i_global_info *)(const void *)*list;
     *list = g;
@@ -448,6 +460,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
   TVMFFIObject *function;
   uint32_t side;
   int code;
+  TVMFFI_ASSERT(tvmffi_i_is_pinned(g) && g->node.key);
   TVMFFI_I_ENTER(g, side);
   function = tvmffi_i_take_entered(g, side);
   if (TVMFFI_I_UNLIKELY(!function))

@@ -15,6 +15,7 @@ TVMFFI_I_INLINE void tvmffi_i_start_object(TVMFFIObject *self,
                                            int32_t type_index,
                                            void (*deleter)(void *, int)) {
   TVMFFI_ASSERT(self && deleter && type_index >= kTVMFFIStaticObjectBegin);
+  TVMFFI_ASSERT((uintptr_t)self % 8 == 0);
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = type_index;
   self->__padding = 0;
@@ -40,6 +41,7 @@ TVMFFI_I_NOINLINE void *tvmffi_i_make_object(size_t size, int32_t type_index,
 static void *tvmffi_i_object(size_t size, int32_t type_index,
                              void (*deleter)(void *, int)) {
   TVMFFIObject *self = (TVMFFIObject *)tvmffi_i_pool_take(size);
+  TVMFFI_ASSERT(size >= sizeof(*self));
   if (!self) return tvmffi_i_make_object(size, type_index, deleter);
   tvmffi_i_start_object(self, type_index, deleter);
   return self;
@@ -60,6 +62,7 @@ static void tvmffi_i_delete_plain(void *self, int flags) {
    clients write, such as the length in a string object. With a wrong size, the
    block would go into the free list of another size class. */
 TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
+  TVMFFI_ASSERT(size >= sizeof(TVMFFIObject));
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak)
     tvmffi_i_pool_free(self, size);
 }
@@ -70,6 +73,7 @@ TVMFFI_I_INLINE void tvmffi_i_delete_sized(void *self, int flags, size_t size) {
 TVMFFI_I_INLINE void tvmffi_i_delete_content(void *self, int flags, size_t head,
                                              const void *content, size_t size) {
   const int is_own = content == (char *)self + head;
+  TVMFFI_ASSERT(head > sizeof(TVMFFIObject));
   tvmffi_i_delete_sized(self, flags,
                         is_own ? head + size : (size_t)PTRDIFF_MAX);
 }

@@ -19,7 +19,9 @@ typedef struct {
 } tvmffi_i_tensor; /* followed by strides, or by shape and strides */
 
 TVMFFI_I_INLINE void tvmffi_i_delete_tensor(void *self, int flags) {
-  tvmffi_i_delete_sized(self, flags, ((tvmffi_i_tensor *)self)->size);
+  const size_t size = ((tvmffi_i_tensor *)self)->size;
+  TVMFFI_ASSERT(size >= sizeof(tvmffi_i_tensor));
+  tvmffi_i_delete_sized(self, flags, size);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_imported(void *self, int flags) {
@@ -34,6 +36,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_imported_versioned(void *self,
                                                          int flags) {
   DLManagedTensorVersioned *from =
       (DLManagedTensorVersioned *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(from);
   if ((flags & kTVMFFIObjectDeleterFlagBitMaskStrong) && from->deleter)
     from->deleter(from);
   tvmffi_i_delete_tensor(self, flags);
@@ -43,8 +46,9 @@ TVMFFI_I_DELETER(imported)
 TVMFFI_I_DELETER(imported_versioned)
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
-  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
-    tvmffi_i_release(((tvmffi_i_tensor *)self)->keeper);
+  TVMFFIObject *viewed = (TVMFFIObject *)((tvmffi_i_tensor *)self)->keeper;
+  TVMFFI_ASSERT(viewed && viewed != self);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) tvmffi_i_release(viewed);
   tvmffi_i_delete_tensor(self, flags);
 }
 TVMFFI_I_DELETER(view)
@@ -72,12 +76,12 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                            "%s: the shape has more elements than fit in memory",
                            function);
     bytes *= (uint64_t)t->shape[i];
+    TVMFFI_ASSERT(bytes <= most);
   }
   return 0;
 }
 
-/* Fast path of tvmffi_i_check_any_shape, for small tensors: a product of two
-   numbers below 2^31 cannot overflow. */
+/* Fast path of tvmffi_i_check_any_shape, for small tensors. */
 TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
                                          const DLTensor *t) {
   uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
@@ -88,6 +92,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
     if (TVMFFI_I_UNLIKELY(((uint64_t)t->shape[i] | bytes) >> 31))
       return tvmffi_i_check_any_shape(function, t);
     bytes *= (uint64_t)t->shape[i];
+    TVMFFI_ASSERT(bytes >> 62 == 0);
   }
   return 0;
 }
@@ -107,6 +112,7 @@ static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
 TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
                                             int32_t alignment,
                                             int32_t contiguous) {
+  TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
                          alignment);
@@ -134,6 +140,8 @@ TVMFFI_I_INLINE void tvmffi_i_make_compact(tvmffi_i_tensor *self) {
   uint64_t stride = 1;
   int32_t i;
   TVMFFI_ASSERT(self->tensor.ndim > 0 && self->tensor.shape);
+  TVMFFI_ASSERT((char *)(strides + self->tensor.ndim) ==
+                (char *)self + self->size);
   self->tensor.strides = strides;
   for (i = self->tensor.ndim; i-- > 0;) {
     strides[i] = (int64_t)stride;
@@ -200,10 +208,12 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
 extern "C" {
 #endif
 static void tvmffi_i_delete_exported(DLManagedTensor *self) {
+  TVMFFI_ASSERT(self->manager_ctx);
   tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }
 static void tvmffi_i_delete_exported_versioned(DLManagedTensorVersioned *self) {
+  TVMFFI_ASSERT(self->manager_ctx);
   tvmffi_i_release(self->manager_ctx);
   tvmffi_i_pool_free(self, sizeof(*self));
 }

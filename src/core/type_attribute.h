@@ -34,6 +34,7 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_node *node =
       tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
   tvmffi_i_column *c = (tvmffi_i_column *)(void *)node;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (c) return c;
   if (tvmffi_i_reserve(&tvmffi_i_columns, name->size) != 0) return NULL;
   c = (tvmffi_i_column *)tvmffi_i_alloc(sizeof(*c) + name->size + 1);
@@ -52,6 +53,8 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
+  TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if (index >= begin && index < end) return 0;
   if (begin == end) {
     begin = TVMFFI_NO_THREADS ? index : 0;
@@ -63,6 +66,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
     end = index < twice ? twice : index + 1;
   }
+  TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin, 0);
   if (!data) return -1;
@@ -88,6 +92,7 @@ static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
   TVMFFIAny *slot;
   if (tvmffi_i_build_column(c) || tvmffi_i_reserve_attr(c, index)) return -1;
   index -= c->column.begin_index;
+  TVMFFI_ASSERT(index >= 0 && index < c->capacity);
   slot = (TVMFFIAny *)c->column.data + index;
   if (slot->type_index != kTVMFFINone)
     return tvmffi_i_same_any(slot, value) ? 1 : 2;
@@ -122,6 +127,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   tvmffi_i_any_release(&value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
+  TVMFFI_ASSERT(type_index != kTVMFFINone);
   return tvmffi_i_fail(
       "RuntimeError",
       "TypeAttr `%.*s` is already registered for type index %d. To update the "

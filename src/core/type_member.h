@@ -18,6 +18,7 @@ static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
   size_t size = 0;
   char *to = NULL;
   int i;
+  TVMFFI_ASSERT(!*memory);
   texts[0] = name;
   texts[1] = doc;
   texts[2] = metadata;
@@ -32,6 +33,7 @@ static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
     texts[i]->data = texts[i]->size ? tvmffi_i_copy_text(to, *texts[i]) : NULL;
     if (texts[i]->size) to += texts[i]->size + 1;
   }
+  TVMFFI_ASSERT(to == (*memory ? (char *)*memory + size : NULL));
   return 0;
 }
 
@@ -42,12 +44,13 @@ static int tvmffi_i_same_any(const TVMFFIAny *a, const TVMFFIAny *b) {
 
 /* Copies an array to a larger one of `wanted` elements. Does not free the old
    array, because a reader may still use it. After the elements, the copy has
-   the old array's address for leak checkers, and `more` bytes. Needs the
-   mutex. */
+   the old array's address for leak checkers, and `more` bytes. */
 static void *tvmffi_i_enlarge(const void *array, size_t element, int32_t count,
                               int32_t wanted, size_t more) {
   size_t size = (size_t)wanted * element;
   char *copy = (char *)tvmffi_i_alloc(size + sizeof(array) + more);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(wanted > count && (array || !count));
   if (!copy) return copy;
   if (count) memcpy(copy, array, (size_t)count * element);
   memcpy(copy + size, &array, sizeof(array));
@@ -83,6 +86,7 @@ TVMFFI_STATIC_ASSERT(offsetof(TVMFFIFieldInfo, metadata) ==
 
 TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
     const tvmffi_i_members *m, int32_t i) {
+  TVMFFI_ASSERT(i >= 0 && i < m->count);
   return (const tvmffi_i_member_texts *)(const void *)((const char *)m->array +
                                                        (size_t)i * m->element);
 }
@@ -100,6 +104,7 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
   const TVMFFIByteArray *text = name;
   uint32_t hash = 0;
   size_t i;
+  TVMFFI_ASSERT(m->count <= m->capacity && m->capacity > 0);
   do hash = hash * 0x9E3779B1u + tvmffi_i_hash(text->data, text->size);
   while (text != metadata && (text = metadata) != NULL);
   for (i = hash % num_slots; index[i]; i = (i + 1) % num_slots) {
@@ -114,12 +119,12 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
 }
 
 /* Returns the number of the first member with this name, or -1. With
-   `metadata`, returns the number of a further member with both, or -1. Needs
-   the mutex. */
+   `metadata`, returns the number of a further member with both, or -1. */
 static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
   int32_t i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (m->capacity)
     return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
                      ~TVMFFI_I_FURTHER_SIGNATURE) -
@@ -140,13 +145,14 @@ static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
     mark = TVMFFI_I_FURTHER_SIGNATURE;
     slot = tvmffi_i_member_slot(m, &texts->name, &texts->metadata);
   }
+  TVMFFI_ASSERT(!*slot);
   *slot = ((uint32_t)i + 1) | mark;
 }
 
 /* Appends a member. If the array is full, replaces it by a larger copy with an
-   index, and does not free it. Returns 0, or -1 if out of memory. Needs the
-   mutex. */
+   index, and does not free it. Returns 0, or -1 if out of memory. */
 static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
+  TVMFFI_ASSERT(m->count <= m->capacity || !m->capacity);
   if (m->count >= m->capacity) {
     const int32_t wanted = m->count ? m->count * 2 : 4;
     const size_t bytes = 2 * (size_t)wanted * sizeof(uint32_t);
@@ -159,6 +165,7 @@ static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
     m->capacity = wanted;
     for (i = 0; i < m->count; ++i) tvmffi_i_index_member(m, i);
   }
+  TVMFFI_ASSERT(m->count < m->capacity);
   memcpy((char *)(uintptr_t)m->array + (size_t)m->count * m->element, member,
          m->element);
   tvmffi_i_index_member(m, m->count++);
@@ -210,6 +217,7 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
     const TVMFFITypeInfo *a = t->info.type_ancestors[depth];
     tvmffi_i_members fields;
     int32_t found;
+    TVMFFI_ASSERT(a->type_depth == depth);
     tvmffi_i_lock();
     fields = tvmffi_i_type_fields((const tvmffi_i_type *)(const void *)a);
     found = tvmffi_i_member_number(&fields, &f->name, NULL);
@@ -251,6 +259,7 @@ tvmffi_i_storage_of(const TVMFFIFieldInfo *field) {
    0. The offset may be negative: a C++ object may begin before its header. A
    field of size 0 is computed by its getter. */
 static int tvmffi_i_is_within(const TVMFFIFieldInfo *f, int32_t size) {
+  TVMFFI_ASSERT(size >= 0 && f->size >= 0);
   return !size || !f->size ||
          (f->offset >= (int64_t)sizeof(TVMFFIObject) - size &&
           f->offset + f->size <= size);
@@ -267,6 +276,7 @@ static int tvmffi_i_is_behind_header(const TVMFFIFieldInfo *f, int32_t size) {
 static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
                                         const TVMFFIFieldInfo *f) {
   const TVMFFITypeMetadata *metadata = TVMFFI_I_LOAD(&t->info.metadata);
+  TVMFFI_ASSERT(t->made_size >= 0);
   if (!f->name.size) return "has no name";
   if (!f->getter) return "has no getter";
   if ((f->flags & kTVMFFIFieldFlagBitMaskWritable) && !f->setter)
@@ -285,7 +295,7 @@ static const char *tvmffi_i_field_fault(const tvmffi_i_type *t,
 
 /* Adds a field to its type. Returns 0 if added, 1 if the same field is
    registered, 2 if another field has the name, 3 if the field is invalid, -1 if
-   out of memory. Needs the mutex. */
+   out of memory. */
 static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   tvmffi_i_members m = tvmffi_i_type_fields(t);
   int found = tvmffi_i_compare_field(&m, f);
@@ -294,6 +304,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
   if (tvmffi_i_add_member(&m, f)) return -1;
   if (f->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj)
     tvmffi_i_retain(f->setter);
+  TVMFFI_ASSERT(m.count == t->info.num_fields + 1);
   t->field_capacity = m.capacity;
   TVMFFI_I_STORE(&t->info.fields, (const TVMFFIFieldInfo *)m.array);
   TVMFFI_I_STORE(&t->info.num_fields, m.count);
@@ -305,6 +316,7 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
 static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const char *what, const TVMFFIByteArray *name,
                                  const tvmffi_i_type *t) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 2);
   if (!result) return 0;
   tvmffi_i_free(memory);
   tvmffi_i_any_release(value);
@@ -347,6 +359,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
                                  t);
   tvmffi_i_free(memory);
   tvmffi_i_any_release(&value);
+  TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,
                        tvmffi_i_field_fault(t, info));
@@ -356,8 +369,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
 
 /* Adds a method to its type. Returns 0 if added, 1 if the same method is
    registered, 2 if another function has the name, -1 if out of memory. An
-   overloaded method has one entry per signature, all with one function. Needs
-   the mutex. */
+   overloaded method has one entry per signature, all with one function. */
 static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
   tvmffi_i_members all = tvmffi_i_type_methods(t);
   int32_t i = tvmffi_i_member_number(&all, &m->name, NULL);
@@ -369,6 +381,7 @@ static int tvmffi_i_enter_method(tvmffi_i_type *t, const TVMFFIMethodInfo *m) {
       return 1;
   }
   if (tvmffi_i_add_member(&all, m)) return -1;
+  TVMFFI_ASSERT(all.count == t->info.num_methods + 1);
   t->method_capacity = all.capacity;
   TVMFFI_I_STORE(&t->info.methods, (const TVMFFIMethodInfo *)all.array);
   TVMFFI_I_STORE(&t->info.num_methods, all.count);
@@ -426,6 +439,8 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
   size_t size = from->doc.size;
   TVMFFITypeMetadata *to =
       (TVMFFITypeMetadata *)tvmffi_i_alloc(sizeof(*to) + size + !!size);
+  TVMFFI_ASSERT(!from->total_size ||
+                from->total_size >= (int32_t)sizeof(TVMFFIObject));
   if (!to) return to;
   *to = *from;
   to->doc.data =
@@ -438,6 +453,7 @@ static TVMFFITypeMetadata *tvmffi_i_copy_metadata(
 static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
                                                     int32_t size) {
   int32_t depth, i, n;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   for (depth = type->type_depth; depth >= 0; --depth) {
     const TVMFFIFieldInfo *fields =
         tvmffi_i_fields_of(tvmffi_i_ancestor(type, depth), &n);
@@ -485,6 +501,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     if (outside)
       return tvmffi_i_bad_extent(&t->info, outside, "is not within", size);
   }
+  TVMFFI_ASSERT(had);
   if (had->creator == metadata->creator &&
       had->total_size == metadata->total_size &&
       had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)

@@ -173,6 +173,7 @@ static const TVMFFITypeInfo *tvmffi_i_static_ancestors[] = {
     &tvmffi_i_static_entries[0].info, &tvmffi_i_static_entries[1].info};
 
 TVMFFI_I_INLINE int32_t tvmffi_i_static_depth(int32_t index) {
+  TVMFFI_ASSERT(index >= 0 && index < TVMFFI_I_NUM_INDICES);
 #if !TVMFFI_NO_CONTAINERS
   if (index == TVMFFI_I_INT_ENUM || index == TVMFFI_I_STR_ENUM) return 2;
 #endif
@@ -197,15 +198,23 @@ TVMFFI_I_INLINE tvmffi_i_type **tvmffi_i_entries(tvmffi_i_table *table) {
 /* Returns the entry with this type index, or NULL. Takes no lock. */
 TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
   tvmffi_i_table *table = TVMFFI_I_LOAD(&tvmffi_i_types);
-  if (index < 0 || index >= table->capacity) return NULL;
-  return TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
+  tvmffi_i_type *t = NULL;
+  if (index >= 0 && index < table->capacity)
+    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[index]);
+  TVMFFI_ASSERT(!t || t->info.type_index == index);
+  return t;
 }
 
-/* Fills in and publishes an entry. The caller has reserved space. Needs the
-   mutex. */
+/* Fills in and publishes an entry. */
 static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   int32_t depth, const char *key, size_t size,
                                   const TVMFFITypeInfo **ancestors) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(index >= 0 && index < tvmffi_i_types->capacity);
+  TVMFFI_ASSERT(!tvmffi_i_entries(tvmffi_i_types)[index]);
+  TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_depth == depth - 1);
+  TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_index < index);
+  TVMFFI_ASSERT(key[size] == 0 && t->num_slots > 0);
   t->info.type_index = index;
   t->info.type_depth = depth;
   t->info.type_key.data = key;
@@ -225,6 +234,8 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
+    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types);
+    TVMFFI_ASSERT(tvmffi_i_next_index == TVMFFI_I_NUM_INDICES);
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
     tvmffi_i_begin_name_table(&tvmffi_i_type_keys, &table.head, sizeof(table));
@@ -236,6 +247,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
       t->can_overflow = tvmffi_i_static_types[i].open;
       if (index == kTVMFFIObject) t->info.metadata = &tvmffi_i_object_metadata;
       tvmffi_i_describe_type(t, index);
+      TVMFFI_ASSERT(t->info.num_fields >= 0 && !t->field_capacity);
       tvmffi_i_publish_type(
           t, index, tvmffi_i_static_depth(index), key, strlen(key),
           index > kTVMFFIObject ? tvmffi_i_static_ancestors : NULL);
@@ -249,6 +261,7 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
 /* Slow path of tvmffi_i_type_or_fail: makes the built-in types first. */
 TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   tvmffi_i_type *t;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
@@ -329,6 +342,7 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
   if (!t)
     return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
                          TVMFFI_I_TEXT(*type_key));
+  TVMFFI_ASSERT(tvmffi_i_type_at(t->info.type_index) == t);
   *out_tindex = t->info.type_index;
   return 0;
 }
@@ -353,6 +367,7 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
       t->info.type_depth ? t->info.type_ancestors[t->info.type_depth - 1]
                          : NULL;
   const TVMFFITypeInfo *wanted = (const TVMFFITypeInfo *)r->parent;
+  TVMFFI_ASSERT(tvmffi_i_same_text(t->info.type_key, *r->key));
   /* Apache TVM has C++ classes with their parent's type key. Such a class and
      its parent share one type. */
   if (r->index < 0 && wanted == &t->info) return t->info.type_index;
@@ -369,11 +384,11 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   return t->info.type_index;
 }
 
-/* Ensures that the table has this index. Returns -1 on failure. Needs the
-   mutex. */
+/* Ensures that the table has this index. Returns -1 on failure. */
 static int tvmffi_i_grow_types(int32_t index) {
   tvmffi_i_table *old = tvmffi_i_types, *table;
   size_t capacity = (size_t)old->capacity, size;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && old != &tvmffi_i_no_types);
   if (index < old->capacity) return 0;
   while (capacity <= (size_t)index) capacity *= 2;
   size = sizeof(*table) + capacity * sizeof(tvmffi_i_type *);
@@ -384,6 +399,7 @@ static int tvmffi_i_grow_types(int32_t index) {
          (size_t)old->capacity * sizeof(tvmffi_i_type *));
   table->capacity = (int32_t)capacity;
   table->older = old;
+  TVMFFI_ASSERT(index < table->capacity);
   TVMFFI_I_STORE(&tvmffi_i_types, table);
   return 0;
 }
@@ -398,10 +414,12 @@ typedef enum {
 } tvmffi_i_type_result;
 
 /* Chooses an index: the requested static index, an index reserved by the
-   parent, or a new index. Needs the mutex. */
+   parent, or a new index. */
 static tvmffi_i_type_result tvmffi_i_choose_index(
     const tvmffi_i_type_request *r, int32_t *index) {
   tvmffi_i_type *parent = r->parent;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (parent || r->index >= 0));
+  TVMFFI_ASSERT(!parent || parent->used_slots <= parent->num_slots);
   if (r->index >= 0) {
     *index = r->index;
     return tvmffi_i_type_at(r->index) ? TVMFFI_I_TYPE_TAKEN
@@ -421,11 +439,12 @@ static tvmffi_i_type_result tvmffi_i_choose_index(
   if (*index > TVMFFI_I_MAX_TYPES ||
       tvmffi_i_grow_types(*index + r->child_slots) != 0)
     return TVMFFI_I_TYPE_NO_ROOM;
+  TVMFFI_ASSERT(r->child_slots >= 0 && r->child_slots <= TVMFFI_I_MAX_SLOTS);
   tvmffi_i_next_index += r->child_slots + 1;
   return TVMFFI_I_TYPE_MADE;
 }
 
-/* Chooses an index and publishes the entry. Needs the mutex. */
+/* Chooses an index and publishes the entry. */
 static tvmffi_i_type_result tvmffi_i_enter_type(
     const tvmffi_i_type_request *r, tvmffi_i_type *t,
     const TVMFFITypeInfo **ancestors, char *key) {
@@ -448,6 +467,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
   const TVMFFITypeInfo **ancestors;
   tvmffi_i_type_result result;
   char *key;
+  TVMFFI_ASSERT(r->depth == (r->parent ? r->parent->info.type_depth + 1 : 0));
   if (!t) return tvmffi_i_no_memory();
   memset((void *)t, 0, sizeof(*t));
   ancestors = (const TVMFFITypeInfo **)(void *)(t + 1);
@@ -457,11 +477,13 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     memcpy(ancestors, r->parent->info.type_ancestors,
            (size_t)(r->depth - 1) * sizeof(*ancestors));
   if (r->depth > 0) ancestors[r->depth - 1] = &r->parent->info;
+  TVMFFI_ASSERT(!r->depth || ancestors[0]->type_depth == 0);
   t->num_slots = r->child_slots + 1;
   t->can_overflow = r->can_overflow && (!r->parent || r->parent->can_overflow);
   tvmffi_i_lock();
   result = tvmffi_i_enter_type(r, t, ancestors, key);
   tvmffi_i_unlock();
+  TVMFFI_ASSERT(result != TVMFFI_I_TYPE_FULL || r->parent);
   if (result == TVMFFI_I_TYPE_MADE) return t->info.type_index;
   tvmffi_i_free(t);
   switch (result) {

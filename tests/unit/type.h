@@ -234,8 +234,11 @@ static void test_raced_types(TVMFFI_HERE) {
 }
 
 static void test_table_growth(TVMFFI_HERE) {
-  int32_t index = tvmffi_i_types->capacity;
-  if (tvmffi_i_grow_types(index)) {
+  int32_t index = tvmffi_i_types->capacity, failed;
+  tvmffi_i_lock();
+  failed = tvmffi_i_grow_types(index);
+  tvmffi_i_unlock();
+  if (failed) {
     CHECK(test_hits() && tvmffi_i_types->capacity == index);
     return;
   }
@@ -660,7 +663,9 @@ static void test_column_growth(TVMFFI_HERE) {
   int i, code;
   for (i = 0; i < TEST_COUNT(indices); ++i) {
     memset((void *)&c, 0, sizeof(c));
+    tvmffi_i_lock();
     code = tvmffi_i_enter_attr(&c, indices[i], &value);
+    tvmffi_i_unlock();
     CHECK(code == 0 || test_hits());
     CHECK(code != 0 || c.capacity > indices[i] - c.column.begin_index);
     CHECK(code != 0 || test_attr(&c.column, indices[i]).v_int64 == 1);
@@ -678,7 +683,9 @@ static void test_column_growth_down(TVMFFI_HERE) {
   for (i = 0; i < TEST_COUNT(indices) && !code; ++i) {
     TVMFFIAny value = tvmffi_int(indices[i]);
     const TVMFFIAny *before = c.column.data;
+    tvmffi_i_lock();
     code = tvmffi_i_enter_attr(&c, indices[i], &value);
+    tvmffi_i_unlock();
     if (c.column.data != before) arrays[num_arrays++] = (void *)c.column.data;
     for (k = 0; !code && k <= i; ++k)
       CHECK_INT(test_attr(&c.column, indices[k]).v_int64, indices[k]);
@@ -695,9 +702,11 @@ static void test_distant_column(TVMFFI_HERE) {
   void *first;
   int code;
   memset((void *)&c, 0, sizeof(c));
+  tvmffi_i_lock();
   code = tvmffi_i_reserve_attr(&c, 100);
   first = (void *)(uintptr_t)c.column.data;
   if (!code) code = tvmffi_i_reserve_attr(&c, DISTANT);
+  tvmffi_i_unlock();
   CHECK(code || c.column.begin_index + c.capacity == DISTANT + 1);
   if (c.column.data != first) tvmffi_i_free((void *)(uintptr_t)c.column.data);
   tvmffi_i_free(first);
