@@ -17133,12 +17133,10 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
     return tvmffi_i_fail("ValueError",
                          "Type `%.*s` cannot reserve %d child slots",
                          TVMFFI_I_TEXT(*type_key), num_child_slots);
-  if (static_type_index >= kTVMFFIDynObjectBegin ||
-      (static_type_index < 0 && !r.parent) ||
-      (static_type_index >= 0 &&
-       num_child_slots >= kTVMFFIDynObjectBegin - static_type_index) ||
-      (static_type_index >= 0 && r.parent &&
-       static_type_index <= parent_type_index))
+  if (static_type_index < 0
+          ? !r.parent
+          : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
+                (r.parent && static_type_index <= parent_type_index))
     return tvmffi_i_fail("InternalError",
                          "Type `%.*s` cannot have static index %d under "
                          "parent %d",
@@ -17260,7 +17258,8 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
 }
 
 /* Returns the number of the first member with this name, or -1. With
-   `metadata`, returns the number of a further member with both, or -1. */
+   `metadata`, returns the number of a further member with both, or -1, because
+   a static array has no name twice. */
 static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
@@ -17270,12 +17269,8 @@ static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
     return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
                      ~TVMFFI_I_FURTHER_SIGNATURE) -
            1;
-  for (i = 0; i < m->count; ++i) {
-    const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, i);
-    if (tvmffi_i_same_text(had->name, *name) &&
-        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
-      return i;
-  }
+  for (i = 0; i < m->count && !metadata; ++i)
+    if (tvmffi_i_same_text(tvmffi_i_member_at(m, i)->name, *name)) return i;
   return -1;
 }
 
@@ -17560,12 +17555,9 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   method = *info;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
-  if (tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
-                         &memory)) {
-    tvmffi_i_any_release(&method.method);
-    return -1;
-  }
+  TVMFFI_TRY(tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
+                                &memory));
+  tvmffi_i_retain(method.method.v_obj);
   tvmffi_i_lock();
   result = tvmffi_i_enter_method(t, &method);
   tvmffi_i_unlock();
@@ -17705,6 +17697,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
+  TVMFFI_ASSERT(index < TVMFFI_I_MAX_TYPES + TVMFFI_I_MAX_SLOTS);
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if (index >= begin && index < end) return 0;
   if (begin == end) {
@@ -17714,7 +17707,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   if (index < begin) begin = index;
   /* At least doubles, and no more than a distant type needs. */
   if (index >= end) {
-    const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
+    const int32_t twice = end + (end - begin);
     end = index < twice ? twice : index + 1;
   }
   TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);
@@ -18321,7 +18314,6 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
                                      const tvmffi_i_global_info **out) {
   const TVMFFIByteArray *doc = &method->doc, *metadata = &method->metadata;
   tvmffi_i_global_info *info;
-  char *to;
   *out = NULL;
   if (!doc->size && !metadata->size &&
       method->flags == kTVMFFIFieldFlagBitMaskIsStaticMethod)
@@ -18329,18 +18321,13 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (doc->size > PTRDIFF_MAX / 4 || metadata->size > PTRDIFF_MAX / 4)
     return tvmffi_i_no_memory();
   info = (tvmffi_i_global_info *)tvmffi_i_alloc(sizeof(*info) + doc->size +
-                                                metadata->size);
+                                                metadata->size + 2);
   if (!info) return tvmffi_i_no_memory();
-  to = (char *)(info + 1);
-  info->doc.data = to;
+  info->doc.data = tvmffi_i_copy_text((char *)(info + 1), *doc);
   info->doc.size = doc->size;
-  if (doc->size) memcpy(to, doc->data, doc->size);
-  to += doc->size;
-  info->metadata.data = to;
+  info->metadata.data = tvmffi_i_copy_text(
+      (char *)(info + 1) + doc->size + 1, *metadata);
   info->metadata.size = metadata->size;
-  if (metadata->size) memcpy(to, metadata->data, metadata->size);
-  TVMFFI_ASSERT(to + metadata->size ==
-                (char *)(info + 1) + doc->size + metadata->size);
   info->flags = method->flags;
   *out = info;
   return 0;
@@ -19045,7 +19032,8 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
     return tvmffi_i_fail("ValueError", "%s: ndim is %d", function, t->ndim);
-  if (t->ndim && !t->shape) return tvmffi_i_null(function, "shape");
+  TVMFFI_ASSERT(t->ndim > 0);
+  if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
       return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function, i,
@@ -22712,6 +22700,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
   const char *kind;
   TVMFFIByteArray text;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone && TVMFFI_I_IS_FREE);
+  TVMFFI_ASSERT(method != TVMFFI_I_METHOD_SAVE); /* no function saves */
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
       kind = f->kind(m);
@@ -22734,8 +22723,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
       break;
     case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(out, m, args); break;
     case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &args[0].v_obj); break;
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
-    case TVMFFI_I_METHOD_SAVE: break; /* no built-in function saves */
+    default: f->clear_imports(m); break;
   }
   return 0;
 }
@@ -22927,8 +22915,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   const char *parts[5];
   int code;
   char *text;
-  TVMFFI_ASSERT(!*out);
-  if (kind.size > PTRDIFF_MAX - name.size - 1) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(!*out && kind.size < PTRDIFF_MAX - name.size);
   text = (char *)tvmffi_i_alloc(name.size + kind.size + 1);
   if (!text) return tvmffi_i_no_memory();
   parts[0] = texts[0];

@@ -234,7 +234,6 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
                                      const tvmffi_i_global_info **out) {
   const TVMFFIByteArray *doc = &method->doc, *metadata = &method->metadata;
   tvmffi_i_global_info *info;
-  char *to;
   *out = NULL;
   if (!doc->size && !metadata->size &&
       method->flags == kTVMFFIFieldFlagBitMaskIsStaticMethod)
@@ -242,18 +241,13 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (doc->size > PTRDIFF_MAX / 4 || metadata->size > PTRDIFF_MAX / 4)
     return tvmffi_i_no_memory();
   info = (tvmffi_i_global_info *)tvmffi_i_alloc(sizeof(*info) + doc->size +
-                                                metadata->size);
+                                                metadata->size + 2);
   if (!info) return tvmffi_i_no_memory();
-  to = (char *)(info + 1);
-  info->doc.data = to;
+  info->doc.data = tvmffi_i_copy_text((char *)(info + 1), *doc);
   info->doc.size = doc->size;
-  if (doc->size) memcpy(to, doc->data, doc->size);
-  to += doc->size;
-  info->metadata.data = to;
+  info->metadata.data = tvmffi_i_copy_text(
+      (char *)(info + 1) + doc->size + 1, *metadata);
   info->metadata.size = metadata->size;
-  if (metadata->size) memcpy(to, metadata->data, metadata->size);
-  TVMFFI_ASSERT(to + metadata->size ==
-                (char *)(info + 1) + doc->size + metadata->size);
   info->flags = method->flags;
   *out = info;
   return 0;

@@ -63,7 +63,8 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
     return tvmffi_i_fail("ValueError", "%s: ndim is %d", function, t->ndim);
-  if (t->ndim && !t->shape) return tvmffi_i_null(function, "shape");
+  TVMFFI_ASSERT(t->ndim > 0);
+  if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
       return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function, i,

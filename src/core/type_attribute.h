@@ -54,6 +54,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
+  TVMFFI_ASSERT(index < TVMFFI_I_MAX_TYPES + TVMFFI_I_MAX_SLOTS);
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if (index >= begin && index < end) return 0;
   if (begin == end) {
@@ -63,7 +64,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   if (index < begin) begin = index;
   /* At least doubles, and no more than a distant type needs. */
   if (index >= end) {
-    const int32_t twice = end - begin < INT32_MAX / 4 ? end + (end - begin) : 0;
+    const int32_t twice = end + (end - begin);
     end = index < twice ? twice : index + 1;
   }
   TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);

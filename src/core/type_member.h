@@ -119,7 +119,8 @@ static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
 }
 
 /* Returns the number of the first member with this name, or -1. With
-   `metadata`, returns the number of a further member with both, or -1. */
+   `metadata`, returns the number of a further member with both, or -1, because
+   a static array has no name twice. */
 static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
@@ -129,12 +130,8 @@ static int32_t tvmffi_i_member_number(const tvmffi_i_members *m,
     return (int32_t)(*tvmffi_i_member_slot(m, name, metadata) &
                      ~TVMFFI_I_FURTHER_SIGNATURE) -
            1;
-  for (i = 0; i < m->count; ++i) {
-    const tvmffi_i_member_texts *had = tvmffi_i_member_at(m, i);
-    if (tvmffi_i_same_text(had->name, *name) &&
-        (!metadata || tvmffi_i_same_text(had->metadata, *metadata)))
-      return i;
-  }
+  for (i = 0; i < m->count && !metadata; ++i)
+    if (tvmffi_i_same_text(tvmffi_i_member_at(m, i)->name, *name)) return i;
   return -1;
 }
 
@@ -419,12 +416,9 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   method = *info;
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&info->method, &method.method));
-  if (tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
-                         &memory)) {
-    tvmffi_i_any_release(&method.method);
-    return -1;
-  }
+  TVMFFI_TRY(tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
+                                &memory));
+  tvmffi_i_retain(method.method.v_obj);
   tvmffi_i_lock();
   result = tvmffi_i_enter_method(t, &method);
   tvmffi_i_unlock();

@@ -540,12 +540,10 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
     return tvmffi_i_fail("ValueError",
                          "Type `%.*s` cannot reserve %d child slots",
                          TVMFFI_I_TEXT(*type_key), num_child_slots);
-  if (static_type_index >= kTVMFFIDynObjectBegin ||
-      (static_type_index < 0 && !r.parent) ||
-      (static_type_index >= 0 &&
-       num_child_slots >= kTVMFFIDynObjectBegin - static_type_index) ||
-      (static_type_index >= 0 && r.parent &&
-       static_type_index <= parent_type_index))
+  if (static_type_index < 0
+          ? !r.parent
+          : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
+                (r.parent && static_type_index <= parent_type_index))
     return tvmffi_i_fail("InternalError",
                          "Type `%.*s` cannot have static index %d under "
                          "parent %d",

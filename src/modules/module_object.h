@@ -67,6 +67,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
   const char *kind;
   TVMFFIByteArray text;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone && TVMFFI_I_IS_FREE);
+  TVMFFI_ASSERT(method != TVMFFI_I_METHOD_SAVE); /* no function saves */
   switch (method) {
     case TVMFFI_I_METHOD_KIND:
       kind = f->kind(m);
@@ -89,8 +90,7 @@ static int tvmffi_i_call_cxx(tvmffi_i_module *m, tvmffi_i_module_method method,
       break;
     case TVMFFI_I_METHOD_INSPECT: (void)f->inspect(out, m, args); break;
     case TVMFFI_I_METHOD_ADD_IMPORT: f->add_import(m, &args[0].v_obj); break;
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS: f->clear_imports(m); break;
-    case TVMFFI_I_METHOD_SAVE: break; /* no built-in function saves */
+    default: f->clear_imports(m); break;
   }
   return 0;
 }
@@ -282,8 +282,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   const char *parts[5];
   int code;
   char *text;
-  TVMFFI_ASSERT(!*out);
-  if (kind.size > PTRDIFF_MAX - name.size - 1) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(!*out && kind.size < PTRDIFF_MAX - name.size);
   text = (char *)tvmffi_i_alloc(name.size + kind.size + 1);
   if (!text) return tvmffi_i_no_memory();
   parts[0] = texts[0];
