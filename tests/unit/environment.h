@@ -31,6 +31,25 @@ static void test_streams(TVMFFI_HERE) {
   CHECK(TVMFFIEnvGetStream(kDLCUDA, 0) == NULL);
 }
 
+static int test_no_allocator(DLTensor *prototype,
+                             DLManagedTensorVersioned **out, void *context,
+                             void (*set_error)(void *, const char *,
+                                               const char *)) {
+  (void)prototype, (void)out, (void)context, (void)set_error;
+  return -1;
+}
+
+/* A thread's allocator needs memory, and goes when its thread does. */
+static void test_thread_allocator(TVMFFI_HERE) {
+  DLPackManagedTensorAllocator before = test_no_allocator;
+  tvmffi_i_thread_exit();
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(test_no_allocator, 0, &before));
+  CHECK(before == NULL);
+  CHECK(TVMFFIEnvGetDLPackManagedTensorAllocator() == test_no_allocator);
+  OK(TVMFFIEnvSetDLPackManagedTensorAllocator(NULL, 0, &before));
+  CHECK(before == test_no_allocator);
+}
+
 static int test_signal;
 static int test_check_signals(void) {
   test_say('c');
@@ -163,6 +182,7 @@ static void test_init_once(TVMFFI_HERE) {
 static const test_case test_environment_cases[] = {
 #if !TEST_NO_ENV
     {"environment: streams", test_streams},
+    {"environment: a thread's allocator", test_thread_allocator},
     {"environment: signals", test_signals},
     {"environment: symbols", test_module_symbols},
     {"environment: handles made once", test_init_once},

@@ -230,6 +230,11 @@ static void test_kind_texts(TVMFFI_HERE) {
                     tvmffi_str("a path"), tvmffi_str("exe")),
         "RuntimeError",
         "Module[unit.adder] does not support WriteToFile in the format exe");
+  FAILS(MODULE_CALL("WriteToFile", tvmffi_out_none(NULL), tvmffi_obj(object),
+                    tvmffi_str("a path"), tvmffi_str("a long format")),
+        "RuntimeError",
+        "Module[unit.adder] does not support WriteToFile in the format a long "
+        "format");
 }
 
 /* A kind with nothing but its struct. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness.h"
+#include "type_field.h"
 
 #if !TEST_NO_TENSORS
 static int64_t test_shape[3], test_strides[3];
@@ -184,6 +185,12 @@ static void test_bad_tensors(TVMFFI_HERE) {
              0, "ValueError", NULL);
   BAD_TENSOR(t->dtype.bits = 8, -1, 0, "ValueError",
              "FromDLPack: alignment is -1");
+  BAD_TENSOR((t->device = TVMFFIDLDeviceFromIntPair(kDLROCM, 0),
+              t->data = (char *)test_data + 1),
+             4, 0, "RuntimeError", NULL);
+  BAD_TENSOR((t->device = TVMFFIDLDeviceFromIntPair(kDLROCMHost, 0),
+              t->data = (char *)test_data + 1),
+             4, 0, "RuntimeError", NULL);
   BAD_TENSOR(t->byte_offset = 2, 4, 0, "RuntimeError",
              "FromDLPack: Data is not aligned to 4 bytes.");
   BAD_TENSOR(t->data = (char *)test_data + 1, 4, 0, "RuntimeError", NULL);
@@ -254,6 +261,10 @@ static void test_layouts(TVMFFI_HERE) {
   t.data = test_data;
   t.device = TVMFFIDLDeviceFromIntPair(kDLCUDAManaged, 0);
   t.byte_offset = 4;
+  test_good_tensor(&t, 4, 1);
+  t.device = TVMFFIDLDeviceFromIntPair(kDLROCM, 0);
+  test_good_tensor(&t, 4, 1);
+  t.device = TVMFFIDLDeviceFromIntPair(kDLROCMHost, 0);
   test_good_tensor(&t, 4, 1);
   t.dtype.lanes = 0;
   test_good_tensor(&t, 1, 0);
@@ -329,6 +340,26 @@ static void test_bad_exports(TVMFFI_HERE) {
   CHECK(out == NULL && versioned == NULL && test_strong(tensor) == 1);
 }
 
+#if !TVMFFI_NO_TYPES
+/* An object of a derived type is a tensor. */
+static void test_derived_tensor(TVMFFI_HERE) {
+  TVMFFIObjectHandle tensor = test_make_tensor(), view = NULL;
+  DLManagedTensor *out = NULL;
+  DLManagedTensorVersioned *versioned = NULL;
+  if (!tensor) return;
+  OK(test_derive("unit.TensorLike", 119, kTVMFFITensor));
+  ((TVMFFIObject *)tensor)->type_index = 119;
+  OK(TVMFFITensorToDLPack(tensor, &out));
+  out->deleter(out);
+  OK(TVMFFITensorToDLPackVersioned(tensor, &versioned));
+  versioned->deleter(versioned);
+  OK(TVMFFITensorCreateUnsafeView(tensor, TVMFFITensorGetDLTensorPtr(tensor),
+                                  &view));
+  tvmffi_release(view);
+  CHECK_INT(test_strong(tensor), 1);
+}
+#endif
+
 /* A typed function sees a tensor object as a DLTensor. */
 TVMFFI_FUNC(u_rank, int32, (tensor, x)) { TVMFFI_RETURN(x->ndim); }
 
@@ -353,6 +384,9 @@ static const test_case test_tensor_cases[] = {
     {"tensors: layouts", test_layouts},
     {"tensors: views", test_tensor_views},
     {"tensors: exports that cannot be", test_bad_exports},
+#if !TVMFFI_NO_TYPES
+    {"tensors: of a derived type", test_derived_tensor},
+#endif
     {"tensors: as an argument", test_tensor_argument},
 #endif
     {NULL, NULL}};

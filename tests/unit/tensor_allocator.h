@@ -25,6 +25,10 @@ static int test_tensor_alloc(DLTensor *prototype,
   test_allocated.dl_tensor.strides = NULL;
   if (test_alloc_mode == 4) test_allocated.version.major = 9;
   if (test_alloc_mode == 5) test_allocated.dl_tensor.ndim = -1;
+  if (test_alloc_mode == 6) {
+    test_allocated.dl_tensor.ndim = -1;
+    test_allocated.deleter = NULL;
+  }
   *out = &test_allocated;
   return 0;
 }
@@ -78,6 +82,9 @@ static void test_env_alloc(TVMFFI_HERE) {
   test_alloc_mode = 5;
   FAILS(TVMFFIEnvTensorAlloc(&p, &out), "ValueError", NULL);
   CHECK_LOG("v");
+  test_alloc_mode = 6;
+  FAILS(TVMFFIEnvTensorAlloc(&p, &out), "ValueError", NULL);
+  CHECK_LOG("");
   test_alloc_mode = 0;
   FAILS(TVMFFIEnvTensorAlloc(NULL, &out), "ValueError", NULL);
   FAILS(TVMFFIEnvTensorAlloc(&p, NULL), "ValueError", NULL);

@@ -177,6 +177,29 @@ static void test_slots(TVMFFI_HERE) {
   CHECK_BYTES(got, text, at);
 }
 
+/* A child does not get a reserved index that a static type has. */
+static void test_taken_slots(TVMFFI_HERE) {
+  int32_t parent = test_type("unit.Reserves", 115, 1, 2, 1, kTVMFFIObject);
+  int32_t child;
+  OK(parent < 0 ? -1 : 0);
+  OK(test_type("unit.Reserved", 116, 1, 0, 1, kTVMFFIObject) < 0 ? -1 : 0);
+  NEW_TYPE(child, test_fresh("unit.Child"), 2, 0, 1, parent);
+  CHECK(child >= kTVMFFIDynObjectBegin);
+}
+
+/* Types without a parent: one may have children, the other may not. */
+static void test_root_types(TVMFFI_HERE) {
+  int32_t open = test_type("unit.OpenRoot", 21, 0, 0, 1, -1), closed, child;
+  OK(open < 0 ? -1 : 0);
+  closed = test_type("unit.ClosedRoot", 22, 0, 0, 0, -1);
+  OK(closed < 0 ? -1 : 0);
+  NEW_TYPE(child, test_fresh("unit.Child"), 1, 0, 1, open);
+  CHECK_INT(TVMFFIGetTypeInfo(child)->type_ancestors[0]->type_index, open);
+  FAILS(test_type("unit.Orphan", -1, 1, 0, 1, closed) == -1, "InternalError",
+        "Reach maximum number of sub-classes for unit.ClosedRoot, no index is "
+        "left for unit.Orphan");
+}
+
 static void test_bad_types(TVMFFI_HERE) {
   TVMFFIByteArray null = {NULL, 3}, with_nul = {"unit\0x", 6};
   int32_t next = tvmffi_i_next_index;
@@ -203,6 +226,8 @@ static void test_bad_types(TVMFFI_HERE) {
         "InternalError",
         "Type `unit.Bad` cannot have static index 128 under parent 64");
   FAILS(test_type("unit.Bad", 14, 1, 0, 1, kTVMFFIObject) == -1,
+        "InternalError", NULL);
+  FAILS(test_type("unit.Bad", 120, 1, 8, 1, kTVMFFIObject) == -1,
         "InternalError", NULL);
   FAILS(test_type("unit.Bad", -1, 1, 0, 1, 1 << 30) == -1, "InternalError",
         "Cannot find type info for type_index=1073741824");
@@ -246,6 +271,20 @@ static void test_table_growth(TVMFFI_HERE) {
   CHECK(tvmffi_i_type_at(index) == NULL);
   CHECK(TVMFFIGetTypeInfo(kTVMFFIError) != NULL);
 }
+
+#if !TVMFFI_FREESTANDING
+/* A type that reserves all indices of the table makes the table grow. */
+static void test_growing_type(TVMFFI_HERE) {
+  const int32_t capacity = tvmffi_i_types->capacity;
+  const char *key = test_fresh("unit.Grows");
+  int32_t index = test_type(key, -1, 1, capacity - tvmffi_i_next_index, 1,
+                            kTVMFFIObject);
+  if (index < 0) CHECK_INT(tvmffi_i_types->capacity, capacity);
+  OK(index < 0 ? -1 : 0);
+  CHECK(tvmffi_i_types->capacity > capacity);
+  CHECK_TEXT(TVMFFIGetTypeInfo(index)->type_key, key);
+}
+#endif
 
 static void test_many_types(TVMFFI_HERE) {
   static int32_t index[TEST_MANY_TYPES];
@@ -330,6 +369,12 @@ static void test_fields(TVMFFI_HERE) {
   FAILS(TVMFFITypeRegisterField(index, &f), "InternalError",
         "...Duplicate field name \"e\" in type \"unit.Fields");
   f = test_field("e", 24 + 4 * 4);
+  f.size = 8;
+  FAILS(TVMFFITypeRegisterField(index, &f), "InternalError", NULL);
+  f = test_field("e", 24 + 4 * 4);
+  f.setter = NULL;
+  FAILS(TVMFFITypeRegisterField(index, &f), "InternalError", NULL);
+  f = test_field("e", 24 + 4 * 4);
   f.getter = NULL;
   FAILS(TVMFFITypeRegisterField(index, &f), "InternalError", NULL);
   CHECK_INT(info->num_fields, 10);
@@ -355,9 +400,71 @@ static void test_special_fields(TVMFFI_HERE) {
   f.setter = &tvmffi_i_memory_error;
   FAILS(TVMFFITypeRegisterField(parent, &f), "TypeError",
         "...is expected to be ffi.Function but is ffi.Error");
+  OK(test_derive("unit.FunctionLike", 118, kTVMFFIFunction));
+  ((TVMFFIObject *)function)->type_index = 118;
+  f.name = TEXT("y");
+  f.setter = function;
+  OK(TVMFFITypeRegisterField(parent, &f));
+  CHECK_INT(test_strong(function), 3);
   f = test_field("x", 24);
   if (!test_oom) OK(TVMFFITypeRegisterField(child, &f)); /* with a warning */
 }
+
+#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_REFLECTION
+/* The members of a built-in type are like those of other types. */
+static void test_builtin_members(TVMFFI_HERE) {
+  TVMFFIByteArray key = TEXT("ffi.reflection.AccessPath");
+  TVMFFIObject *other = test_global("ffi.String");
+  const TVMFFITypeInfo *info;
+  TVMFFIFieldInfo f;
+  TVMFFIMethodInfo m;
+  int32_t index = 0, num_fields, num_methods;
+  if (!other) return;
+  OK(TVMFFITypeKeyToIndex(&key, &index));
+  info = TVMFFIGetTypeInfo(index);
+  num_fields = info->num_fields;
+  num_methods = info->num_methods;
+  f = info->fields[num_fields - 1];
+  OK(TVMFFITypeRegisterField(index, &f));
+  f.offset += 8;
+  FAILS(TVMFFITypeRegisterField(index, &f), "InternalError",
+        "...in type \"ffi.reflection.AccessPath\"");
+  if (num_methods) {
+    m = info->methods[num_methods - 1];
+    OK(TVMFFITypeRegisterMethod(index, &m));
+    m.method = tvmffi_obj(other);
+    FAILS(TVMFFITypeRegisterMethod(index, &m), "InternalError",
+          "...in type \"ffi.reflection.AccessPath\"");
+  }
+  CHECK_INT(info->num_fields, num_fields);
+  CHECK_INT(info->num_methods, num_methods);
+}
+
+/* When the runtime makes a type's objects by their fields, a new field must be
+   one that they can have. */
+static void test_made_fields(TVMFFI_HERE) {
+  TVMFFIFieldInfo f = test_field("x", 24);
+  int32_t index;
+  NEW_TYPE(index, test_fresh("unit.Made"), 1, 0, 1, kTVMFFIObject);
+  f.field_static_type_index = kTVMFFIAny; /* too small for an Any: plain */
+  OK(TVMFFITypeRegisterField(index, &f));
+  OK(tvmffi_call(tvmffi_str("ffi._PyClassRegisterTypeAttrColumns"),
+                 tvmffi_out_none(NULL), tvmffi_int(index), tvmffi_int(48)));
+  f = test_field("y", 0);
+  f.size = 0;
+  OK(TVMFFITypeRegisterField(index, &f));
+  f = test_field("z", 20);
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError",
+        "...is outside the object");
+  f.offset = 32;
+  f.size = sizeof(TVMFFIAny);
+  f.field_static_type_index = kTVMFFIAny;
+  FAILS(TVMFFITypeRegisterField(index, &f), "ValueError",
+        "...has a reference type, but the layout of its type is fixed");
+  f.size = 12;
+  OK(TVMFFITypeRegisterField(index, &f));
+}
+#endif
 
 static void test_bad_fields(TVMFFI_HERE) {
   TVMFFIFieldInfo f = test_field("x", 24);
@@ -595,6 +702,12 @@ static void test_metadata(TVMFFI_HERE) {
   m.total_size = 48;
   FAILS(TVMFFITypeRegisterMetadata(index, &m), "RuntimeError",
         "...Overriding unit.Metadata");
+  m.total_size = 40;
+  m.creator = NULL;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "RuntimeError", NULL);
+  m.creator = test_creator;
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindDAGNode;
+  FAILS(TVMFFITypeRegisterMetadata(index, &m), "RuntimeError", NULL);
   CHECK_INT(got->total_size, 40);
   FAILS(TVMFFITypeRegisterMetadata(63, &m), "InternalError", NULL);
   FAILS(TVMFFITypeRegisterMetadata(index, NULL), "ValueError", NULL);
@@ -738,12 +851,21 @@ static const test_case test_type_cases[] = {
     {"types: static indices", test_static_type},
     {"types: dynamic indices and ancestors", test_dynamic_types},
     {"types: child slots", test_slots},
+    {"types: child slots that are taken", test_taken_slots},
+    {"types: those without a parent", test_root_types},
     {"types: those that cannot be", test_bad_types},
     {"types: registered by another thread first", test_raced_types},
     {"types: the table grows", test_table_growth},
+#if !TVMFFI_FREESTANDING
+    {"types: one that makes the table grow", test_growing_type},
+#endif
     {"types: a thousand", test_many_types},
     {"types: fields", test_fields},
     {"types: fields of special kinds", test_special_fields},
+#if !TVMFFI_NO_CONTAINERS && !TVMFFI_NO_REFLECTION
+    {"types: members of built-in types", test_builtin_members},
+    {"types: fields of objects that the runtime makes", test_made_fields},
+#endif
     {"types: fields that cannot be", test_bad_fields},
     {"types: fields that lie", test_false_fields},
     {"types: fields and the size", test_fields_and_size},

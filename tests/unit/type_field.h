@@ -4,6 +4,15 @@
 
 #include "harness.h"
 
+#if !TVMFFI_NO_TYPES
+/* Registers a type with a static index that derives from a type of the ABI.
+   Returns 0, or an error code. */
+TEST_MAYBE int test_derive(const char *key, int32_t index, int32_t parent) {
+  TVMFFIByteArray text = TEXT(key);
+  return TVMFFITypeGetOrAllocIndex(&text, index, 2, 0, 0, parent) < 0 ? -1 : 0;
+}
+#endif
+
 TEST_MAYBE int test_getter(void *field, TVMFFIAny *result) {
   *result = tvmffi_int(*(int32_t *)field);
   return 0;
