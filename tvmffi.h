@@ -14534,6 +14534,8 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     0};
 
 TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
+  TVMFFI_ASSERT(tvmffi_i_load64(&tvmffi_i_memory_error.base.combined_ref_count) &
+                0x80000000u);
   TVMFFIErrorSetRaised(&tvmffi_i_memory_error);
   return -1;
 }
@@ -14542,6 +14544,7 @@ TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   va_list ap;
+  TVMFFI_ASSERT(kind && *kind && format);
   va_start(ap, format);
   (void)tvmffi_i_message(buffer, format, ap);
   va_end(ap);
@@ -14563,6 +14566,7 @@ TVMFFI_I_COLD int tvmffi_i_cannot_treat(int32_t type_index, const char *as) {
    a UTF-8 character, because Python could not decode the message. */
 TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   int n = size < 200 ? (int)size : 200;
+  TVMFFI_ASSERT(size <= PTRDIFF_MAX && (text || !size));
   if (size > 200)
     while (n > 196 && ((unsigned char)text[n] & 0xC0) == 0x80) --n;
   return n;
@@ -14589,6 +14593,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_bytes(const TVMFFIByteArray *bytes) {
 
 TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                                      const TVMFFIByteArray *bytes) {
+  TVMFFI_ASSERT(!tvmffi_i_is_bytes(bytes));
   if (!bytes) return tvmffi_i_null(function, what);
   return tvmffi_i_fail("ValueError", "%s: %s is %s of %lld bytes", function,
                        what, bytes->data ? "an array" : "NULL instead",
@@ -14605,6 +14610,7 @@ TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
                                       TVMFFIObjectHandle handle,
                                       int32_t index) {
   int32_t got;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin);
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
   if (got == index || tvmffi_i_derives(got, index)) return 0;
@@ -15096,6 +15102,8 @@ typedef struct {
 
 static void tvmffi_i_delete_string(void *self, int flags) {
   const tvmffi_i_string *s = (tvmffi_i_string *)self;
+  TVMFFI_ASSERT(s->base.type_index == kTVMFFIStr ||
+                s->base.type_index == kTVMFFIBytes);
   tvmffi_i_delete_content(self, flags, sizeof(*s), s->bytes.data,
                           s->bytes.size + 1);
 }
@@ -15104,10 +15112,7 @@ static void tvmffi_i_delete_string(void *self, int flags) {
 static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   tvmffi_i_string *s;
   char *text;
-  if (size > PTRDIFF_MAX - sizeof(*s) - 8) {
-    (void)tvmffi_i_no_memory();
-    return NULL;
-  }
+  TVMFFI_ASSERT(size <= PTRDIFF_MAX);
   s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
                                          tvmffi_i_delete_string);
   if (!s) return s;
@@ -15157,6 +15162,9 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
                                          int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
   uint64_t text;
+  TVMFFI_ASSERT(in_any == kTVMFFISmallStr ? large == kTVMFFIStr
+                                          : in_any == kTVMFFISmallBytes &&
+                                                large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
@@ -15314,6 +15322,7 @@ TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
 TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   memcpy((void *)any, &bits.head, 8);
   any->v_uint64 = bits.word;
+  TVMFFI_ASSERT(tvmffi_i_load_bits(any).head == bits.head);
 }
 
 /* Slow path of tvmffi_i_own: converts a view that is not copied bit by
@@ -15322,6 +15331,8 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
 TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
   TVMFFIObject **moved;
+  TVMFFI_ASSERT(view->type_index < kTVMFFINone ||
+                view->type_index >= kTVMFFIRawStr);
   switch (view->type_index) {
     case kTVMFFIRawStr:
       if (!view->v_c_str) return tvmffi_i_null(__func__, "the raw string");
@@ -15349,6 +15360,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     return tvmffi_i_fail("ValueError",
                          "A small string or bytes cannot have %u bytes",
                          view->small_str_len);
+  TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;
 }
@@ -15376,14 +15388,15 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   TVMFFIAny owned;
   if (tvmffi_i_own_usual(view, bits)) return 0;
   TVMFFI_TRY(tvmffi_i_own_unusual(view, &owned));
+  TVMFFI_ASSERT(owned.type_index >= kTVMFFISmallStr);
   *bits = tvmffi_i_load_bits(&owned);
   return 0;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, inline and for pointers that are not
-   NULL. */
+/* Same as TVMFFIAnyViewToOwnedAny, but inline. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   tvmffi_i_bits bits;
+  TVMFFI_ASSERT(view && out);
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_own_usual(view, &bits)))
     return tvmffi_i_own_unusual(view, out);
   tvmffi_i_store_bits(out, bits);

@@ -41,6 +41,7 @@ TVMFFI_I_INLINE tvmffi_i_bits tvmffi_i_load_bits(const TVMFFIAny *any) {
 TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
   memcpy((void *)any, &bits.head, 8);
   any->v_uint64 = bits.word;
+  TVMFFI_ASSERT(tvmffi_i_load_bits(any).head == bits.head);
 }
 
 /* Slow path of tvmffi_i_own: converts a view that is not copied bit by
@@ -49,6 +50,8 @@ TVMFFI_I_INLINE void tvmffi_i_store_bits(TVMFFIAny *any, tvmffi_i_bits bits) {
 TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                                            TVMFFIAny *out) {
   TVMFFIObject **moved;
+  TVMFFI_ASSERT(view->type_index < kTVMFFINone ||
+                view->type_index >= kTVMFFIRawStr);
   switch (view->type_index) {
     case kTVMFFIRawStr:
       if (!view->v_c_str) return tvmffi_i_null(__func__, "the raw string");
@@ -76,6 +79,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     return tvmffi_i_fail("ValueError",
                          "A small string or bytes cannot have %u bytes",
                          view->small_str_len);
+  TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;
 }
@@ -103,14 +107,15 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   TVMFFIAny owned;
   if (tvmffi_i_own_usual(view, bits)) return 0;
   TVMFFI_TRY(tvmffi_i_own_unusual(view, &owned));
+  TVMFFI_ASSERT(owned.type_index >= kTVMFFISmallStr);
   *bits = tvmffi_i_load_bits(&owned);
   return 0;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, inline and for pointers that are not
-   NULL. */
+/* Same as TVMFFIAnyViewToOwnedAny, but inline. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   tvmffi_i_bits bits;
+  TVMFFI_ASSERT(view && out);
   if (TVMFFI_I_UNLIKELY(!tvmffi_i_own_usual(view, &bits)))
     return tvmffi_i_own_unusual(view, out);
   tvmffi_i_store_bits(out, bits);

@@ -31,6 +31,8 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     0};
 
 TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
+  TVMFFI_ASSERT(tvmffi_i_load64(&tvmffi_i_memory_error.base.combined_ref_count) &
+                0x80000000u);
   TVMFFIErrorSetRaised(&tvmffi_i_memory_error);
   return -1;
 }
@@ -39,6 +41,7 @@ TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   va_list ap;
+  TVMFFI_ASSERT(kind && *kind && format);
   va_start(ap, format);
   (void)tvmffi_i_message(buffer, format, ap);
   va_end(ap);
@@ -60,6 +63,7 @@ TVMFFI_I_COLD int tvmffi_i_cannot_treat(int32_t type_index, const char *as) {
    a UTF-8 character, because Python could not decode the message. */
 TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   int n = size < 200 ? (int)size : 200;
+  TVMFFI_ASSERT(size <= PTRDIFF_MAX && (text || !size));
   if (size > 200)
     while (n > 196 && ((unsigned char)text[n] & 0xC0) == 0x80) --n;
   return n;
@@ -86,6 +90,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_bytes(const TVMFFIByteArray *bytes) {
 
 TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                                      const TVMFFIByteArray *bytes) {
+  TVMFFI_ASSERT(!tvmffi_i_is_bytes(bytes));
   if (!bytes) return tvmffi_i_null(function, what);
   return tvmffi_i_fail("ValueError", "%s: %s is %s of %lld bytes", function,
                        what, bytes->data ? "an array" : "NULL instead",
@@ -102,6 +107,7 @@ TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
                                       TVMFFIObjectHandle handle,
                                       int32_t index) {
   int32_t got;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin);
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
   if (got == index || tvmffi_i_derives(got, index)) return 0;

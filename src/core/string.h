@@ -17,6 +17,8 @@ typedef struct {
 
 static void tvmffi_i_delete_string(void *self, int flags) {
   const tvmffi_i_string *s = (tvmffi_i_string *)self;
+  TVMFFI_ASSERT(s->base.type_index == kTVMFFIStr ||
+                s->base.type_index == kTVMFFIBytes);
   tvmffi_i_delete_content(self, flags, sizeof(*s), s->bytes.data,
                           s->bytes.size + 1);
 }
@@ -25,10 +27,7 @@ static void tvmffi_i_delete_string(void *self, int flags) {
 static tvmffi_i_string *tvmffi_i_new_string(size_t size, int32_t type_index) {
   tvmffi_i_string *s;
   char *text;
-  if (size > PTRDIFF_MAX - sizeof(*s) - 8) {
-    (void)tvmffi_i_no_memory();
-    return NULL;
-  }
+  TVMFFI_ASSERT(size <= PTRDIFF_MAX);
   s = (tvmffi_i_string *)tvmffi_i_object(sizeof(*s) + size + 1, type_index,
                                          tvmffi_i_delete_string);
   if (!s) return s;
@@ -78,6 +77,9 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
                                          int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
   uint64_t text;
+  TVMFFI_ASSERT(in_any == kTVMFFISmallStr ? large == kTVMFFIStr
+                                          : in_any == kTVMFFISmallBytes &&
+                                                large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
