@@ -14980,12 +14980,16 @@ typedef struct {
 } tvmffi_i_alloc_prefix;
 
 static void tvmffi_i_default_delete(void *object) {
+  const tvmffi_i_alloc_prefix *prefix;
+  if (!object) return;
 #if TVMFFI_DEBUG
-  if (object && (tvmffi_i_debug_died(object) ||
-                 tvmffi_i_debug_died(&((tvmffi_i_module *)object)->base)))
+  if (tvmffi_i_debug_died(object) ||
+      tvmffi_i_debug_died(&((tvmffi_i_module *)object)->base))
     return;
 #endif
-  if (object) tvmffi_i_free(((tvmffi_i_alloc_prefix *)object - 1)->memory);
+  prefix = (tvmffi_i_alloc_prefix *)object - 1;
+  TVMFFI_ASSERT(prefix->memory && prefix->memory <= (const void *)prefix);
+  tvmffi_i_free(prefix->memory);
 }
 
 #if TVMFFI_DEBUG
@@ -15017,9 +15021,10 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
     (void)tvmffi_i_no_memory();
     return NULL;
   }
-  object = memory + 2 * alignment - (size_t)((uintptr_t)memory % alignment);
-  if (object - memory >= (ptrdiff_t)(sizeof(*prefix) + alignment))
-    object -= alignment;
+  object = memory + sizeof(*prefix);
+  object += (0 - (uintptr_t)object) & (alignment - 1);
+  TVMFFI_ASSERT((uintptr_t)object % alignment == 0);
+  TVMFFI_ASSERT(object <= memory + 2 * alignment);
   prefix = (tvmffi_i_alloc_prefix *)(void *)object - 1;
   prefix->memory = memory;
   prefix->header.delete_space = tvmffi_i_default_delete;
@@ -15045,6 +15050,8 @@ static void *tvmffi_i_debug_allocate(size_t size, size_t alignment,
       (char *)from->allocate(size, alignment, type_index, from->context);
   TVMFFIObjectAllocHeader *header;
   tvmffi_i_record *r;
+  TVMFFI_ASSERT(from != &tvmffi_i_default_allocator &&
+                from->allocate != tvmffi_i_debug_allocate);
   if (!object || size < sizeof(TVMFFIObject)) return object;
   header = (TVMFFIObjectAllocHeader *)(void *)object - 1;
   if (!header->delete_space) return object;
@@ -15072,6 +15079,7 @@ static TVMFFICustomAllocator *tvmffi_i_tracking(
     t->context = allocator;
     found = t;
   }
+  TVMFFI_ASSERT(found == allocator || found->context == allocator);
   tvmffi_i_debug_unlock();
   return found;
 }
@@ -15080,6 +15088,7 @@ static TVMFFICustomAllocator *tvmffi_i_tracking(
 #endif
 
 TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void) {
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&tvmffi_i_allocator) != NULL);
   return TVMFFI_I_LOAD(&tvmffi_i_allocator);
 }
 
@@ -15232,6 +15241,7 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_bigint) % 8 == 0 || sizeof(void *) == 4,
 
 static void tvmffi_i_delete_bigint(void *self, int flags) {
   size_t words = ((tvmffi_i_bigint *)self)->size;
+  TVMFFI_ASSERT(words > 1);
   tvmffi_i_delete_sized(self, flags, TVMFFI_I_BIGINT_WORDS + words * 8);
 }
 
@@ -15241,12 +15251,14 @@ static int64_t tvmffi_i_bigint_word(const char *data, size_t i) {
   return word;
 }
 
-/* Creates a big integer of two or more words. Not inlined, so that an integer
-   of one word needs no stack frame. */
+/* Creates a big integer that needs all of its words. Not inlined, so that an
+   integer of one word needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
                                            TVMFFIAny *out) {
   tvmffi_i_bigint *b;
-  if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(n > 1 && n <= PTRDIFF_MAX / 8);
+  TVMFFI_ASSERT(tvmffi_i_bigint_word(words, n - 1) !=
+                (tvmffi_i_bigint_word(words, n - 2) < 0 ? -1 : 0));
   b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
                                          kTVMFFIBigInt, tvmffi_i_delete_bigint);
   if (!b) return -1;
@@ -17849,6 +17861,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
 TVMFFI_I_DELETER(closure)
 
 static void tvmffi_i_delete_function(void *self, int flags) {
+  TVMFFI_ASSERT(((tvmffi_i_function_object *)self)->cell.safe_call !=
+                tvmffi_i_call_closure);
   tvmffi_i_delete_sized(self, flags, sizeof(tvmffi_i_function_object));
 }
 
@@ -17899,6 +17913,7 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
                                         TVMFFIAny *args, int32_t num_args,
                                         TVMFFIAny *result) {
   const tvmffi_i_function_object *f = (tvmffi_i_function_object *)func;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (TVMFFI_I_LIKELY(f && result && (args ? num_args >= 0 : num_args == 0) &&
                       f->base.type_index == kTVMFFIFunction &&
                       f->cell.safe_call))
@@ -17948,6 +17963,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
 static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   size_t size = r.high - r.low;
+  TVMFFI_ASSERT(r.low <= r.high);
   if (size > TVMFFI_I_MOST_STACK) size = TVMFFI_I_MOST_STACK;
   n->reserve = size / 2;
   if (n->reserve > TVMFFI_I_RESERVE) n->reserve = TVMFFI_I_RESERVE;
@@ -17961,6 +17977,7 @@ static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
    another stack. A call that an exception or longjmp left remains in the count
    until the next call from the same or an outer function. */
 TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
+  TVMFFI_ASSERT(n == tvmffi_i_thread_nesting());
 #if TVMFFI_I_STACK_KNOWN
   if (!n->is_asked) {
     if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
@@ -17980,6 +17997,7 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
     n->outermost = here;
     n->count = 0;
   }
+  TVMFFI_ASSERT(n->count >= 0 && n->count <= TVMFFI_I_MAX_NESTING);
   if (n->count >= TVMFFI_I_MAX_NESTING)
     return tvmffi_i_fail("RecursionError",
                          "Hooks of types or structural keys are nested more "
@@ -17995,6 +18013,7 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 TVMFFI_I_INLINE int tvmffi_i_nest(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   const uintptr_t here = tvmffi_i_stack_address();
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
 #if TVMFFI_I_STACK_KNOWN
   if (TVMFFI_I_LIKELY(here - n->low < n->size)) return 0;
 #endif
@@ -18013,6 +18032,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
                                                 int32_t num_args,
                                                 TVMFFIAny *result) {
   int code;
+  TVMFFI_ASSERT(result && (args || !num_args));
   TVMFFI_TRY(tvmffi_i_nest());
   code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
@@ -18053,6 +18073,8 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_guards, tvmffi_i_thread_guards);
 static void tvmffi_i_guard_leave_one(void) {
   tvmffi_i_guards *t = tvmffi_i_thread_guards();
   tvmffi_i_guard *guard = t->innermost;
+  TVMFFI_ASSERT(guard && t->depth > 0);
+  TVMFFI_ASSERT(!guard->count || tvmffi_i_load64(guard->count) > 0);
   t->innermost = guard->outer;
   if (guard->count) (void)tvmffi_i_sub64(guard->count, 1);
   if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
@@ -18073,6 +18095,7 @@ static int tvmffi_i_guard_enter(const void *what, uint64_t *count,
                                 uintptr_t frame) {
   tvmffi_i_guards *t;
   tvmffi_i_guard *guard;
+  TVMFFI_ASSERT(what && frame);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   t = tvmffi_i_thread_guards();
   tvmffi_i_guard_leave(frame);
@@ -18080,6 +18103,7 @@ static int tvmffi_i_guard_enter(const void *what, uint64_t *count,
               ? &t->first[t->depth]
               : (tvmffi_i_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
   if (!guard) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(!t->depth == !t->innermost && guard != t->innermost);
   guard->what = what;
   guard->count = count;
   guard->outer = t->innermost;

@@ -16,12 +16,16 @@ typedef struct {
 } tvmffi_i_alloc_prefix;
 
 static void tvmffi_i_default_delete(void *object) {
+  const tvmffi_i_alloc_prefix *prefix;
+  if (!object) return;
 #if TVMFFI_DEBUG
-  if (object && (tvmffi_i_debug_died(object) ||
-                 tvmffi_i_debug_died(&((tvmffi_i_module *)object)->base)))
+  if (tvmffi_i_debug_died(object) ||
+      tvmffi_i_debug_died(&((tvmffi_i_module *)object)->base))
     return;
 #endif
-  if (object) tvmffi_i_free(((tvmffi_i_alloc_prefix *)object - 1)->memory);
+  prefix = (tvmffi_i_alloc_prefix *)object - 1;
+  TVMFFI_ASSERT(prefix->memory && prefix->memory <= (const void *)prefix);
+  tvmffi_i_free(prefix->memory);
 }
 
 #if TVMFFI_DEBUG
@@ -53,9 +57,10 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
     (void)tvmffi_i_no_memory();
     return NULL;
   }
-  object = memory + 2 * alignment - (size_t)((uintptr_t)memory % alignment);
-  if (object - memory >= (ptrdiff_t)(sizeof(*prefix) + alignment))
-    object -= alignment;
+  object = memory + sizeof(*prefix);
+  object += (0 - (uintptr_t)object) & (alignment - 1);
+  TVMFFI_ASSERT((uintptr_t)object % alignment == 0);
+  TVMFFI_ASSERT(object <= memory + 2 * alignment);
   prefix = (tvmffi_i_alloc_prefix *)(void *)object - 1;
   prefix->memory = memory;
   prefix->header.delete_space = tvmffi_i_default_delete;
@@ -81,6 +86,8 @@ static void *tvmffi_i_debug_allocate(size_t size, size_t alignment,
       (char *)from->allocate(size, alignment, type_index, from->context);
   TVMFFIObjectAllocHeader *header;
   tvmffi_i_record *r;
+  TVMFFI_ASSERT(from != &tvmffi_i_default_allocator &&
+                from->allocate != tvmffi_i_debug_allocate);
   if (!object || size < sizeof(TVMFFIObject)) return object;
   header = (TVMFFIObjectAllocHeader *)(void *)object - 1;
   if (!header->delete_space) return object;
@@ -108,6 +115,7 @@ static TVMFFICustomAllocator *tvmffi_i_tracking(
     t->context = allocator;
     found = t;
   }
+  TVMFFI_ASSERT(found == allocator || found->context == allocator);
   tvmffi_i_debug_unlock();
   return found;
 }
@@ -116,6 +124,7 @@ static TVMFFICustomAllocator *tvmffi_i_tracking(
 #endif
 
 TVMFFICustomAllocator *TVMFFIGetCustomAllocator(void) {
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&tvmffi_i_allocator) != NULL);
   return TVMFFI_I_LOAD(&tvmffi_i_allocator);
 }
 

@@ -20,6 +20,7 @@ TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_bigint) % 8 == 0 || sizeof(void *) == 4,
 
 static void tvmffi_i_delete_bigint(void *self, int flags) {
   size_t words = ((tvmffi_i_bigint *)self)->size;
+  TVMFFI_ASSERT(words > 1);
   tvmffi_i_delete_sized(self, flags, TVMFFI_I_BIGINT_WORDS + words * 8);
 }
 
@@ -29,12 +30,14 @@ static int64_t tvmffi_i_bigint_word(const char *data, size_t i) {
   return word;
 }
 
-/* Creates a big integer of two or more words. Not inlined, so that an integer
-   of one word needs no stack frame. */
+/* Creates a big integer that needs all of its words. Not inlined, so that an
+   integer of one word needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
                                            TVMFFIAny *out) {
   tvmffi_i_bigint *b;
-  if (n * 8 > PTRDIFF_MAX - TVMFFI_I_BIGINT_WORDS) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(n > 1 && n <= PTRDIFF_MAX / 8);
+  TVMFFI_ASSERT(tvmffi_i_bigint_word(words, n - 1) !=
+                (tvmffi_i_bigint_word(words, n - 2) < 0 ? -1 : 0));
   b = (tvmffi_i_bigint *)tvmffi_i_object(TVMFFI_I_BIGINT_WORDS + n * 8,
                                          kTVMFFIBigInt, tvmffi_i_delete_bigint);
   if (!b) return -1;

@@ -36,6 +36,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_closure(void *self, int flags) {
 TVMFFI_I_DELETER(closure)
 
 static void tvmffi_i_delete_function(void *self, int flags) {
+  TVMFFI_ASSERT(((tvmffi_i_function_object *)self)->cell.safe_call !=
+                tvmffi_i_call_closure);
   tvmffi_i_delete_sized(self, flags, sizeof(tvmffi_i_function_object));
 }
 
@@ -86,6 +88,7 @@ TVMFFI_I_ON_LINE int TVMFFIFunctionCall(TVMFFIObjectHandle func,
                                         TVMFFIAny *args, int32_t num_args,
                                         TVMFFIAny *result) {
   const tvmffi_i_function_object *f = (tvmffi_i_function_object *)func;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (TVMFFI_I_LIKELY(f && result && (args ? num_args >= 0 : num_args == 0) &&
                       f->base.type_index == kTVMFFIFunction &&
                       f->cell.safe_call))

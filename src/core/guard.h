@@ -36,6 +36,8 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_guards, tvmffi_i_thread_guards);
 static void tvmffi_i_guard_leave_one(void) {
   tvmffi_i_guards *t = tvmffi_i_thread_guards();
   tvmffi_i_guard *guard = t->innermost;
+  TVMFFI_ASSERT(guard && t->depth > 0);
+  TVMFFI_ASSERT(!guard->count || tvmffi_i_load64(guard->count) > 0);
   t->innermost = guard->outer;
   if (guard->count) (void)tvmffi_i_sub64(guard->count, 1);
   if (--t->depth >= TVMFFI_I_FIRST_GUARDS)
@@ -56,6 +58,7 @@ static int tvmffi_i_guard_enter(const void *what, uint64_t *count,
                                 uintptr_t frame) {
   tvmffi_i_guards *t;
   tvmffi_i_guard *guard;
+  TVMFFI_ASSERT(what && frame);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   t = tvmffi_i_thread_guards();
   tvmffi_i_guard_leave(frame);
@@ -63,6 +66,7 @@ static int tvmffi_i_guard_enter(const void *what, uint64_t *count,
               ? &t->first[t->depth]
               : (tvmffi_i_guard *)tvmffi_i_pool_alloc(sizeof(*guard));
   if (!guard) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(!t->depth == !t->innermost && guard != t->innermost);
   guard->what = what;
   guard->count = count;
   guard->outer = t->innermost;

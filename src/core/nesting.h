@@ -47,6 +47,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_nesting, tvmffi_i_thread_nesting);
 static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   size_t size = r.high - r.low;
+  TVMFFI_ASSERT(r.low <= r.high);
   if (size > TVMFFI_I_MOST_STACK) size = TVMFFI_I_MOST_STACK;
   n->reserve = size / 2;
   if (n->reserve > TVMFFI_I_RESERVE) n->reserve = TVMFFI_I_RESERVE;
@@ -60,6 +61,7 @@ static void tvmffi_i_find_stack(tvmffi_i_nesting *n) {
    another stack. A call that an exception or longjmp left remains in the count
    until the next call from the same or an outer function. */
 TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
+  TVMFFI_ASSERT(n == tvmffi_i_thread_nesting());
 #if TVMFFI_I_STACK_KNOWN
   if (!n->is_asked) {
     if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
@@ -79,6 +81,7 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
     n->outermost = here;
     n->count = 0;
   }
+  TVMFFI_ASSERT(n->count >= 0 && n->count <= TVMFFI_I_MAX_NESTING);
   if (n->count >= TVMFFI_I_MAX_NESTING)
     return tvmffi_i_fail("RecursionError",
                          "Hooks of types or structural keys are nested more "
@@ -94,6 +97,7 @@ TVMFFI_I_SLOW int tvmffi_i_nest_slowly(tvmffi_i_nesting *n, uintptr_t here) {
 TVMFFI_I_INLINE int tvmffi_i_nest(void) {
   tvmffi_i_nesting *n = tvmffi_i_thread_nesting();
   const uintptr_t here = tvmffi_i_stack_address();
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
 #if TVMFFI_I_STACK_KNOWN
   if (TVMFFI_I_LIKELY(here - n->low < n->size)) return 0;
 #endif
@@ -112,6 +116,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
                                                 int32_t num_args,
                                                 TVMFFIAny *result) {
   int code;
+  TVMFFI_ASSERT(result && (args || !num_args));
   TVMFFI_TRY(tvmffi_i_nest());
   code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
