@@ -15493,6 +15493,9 @@ enum {
   TVMFFI_I_RULE_BP = 22,
   TVMFFI_I_RULE_WORDS = (1 << 18) - 1 /* mask of an offset */
 };
+TVMFFI_STATIC_ASSERT(TVMFFI_I_RULE_WORDS >> (TVMFFI_I_RULE_BP -
+                                             TVMFFI_I_RULE_FRAME) == 0,
+                     rule_fields_do_not_overlap);
 #endif
 
 typedef struct {
@@ -15877,9 +15880,10 @@ typedef struct {
    Returns 1, or 0 at the end. */
 TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
   const size_t size = (size_t)trace->limit * sizeof(*trace->frame);
-  const tvmffi_i_frame **frame = NULL;
-  if (trace->frame == trace->few)
-    frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  const tvmffi_i_frame **frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  TVMFFI_ASSERT(trace->frame == trace->few);
+  TVMFFI_ASSERT(trace->count == TVMFFI_I_FEW_FRAMES &&
+                trace->limit > TVMFFI_I_FEW_FRAMES);
   if (!frame) return 0;
   memcpy((void *)frame, (const void *)trace->few, sizeof(trace->few));
   trace->frame = frame;
@@ -15893,6 +15897,7 @@ TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
+  TVMFFI_ASSERT(!trace->until || !trace->count);
   if (!address || (trace->count >= trace->capacity &&
                    (trace->count >= trace->limit ||
                     !tvmffi_i_extend_trace(trace))))
@@ -15904,6 +15909,9 @@ static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
   if (trace->until) {
     if (trace->until == address) trace->until = 0;
   } else if (frame && frame->kind != TVMFFI_I_FRAME_HIDDEN) {
+    TVMFFI_ASSERT(frame->size && frame->text[frame->size - 1] == '\n');
+    TVMFFI_ASSERT(trace->count < trace->capacity &&
+                  trace->capacity <= trace->limit);
     trace->frame[trace->count++] = frame;
     trace->size += frame->size;
   }
@@ -15963,6 +15971,7 @@ typedef struct {
 
 static uint64_t tvmffi_i_cfi_bytes(tvmffi_i_cfi *c, size_t size) {
   uint64_t value = 0;
+  TVMFFI_ASSERT(size <= sizeof(value));
   if (!c->at || (size_t)(c->end - c->at) < size)
     c->at = NULL;
   else {
@@ -15991,6 +16000,7 @@ static int64_t tvmffi_i_cfi_signed(tvmffi_i_cfi *c) {
 }
 
 static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
+  TVMFFI_ASSERT(!c->at || c->at <= c->end);
   if (!c->at || (uint64_t)(c->end - c->at) < size)
     c->at = NULL;
   else
@@ -16041,6 +16051,7 @@ typedef struct {
    is 0. */
 static void tvmffi_i_row_set(tvmffi_i_unwind_row *row, uint64_t reg,
                              int64_t offset, int unsupported) {
+  TVMFFI_ASSERT(!unsupported || !offset);
   if (reg == TVMFFI_I_BP) {
     row->bp_offset = offset;
     row->unsupported |= unsupported;
@@ -16062,6 +16073,8 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                  uint64_t code) {
   tvmffi_i_unwind_row *row = &r->row;
   uint64_t reg;
+  TVMFFI_ASSERT(code < 0x40 && c->at);
+  TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
     case 0x00: return 1; /* nop */
     case 0x02:           /* advance_loc1, 2, 4 */
@@ -16163,6 +16176,7 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   uint64_t encoding = 0;
   int sized;
   int32_t back = (int32_t)tvmffi_i_cfi_bytes(&f, 4);
+  TVMFFI_ASSERT(!r->pc && !r->num_saved && !r->row.cfa_reg);
   if (!f.at || !back) return 0;
   c = tvmffi_i_cfi_open(id - back);
   tvmffi_i_cfi_skip(&c, 5); /* id and version (1 or 3) */
@@ -16203,6 +16217,7 @@ TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
+  TVMFFI_ASSERT(address > (uintptr_t)bases.function);
   r.target = address - 1 - (uintptr_t)bases.function;
   if (!tvmffi_i_find_unwind_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
   if (r.row.last) return TVMFFI_I_RULE_LAST;
@@ -16228,12 +16243,14 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
   uintptr_t bp = here[0], address = here[1], sp = (uintptr_t)(here + 2), end;
   uint64_t rule;
   tvmffi_i_frame *frame;
+  TVMFFI_ASSERT(sp % 8 == 0);
   if (TVMFFI_I_LOAD(&tvmffi_i_is_child)) return 0;
   while (tvmffi_i_on_address(trace, address, &frame)) {
     if (!frame) return 0;
     rule = TVMFFI_I_LOAD_RELAXED(&frame->rule);
     if ((rule & TVMFFI_I_RULE_KIND) == TVMFFI_I_RULE_UNREAD) {
       rule = tvmffi_i_read_rule(address);
+      TVMFFI_ASSERT((rule & TVMFFI_I_RULE_KIND) != TVMFFI_I_RULE_UNREAD);
       TVMFFI_I_STORE(&frame->rule, rule);
     }
     if ((rule & TVMFFI_I_RULE_KIND) != TVMFFI_I_RULE_PLAIN)
@@ -16244,8 +16261,10 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
     if (rule & TVMFFI_I_RULE_SAVED_BP) {
       uintptr_t at = end - (rule >> TVMFFI_I_RULE_BP & TVMFFI_I_RULE_WORDS) * 8;
       if (at < sp) return 0;
+      TVMFFI_ASSERT(at % 8 == 0 && at < end);
       bp = *(const volatile uintptr_t *)at;
     }
+    TVMFFI_ASSERT(end - 8 >= sp);
     address = *(const volatile uintptr_t *)(end - 8);
     sp = end;
   }
@@ -16286,7 +16305,9 @@ static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
    copies nothing. */
 static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
   int i;
+  TVMFFI_ASSERT(trace->count == 0 || trace->count <= trace->capacity);
   for (i = 0; to && i < trace->count; ++i) {
+    TVMFFI_ASSERT(trace->frame[i]->size <= trace->size);
     memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
     to += trace->frame[i]->size;
   }
@@ -16320,6 +16341,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
 static void tvmffi_i_exit_trace(void) {
   tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
   if (!t->text) return;
+  TVMFFI_ASSERT(!t->view.size || t->view.data == t->text);
   tvmffi_i_free(t->text);
   t->text = NULL;
   t->capacity = 0;
@@ -16335,7 +16357,9 @@ static char *tvmffi_i_trace_buffer(tvmffi_i_trace_text *t, size_t size) {
   size_t capacity = TVMFFI_NO_BACKTRACE ? size
                     : size < 1000       ? 1024
                                         : size + size / 2;
+  TVMFFI_ASSERT(!t->text == !t->capacity);
   if (size <= t->capacity) return t->text;
+  TVMFFI_ASSERT(capacity >= size && size > 0);
   buffer = (char *)tvmffi_i_alloc(capacity);
   if (!buffer) return buffer;
   tvmffi_i_free(t->text);
@@ -16373,6 +16397,7 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   if (head && text) (void)tvmffi_i_frame_line(text, source);
   tvmffi_i_take_trace(&trace, text ? text + head : NULL);
   if (!text) return &t->view;
+  TVMFFI_ASSERT(text == t->text && head + trace.size < t->capacity);
   text[head + trace.size] = 0;
   t->view.data = text;
   t->view.size = head + trace.size;
@@ -16405,7 +16430,7 @@ TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
-  TVMFFI_ASSERT(e->capacity > 0);
+  TVMFFI_ASSERT(e->trace || e->capacity > sizeof(*e));
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_i_release(e->cell.cause_chain);
@@ -16497,6 +16522,7 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
 static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
                 tvmffi_i_derives(error->type_index, kTVMFFIError));
   TVMFFI_ASSERT(!error || error != old ||
@@ -18663,6 +18689,7 @@ typedef struct {
 
 TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
                                      const char *kind) {
+  TVMFFI_ASSERT(r->text <= r->at && r->at <= r->end);
   return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
                        TVMFFI_I_SHOWN(r->text, r->end));
 }
@@ -18678,6 +18705,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
                            size_t size) {
   size_t i = 0;
+  TVMFFI_ASSERT(r->at <= r->end && strlen(prefix) >= size);
   if ((size_t)(r->end - r->at) < size) return 0;
   while (i < size && r->at[i] == prefix[i]) ++i;
   return i == size;
@@ -18688,6 +18716,7 @@ static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
 TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
                                             uint64_t *out) {
   uint64_t value = 0;
+  TVMFFI_ASSERT(p <= end);
   for (; p < end && *p >= '0' && *p <= '9'; ++p)
     if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*p - '0');
   *out = value;
@@ -18714,6 +18743,7 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   int negative = 0;
   uint32_t lanes = 0;
   const char *digits;
+  TVMFFI_ASSERT(out->lanes == 1);
   if (r->at == r->end) return 0;
   if (scalable && tvmffi_i_starts(r, "xvscale", 7)) {
     negative = 1;
@@ -18733,6 +18763,7 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
     return tvmffi_i_bad_number(r, "Lanes", lanes, "int16_t");
   if (r->at != r->end) return tvmffi_i_bad_dtype(r, "dtype");
   out->lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  TVMFFI_ASSERT(((int16_t)out->lanes < 0) == negative);
   return 0;
 }
 
@@ -18750,10 +18781,12 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   int bits = r->at[0] - '0', code;
   const char *end = r->at += 2;
   size_t size;
+  TVMFFI_ASSERT(bits == 8 || bits == 6 || bits == 4);
   while (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) ++end;
   size = (size_t)(end - r->at);
   for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
     const tvmffi_i_code_name *name = &tvmffi_i_code_names[code];
+    TVMFFI_ASSERT(name->size > 7 && name->text[6] == '_');
     if (name->text[5] - '0' != bits || name->size != size + 7 ||
         !tvmffi_i_starts(r, name->text + 7, size))
       continue;
@@ -18781,6 +18814,7 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
     return tvmffi_i_fail("ValueError",
                          "expected closing brace after 'custom' type in%.*s",
                          TVMFFI_I_SHOWN(r->text, r->end));
+  TVMFFI_ASSERT(out->code == TVMFFI_I_CUSTOM_CODE);
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
@@ -18837,8 +18871,10 @@ static const tvmffi_i_dtype_name *tvmffi_i_read_name(tvmffi_i_reader *r) {
       sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_names[0]);
   const char *begin = r->at;
   size_t i;
+  TVMFFI_ASSERT(r->text == begin && !*r->head);
   for (i = 0; i < count; ++i) {
     const tvmffi_i_dtype_name *n = &tvmffi_i_dtype_names[i];
+    TVMFFI_ASSERT(n->size == strlen(n->prefix));
     if (!tvmffi_i_starts(r, n->prefix, n->size)) continue;
     r->at = begin + n->size;
     if (n->before == TVMFFI_I_BEFORE_ANY) return n;
@@ -18888,14 +18924,10 @@ static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
   end = p + size;
   if (!TVMFFI_I_IS_NAME("int", kDLInt, 32) &&
       !TVMFFI_I_IS_NAME("float", kDLFloat, 32) &&
-      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32)) {
-    t.lanes = 1;
-    if (!(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
-        !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
-      return 0;
-    *out = t;
-    return 1;
-  }
+      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32) &&
+      !(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
+      !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
+    return 0;
   p = tvmffi_i_digits(p, end, &bits);
   if (bits > UINT8_MAX) return 0;
   if (bits) t.bits = (uint8_t)bits;
@@ -18933,17 +18965,30 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
   return 0;
 }
 
+#if TVMFFI_I_ASSERTS
+static int tvmffi_i_reads_as(const TVMFFIByteArray *str, DLDataType t) {
+  DLDataType got;
+  return tvmffi_i_read_unusual(str, &got) == 0 && got.code == t.code &&
+         got.bits == t.bits && got.lanes == t.lanes;
+}
+#endif
+
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+  DLDataType t;
   TVMFFI_I_CHECK_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
-  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
-  return tvmffi_i_read_unusual(str, out);
+  if (!tvmffi_i_read_usual(str->data, str->size, &t))
+    return tvmffi_i_read_unusual(str, out);
+  TVMFFI_ASSERT(tvmffi_i_reads_as(str, t));
+  *out = t;
+  return 0;
 }
 
 /* Writes a number in decimal. Returns the end of the text. */
 static char *tvmffi_i_write_number(char *to, int64_t x) {
   char number[TVMFFI_I_DECIMAL];
   const char *p = tvmffi_i_decimal(number, x);
+  TVMFFI_ASSERT(x >= 0 && x <= INT16_MAX + 1);
   while (*p) *to++ = *p++;
   return to;
 }
@@ -18967,6 +19012,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   TVMFFIByteArray name;
   char *text, *end;
   int failed;
+  TVMFFI_ASSERT(t.code >= TVMFFI_I_CUSTOM_CODE);
   TVMFFI_TRY(tvmffi_i_call_by_name(
       (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
@@ -18983,6 +19029,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   memcpy(text + 7, name.data, name.size);
   text[7 + name.size] = ']';
   end = tvmffi_i_write_size(text + 8 + name.size, t);
+  TVMFFI_ASSERT((size_t)(end - text) <= name.size + 32);
   failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                                 kTVMFFIStr, out);
   tvmffi_i_free(text);
@@ -19004,10 +19051,12 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
                          "DLDataType contains unknown type_code=%d",
                          (int)dtype->code);
   if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
+    TVMFFI_ASSERT(name->size == strlen(name->text));
     memcpy(text, name->text, sizeof(name->text));
     end = text + name->size;
     if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
   }
+  TVMFFI_ASSERT((size_t)(end - text) <= sizeof(text));
   return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                               kTVMFFIStr, out);
 }
@@ -24463,7 +24512,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   return 0;
 }
 
-static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
+static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
@@ -24474,39 +24523,36 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
     *item = tvmffi_obj(copy);
     tvmffi_i_any_release(&old);
   }
-  return 0;
 }
 
 /* Replaces originals among the keys and values of a dict by copies. As in
    upstream, the changed entries become the last ones. */
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   const int64_t n = 2 * tvmffi_i_map_size(dict);
-  TVMFFIObject *pairs = tvmffi_i_pairs_of(dict), *patched;
   TVMFFIAny *made = NULL;
-  int64_t i, num_made = 0, num_kept = 0;
-  int pass, code = 0;
-  if (!pairs) return -1;
-  patched = tvmffi_i_new_array(n, &made);
-  if (!patched) code = -1;
-  for (pass = 0; pass < 2 && !code; ++pass) {
-    num_kept = pass ? num_made : 0;
-    for (i = 0; i < n; i += 2) {
-      const TVMFFIAny *pair =
-          (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, pairs)->data + i;
-      TVMFFIObject *key = tvmffi_i_copy_of(c, &pair[0]);
-      TVMFFIObject *value = tvmffi_i_copy_of(c, &pair[1]);
-      const TVMFFIAny copies[2] = {key ? tvmffi_obj(key) : pair[0],
-                                   value ? tvmffi_obj(value) : pair[1]};
-      if ((key || value) != pass) continue;
-      made[num_made++] = tvmffi_i_copy_owned(&copies[0]);
-      made[num_made++] = tvmffi_i_copy_owned(&copies[1]);
+  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
+  const tvmffi_i_pair *pair;
+  int64_t num_made = 0, num_kept = 0;
+  uint64_t at;
+  int changed, code = 0;
+  if (!patched) return -1;
+  for (changed = 0; changed < 2; ++changed) {
+    for (at = tvmffi_i_map_begin(dict);
+         (pair = tvmffi_i_map_pair(dict, at)) != NULL;
+         at = tvmffi_i_map_after(dict, at)) {
+      TVMFFIObject *key = tvmffi_i_copy_of(c, &pair->key);
+      TVMFFIObject *value = tvmffi_i_copy_of(c, &pair->value);
+      const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,
+                                    value ? tvmffi_obj(value) : pair->value};
+      if ((key || value) != changed) continue;
+      made[num_made++] = tvmffi_i_copy_owned(&copies.key);
+      made[num_made++] = tvmffi_i_copy_owned(&copies.value);
     }
+    if (!changed) num_kept = num_made;
   }
-  if (!code && num_kept < n) {
-    code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-    if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
-  }
-  tvmffi_i_release(pairs);
+  if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+  if (num_kept < n && !code)
+    code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
   tvmffi_i_release(patched);
   return code;
 }
@@ -24539,7 +24585,7 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
     if (copy->type_index == kTVMFFIList)
-      TVMFFI_TRY(tvmffi_i_patch_list(c, copy));
+      tvmffi_i_patch_list(c, copy);
     else if (copy->type_index == kTVMFFIDict)
       TVMFFI_TRY(tvmffi_i_patch_dict(c, copy));
     else if (copy->type_index >= kTVMFFIStaticObjectEnd)
@@ -24548,7 +24594,54 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   return 0;
 }
 
-static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
+/* Sets the fields of an object's copy that refer to other copies to the values
+   of the original, as in the shallow copy. Runs no converter of Python. */
+static void tvmffi_i_reset_object(TVMFFIObject *object,
+                                  const TVMFFIObject *from) {
+  tvmffi_i_field_cursor fields =
+      tvmffi_i_begin_fields(TVMFFIGetTypeInfo(object->type_index));
+  const TVMFFIFieldInfo *field;
+  while ((field = tvmffi_i_next_field(&fields))) {
+    const tvmffi_i_access *access =
+        tvmffi_i_access_of(field->field_static_type_index);
+    TVMFFIAny held = tvmffi_none(), value = tvmffi_none();
+    TVMFFIFieldSetter set = NULL;
+    if (access && access->get == field->getter)
+      set = access->set;
+    else if (!(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
+      set = (TVMFFIFieldSetter)(uintptr_t)field->setter;
+    if (set && !field->getter(tvmffi_i_at(object, field), &held) &&
+        held.type_index >= kTVMFFIStaticObjectBegin &&
+        !field->getter(tvmffi_i_at(from, field), &value) &&
+        !tvmffi_i_same_any(&held, &value))
+      (void)set(tvmffi_i_at(object, field), &value);
+    tvmffi_i_any_release(&held);
+    tvmffi_i_any_release(&value);
+  }
+}
+
+/* Removes the references between the copies after a failure, because copies in
+   a cycle would leak: lists and dicts become empty, and objects become shallow
+   copies again. Keeps the raised error. */
+static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
+  TVMFFIObject *error = tvmffi_i_error_remove();
+  tvmffi_i_copied *copied = NULL;
+  while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
+    TVMFFIObject *copy = copied->copy;
+    if (!copy) continue;
+    if (copy->type_index == kTVMFFIList)
+      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0, tvmffi_i_seq_of(copy)->cell.size);
+    else if (copy->type_index == kTVMFFIDict)
+      (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
+    else if (!tvmffi_i_is_container(copy->type_index))
+      tvmffi_i_reset_object(copy, copied->object);
+  }
+  tvmffi_error_clear();
+  if (error) TVMFFIErrorSetRaised(error);
+  tvmffi_i_release(error);
+}
+
+static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
   while (tvmffi_i_depth(c)) {
     tvmffi_i_copy_frame *f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFIAny copy;
@@ -24568,7 +24661,15 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
-  return c->is_cyclic ? tvmffi_i_patch_cycles(c) : 0;
+  return 0;
+}
+
+/* Completes the copies of all objects. On failure no copy refers to another. */
+static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
+  int code = tvmffi_i_copy_frames(c);
+  if (!code && c->is_cyclic) code = tvmffi_i_patch_cycles(c);
+  if (code) tvmffi_i_abandon_copies(c);
+  return code;
 }
 #endif
 

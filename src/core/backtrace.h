@@ -36,7 +36,9 @@ static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
    copies nothing. */
 static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
   int i;
+  TVMFFI_ASSERT(trace->count == 0 || trace->count <= trace->capacity);
   for (i = 0; to && i < trace->count; ++i) {
+    TVMFFI_ASSERT(trace->frame[i]->size <= trace->size);
     memcpy(to, trace->frame[i]->text, trace->frame[i]->size);
     to += trace->frame[i]->size;
   }
@@ -70,6 +72,7 @@ TVMFFI_I_BLOCK_STATE(tvmffi_i_trace_text, tvmffi_i_thread_trace);
 static void tvmffi_i_exit_trace(void) {
   tvmffi_i_trace_text *t = tvmffi_i_thread_trace();
   if (!t->text) return;
+  TVMFFI_ASSERT(!t->view.size || t->view.data == t->text);
   tvmffi_i_free(t->text);
   t->text = NULL;
   t->capacity = 0;
@@ -85,7 +88,9 @@ static char *tvmffi_i_trace_buffer(tvmffi_i_trace_text *t, size_t size) {
   size_t capacity = TVMFFI_NO_BACKTRACE ? size
                     : size < 1000       ? 1024
                                         : size + size / 2;
+  TVMFFI_ASSERT(!t->text == !t->capacity);
   if (size <= t->capacity) return t->text;
+  TVMFFI_ASSERT(capacity >= size && size > 0);
   buffer = (char *)tvmffi_i_alloc(capacity);
   if (!buffer) return buffer;
   tvmffi_i_free(t->text);
@@ -123,6 +128,7 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   if (head && text) (void)tvmffi_i_frame_line(text, source);
   tvmffi_i_take_trace(&trace, text ? text + head : NULL);
   if (!text) return &t->view;
+  TVMFFI_ASSERT(text == t->text && head + trace.size < t->capacity);
   text[head + trace.size] = 0;
   t->view.data = text;
   t->view.size = head + trace.size;

@@ -58,6 +58,7 @@ typedef struct {
 
 TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
                                      const char *kind) {
+  TVMFFI_ASSERT(r->text <= r->at && r->at <= r->end);
   return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
                        TVMFFI_I_SHOWN(r->text, r->end));
 }
@@ -73,6 +74,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
                            size_t size) {
   size_t i = 0;
+  TVMFFI_ASSERT(r->at <= r->end && strlen(prefix) >= size);
   if ((size_t)(r->end - r->at) < size) return 0;
   while (i < size && r->at[i] == prefix[i]) ++i;
   return i == size;
@@ -83,6 +85,7 @@ static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
 TVMFFI_I_INLINE const char *tvmffi_i_digits(const char *p, const char *end,
                                             uint64_t *out) {
   uint64_t value = 0;
+  TVMFFI_ASSERT(p <= end);
   for (; p < end && *p >= '0' && *p <= '9'; ++p)
     if (value <= UINT32_MAX) value = value * 10 + (uint64_t)(*p - '0');
   *out = value;
@@ -109,6 +112,7 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   int negative = 0;
   uint32_t lanes = 0;
   const char *digits;
+  TVMFFI_ASSERT(out->lanes == 1);
   if (r->at == r->end) return 0;
   if (scalable && tvmffi_i_starts(r, "xvscale", 7)) {
     negative = 1;
@@ -128,6 +132,7 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
     return tvmffi_i_bad_number(r, "Lanes", lanes, "int16_t");
   if (r->at != r->end) return tvmffi_i_bad_dtype(r, "dtype");
   out->lanes = (uint16_t)(negative ? 0 - lanes : lanes);
+  TVMFFI_ASSERT(((int16_t)out->lanes < 0) == negative);
   return 0;
 }
 
@@ -145,10 +150,12 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   int bits = r->at[0] - '0', code;
   const char *end = r->at += 2;
   size_t size;
+  TVMFFI_ASSERT(bits == 8 || bits == 6 || bits == 4);
   while (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) ++end;
   size = (size_t)(end - r->at);
   for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
     const tvmffi_i_code_name *name = &tvmffi_i_code_names[code];
+    TVMFFI_ASSERT(name->size > 7 && name->text[6] == '_');
     if (name->text[5] - '0' != bits || name->size != size + 7 ||
         !tvmffi_i_starts(r, name->text + 7, size))
       continue;
@@ -176,6 +183,7 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
     return tvmffi_i_fail("ValueError",
                          "expected closing brace after 'custom' type in%.*s",
                          TVMFFI_I_SHOWN(r->text, r->end));
+  TVMFFI_ASSERT(out->code == TVMFFI_I_CUSTOM_CODE);
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
   TVMFFI_TRY(TVMFFIStringFromByteArray(&name, &arg));
@@ -232,8 +240,10 @@ static const tvmffi_i_dtype_name *tvmffi_i_read_name(tvmffi_i_reader *r) {
       sizeof(tvmffi_i_dtype_names) / sizeof(tvmffi_i_dtype_names[0]);
   const char *begin = r->at;
   size_t i;
+  TVMFFI_ASSERT(r->text == begin && !*r->head);
   for (i = 0; i < count; ++i) {
     const tvmffi_i_dtype_name *n = &tvmffi_i_dtype_names[i];
+    TVMFFI_ASSERT(n->size == strlen(n->prefix));
     if (!tvmffi_i_starts(r, n->prefix, n->size)) continue;
     r->at = begin + n->size;
     if (n->before == TVMFFI_I_BEFORE_ANY) return n;
@@ -283,14 +293,10 @@ static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
   end = p + size;
   if (!TVMFFI_I_IS_NAME("int", kDLInt, 32) &&
       !TVMFFI_I_IS_NAME("float", kDLFloat, 32) &&
-      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32)) {
-    t.lanes = 1;
-    if (!(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
-        !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
-      return 0;
-    *out = t;
-    return 1;
-  }
+      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32) &&
+      !(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
+      !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
+    return 0;
   p = tvmffi_i_digits(p, end, &bits);
   if (bits > UINT8_MAX) return 0;
   if (bits) t.bits = (uint8_t)bits;
@@ -328,17 +334,30 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
   return 0;
 }
 
+#if TVMFFI_I_ASSERTS
+static int tvmffi_i_reads_as(const TVMFFIByteArray *str, DLDataType t) {
+  DLDataType got;
+  return tvmffi_i_read_unusual(str, &got) == 0 && got.code == t.code &&
+         got.bits == t.bits && got.lanes == t.lanes;
+}
+#endif
+
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
+  DLDataType t;
   TVMFFI_I_CHECK_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
-  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
-  return tvmffi_i_read_unusual(str, out);
+  if (!tvmffi_i_read_usual(str->data, str->size, &t))
+    return tvmffi_i_read_unusual(str, out);
+  TVMFFI_ASSERT(tvmffi_i_reads_as(str, t));
+  *out = t;
+  return 0;
 }
 
 /* Writes a number in decimal. Returns the end of the text. */
 static char *tvmffi_i_write_number(char *to, int64_t x) {
   char number[TVMFFI_I_DECIMAL];
   const char *p = tvmffi_i_decimal(number, x);
+  TVMFFI_ASSERT(x >= 0 && x <= INT16_MAX + 1);
   while (*p) *to++ = *p++;
   return to;
 }
@@ -362,6 +381,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   TVMFFIByteArray name;
   char *text, *end;
   int failed;
+  TVMFFI_ASSERT(t.code >= TVMFFI_I_CUSTOM_CODE);
   TVMFFI_TRY(tvmffi_i_call_by_name(
       (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
@@ -378,6 +398,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   memcpy(text + 7, name.data, name.size);
   text[7 + name.size] = ']';
   end = tvmffi_i_write_size(text + 8 + name.size, t);
+  TVMFFI_ASSERT((size_t)(end - text) <= name.size + 32);
   failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                                 kTVMFFIStr, out);
   tvmffi_i_free(text);
@@ -399,10 +420,12 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
                          "DLDataType contains unknown type_code=%d",
                          (int)dtype->code);
   if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
+    TVMFFI_ASSERT(name->size == strlen(name->text));
     memcpy(text, name->text, sizeof(name->text));
     end = text + name->size;
     if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
   }
+  TVMFFI_ASSERT((size_t)(end - text) <= sizeof(text));
   return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
                               kTVMFFIStr, out);
 }

@@ -34,7 +34,7 @@ TVMFFI_I_INLINE void tvmffi_i_note_error(TVMFFIObject *error) {
 TVMFFI_I_INLINE void tvmffi_i_destroy_error(void *self, int flags) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
   const size_t size = e->trace ? (size_t)PTRDIFF_MAX : e->capacity;
-  TVMFFI_ASSERT(e->capacity > 0);
+  TVMFFI_ASSERT(e->trace || e->capacity > sizeof(*e));
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_free(e->trace);
     tvmffi_i_release(e->cell.cause_chain);
@@ -126,6 +126,7 @@ static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
 static void tvmffi_i_set_error(TVMFFIObject *error) {
   tvmffi_i_error_slot *slot = tvmffi_i_thread_error();
   TVMFFIObject *old = slot->object;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   TVMFFI_ASSERT(!error || error->type_index == kTVMFFIError ||
                 tvmffi_i_derives(error->type_index, kTVMFFIError));
   TVMFFI_ASSERT(!error || error != old ||

@@ -26,9 +26,10 @@ typedef struct {
    Returns 1, or 0 at the end. */
 TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
   const size_t size = (size_t)trace->limit * sizeof(*trace->frame);
-  const tvmffi_i_frame **frame = NULL;
-  if (trace->frame == trace->few)
-    frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  const tvmffi_i_frame **frame = (const tvmffi_i_frame **)tvmffi_i_alloc(size);
+  TVMFFI_ASSERT(trace->frame == trace->few);
+  TVMFFI_ASSERT(trace->count == TVMFFI_I_FEW_FRAMES &&
+                trace->limit > TVMFFI_I_FEW_FRAMES);
   if (!frame) return 0;
   memcpy((void *)frame, (const void *)trace->few, sizeof(trace->few));
   trace->frame = frame;
@@ -42,6 +43,7 @@ TVMFFI_I_SLOW int tvmffi_i_extend_trace(tvmffi_i_trace *trace) {
 static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
                                tvmffi_i_frame **out) {
   tvmffi_i_frame *frame;
+  TVMFFI_ASSERT(!trace->until || !trace->count);
   if (!address || (trace->count >= trace->capacity &&
                    (trace->count >= trace->limit ||
                     !tvmffi_i_extend_trace(trace))))
@@ -53,6 +55,9 @@ static int tvmffi_i_on_address(tvmffi_i_trace *trace, uintptr_t address,
   if (trace->until) {
     if (trace->until == address) trace->until = 0;
   } else if (frame && frame->kind != TVMFFI_I_FRAME_HIDDEN) {
+    TVMFFI_ASSERT(frame->size && frame->text[frame->size - 1] == '\n');
+    TVMFFI_ASSERT(trace->count < trace->capacity &&
+                  trace->capacity <= trace->limit);
     trace->frame[trace->count++] = frame;
     trace->size += frame->size;
   }
@@ -112,6 +117,7 @@ typedef struct {
 
 static uint64_t tvmffi_i_cfi_bytes(tvmffi_i_cfi *c, size_t size) {
   uint64_t value = 0;
+  TVMFFI_ASSERT(size <= sizeof(value));
   if (!c->at || (size_t)(c->end - c->at) < size)
     c->at = NULL;
   else {
@@ -140,6 +146,7 @@ static int64_t tvmffi_i_cfi_signed(tvmffi_i_cfi *c) {
 }
 
 static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
+  TVMFFI_ASSERT(!c->at || c->at <= c->end);
   if (!c->at || (uint64_t)(c->end - c->at) < size)
     c->at = NULL;
   else
@@ -190,6 +197,7 @@ typedef struct {
    is 0. */
 static void tvmffi_i_row_set(tvmffi_i_unwind_row *row, uint64_t reg,
                              int64_t offset, int unsupported) {
+  TVMFFI_ASSERT(!unsupported || !offset);
   if (reg == TVMFFI_I_BP) {
     row->bp_offset = offset;
     row->unsupported |= unsupported;
@@ -211,6 +219,8 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                  uint64_t code) {
   tvmffi_i_unwind_row *row = &r->row;
   uint64_t reg;
+  TVMFFI_ASSERT(code < 0x40 && c->at);
+  TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
     case 0x00: return 1; /* nop */
     case 0x02:           /* advance_loc1, 2, 4 */
@@ -312,6 +322,7 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   uint64_t encoding = 0;
   int sized;
   int32_t back = (int32_t)tvmffi_i_cfi_bytes(&f, 4);
+  TVMFFI_ASSERT(!r->pc && !r->num_saved && !r->row.cfa_reg);
   if (!f.at || !back) return 0;
   c = tvmffi_i_cfi_open(id - back);
   tvmffi_i_cfi_skip(&c, 5); /* id and version (1 or 3) */
@@ -352,6 +363,7 @@ TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
+  TVMFFI_ASSERT(address > (uintptr_t)bases.function);
   r.target = address - 1 - (uintptr_t)bases.function;
   if (!tvmffi_i_find_unwind_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
   if (r.row.last) return TVMFFI_I_RULE_LAST;
@@ -377,12 +389,14 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
   uintptr_t bp = here[0], address = here[1], sp = (uintptr_t)(here + 2), end;
   uint64_t rule;
   tvmffi_i_frame *frame;
+  TVMFFI_ASSERT(sp % 8 == 0);
   if (TVMFFI_I_LOAD(&tvmffi_i_is_child)) return 0;
   while (tvmffi_i_on_address(trace, address, &frame)) {
     if (!frame) return 0;
     rule = TVMFFI_I_LOAD_RELAXED(&frame->rule);
     if ((rule & TVMFFI_I_RULE_KIND) == TVMFFI_I_RULE_UNREAD) {
       rule = tvmffi_i_read_rule(address);
+      TVMFFI_ASSERT((rule & TVMFFI_I_RULE_KIND) != TVMFFI_I_RULE_UNREAD);
       TVMFFI_I_STORE(&frame->rule, rule);
     }
     if ((rule & TVMFFI_I_RULE_KIND) != TVMFFI_I_RULE_PLAIN)
@@ -393,8 +407,10 @@ TVMFFI_I_NOINLINE TVMFFI_I_READS_STACK int tvmffi_i_unwind_stack(
     if (rule & TVMFFI_I_RULE_SAVED_BP) {
       uintptr_t at = end - (rule >> TVMFFI_I_RULE_BP & TVMFFI_I_RULE_WORDS) * 8;
       if (at < sp) return 0;
+      TVMFFI_ASSERT(at % 8 == 0 && at < end);
       bp = *(const volatile uintptr_t *)at;
     }
+    TVMFFI_ASSERT(end - 8 >= sp);
     address = *(const volatile uintptr_t *)(end - 8);
     sp = end;
   }

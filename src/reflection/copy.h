@@ -286,7 +286,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   return 0;
 }
 
-static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
+static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
   int64_t i;
   for (i = 0; i < cell->size; ++i) {
@@ -297,39 +297,36 @@ static int tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
     *item = tvmffi_obj(copy);
     tvmffi_i_any_release(&old);
   }
-  return 0;
 }
 
 /* Replaces originals among the keys and values of a dict by copies. As in
    upstream, the changed entries become the last ones. */
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   const int64_t n = 2 * tvmffi_i_map_size(dict);
-  TVMFFIObject *pairs = tvmffi_i_pairs_of(dict), *patched;
   TVMFFIAny *made = NULL;
-  int64_t i, num_made = 0, num_kept = 0;
-  int pass, code = 0;
-  if (!pairs) return -1;
-  patched = tvmffi_i_new_array(n, &made);
-  if (!patched) code = -1;
-  for (pass = 0; pass < 2 && !code; ++pass) {
-    num_kept = pass ? num_made : 0;
-    for (i = 0; i < n; i += 2) {
-      const TVMFFIAny *pair =
-          (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, pairs)->data + i;
-      TVMFFIObject *key = tvmffi_i_copy_of(c, &pair[0]);
-      TVMFFIObject *value = tvmffi_i_copy_of(c, &pair[1]);
-      const TVMFFIAny copies[2] = {key ? tvmffi_obj(key) : pair[0],
-                                   value ? tvmffi_obj(value) : pair[1]};
-      if ((key || value) != pass) continue;
-      made[num_made++] = tvmffi_i_copy_owned(&copies[0]);
-      made[num_made++] = tvmffi_i_copy_owned(&copies[1]);
+  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
+  const tvmffi_i_pair *pair;
+  int64_t num_made = 0, num_kept = 0;
+  uint64_t at;
+  int changed, code = 0;
+  if (!patched) return -1;
+  for (changed = 0; changed < 2; ++changed) {
+    for (at = tvmffi_i_map_begin(dict);
+         (pair = tvmffi_i_map_pair(dict, at)) != NULL;
+         at = tvmffi_i_map_after(dict, at)) {
+      TVMFFIObject *key = tvmffi_i_copy_of(c, &pair->key);
+      TVMFFIObject *value = tvmffi_i_copy_of(c, &pair->value);
+      const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,
+                                    value ? tvmffi_obj(value) : pair->value};
+      if ((key || value) != changed) continue;
+      made[num_made++] = tvmffi_i_copy_owned(&copies.key);
+      made[num_made++] = tvmffi_i_copy_owned(&copies.value);
     }
+    if (!changed) num_kept = num_made;
   }
-  if (!code && num_kept < n) {
-    code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-    if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
-  }
-  tvmffi_i_release(pairs);
+  if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+  if (num_kept < n && !code)
+    code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
   tvmffi_i_release(patched);
   return code;
 }
@@ -362,7 +359,7 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
     if (copy->type_index == kTVMFFIList)
-      TVMFFI_TRY(tvmffi_i_patch_list(c, copy));
+      tvmffi_i_patch_list(c, copy);
     else if (copy->type_index == kTVMFFIDict)
       TVMFFI_TRY(tvmffi_i_patch_dict(c, copy));
     else if (copy->type_index >= kTVMFFIStaticObjectEnd)
@@ -371,7 +368,54 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   return 0;
 }
 
-static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
+/* Sets the fields of an object's copy that refer to other copies to the values
+   of the original, as in the shallow copy. Runs no converter of Python. */
+static void tvmffi_i_reset_object(TVMFFIObject *object,
+                                  const TVMFFIObject *from) {
+  tvmffi_i_field_cursor fields =
+      tvmffi_i_begin_fields(TVMFFIGetTypeInfo(object->type_index));
+  const TVMFFIFieldInfo *field;
+  while ((field = tvmffi_i_next_field(&fields))) {
+    const tvmffi_i_access *access =
+        tvmffi_i_access_of(field->field_static_type_index);
+    TVMFFIAny held = tvmffi_none(), value = tvmffi_none();
+    TVMFFIFieldSetter set = NULL;
+    if (access && access->get == field->getter)
+      set = access->set;
+    else if (!(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
+      set = (TVMFFIFieldSetter)(uintptr_t)field->setter;
+    if (set && !field->getter(tvmffi_i_at(object, field), &held) &&
+        held.type_index >= kTVMFFIStaticObjectBegin &&
+        !field->getter(tvmffi_i_at(from, field), &value) &&
+        !tvmffi_i_same_any(&held, &value))
+      (void)set(tvmffi_i_at(object, field), &value);
+    tvmffi_i_any_release(&held);
+    tvmffi_i_any_release(&value);
+  }
+}
+
+/* Removes the references between the copies after a failure, because copies in
+   a cycle would leak: lists and dicts become empty, and objects become shallow
+   copies again. Keeps the raised error. */
+static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
+  TVMFFIObject *error = tvmffi_i_error_remove();
+  tvmffi_i_copied *copied = NULL;
+  while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
+    TVMFFIObject *copy = copied->copy;
+    if (!copy) continue;
+    if (copy->type_index == kTVMFFIList)
+      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0, tvmffi_i_seq_of(copy)->cell.size);
+    else if (copy->type_index == kTVMFFIDict)
+      (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
+    else if (!tvmffi_i_is_container(copy->type_index))
+      tvmffi_i_reset_object(copy, copied->object);
+  }
+  tvmffi_error_clear();
+  if (error) TVMFFIErrorSetRaised(error);
+  tvmffi_i_release(error);
+}
+
+static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
   while (tvmffi_i_depth(c)) {
     tvmffi_i_copy_frame *f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFIAny copy;
@@ -391,6 +435,14 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
     f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
-  return c->is_cyclic ? tvmffi_i_patch_cycles(c) : 0;
+  return 0;
+}
+
+/* Completes the copies of all objects. On failure no copy refers to another. */
+static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
+  int code = tvmffi_i_copy_frames(c);
+  if (!code && c->is_cyclic) code = tvmffi_i_patch_cycles(c);
+  if (code) tvmffi_i_abandon_copies(c);
+  return code;
 }
 #endif
