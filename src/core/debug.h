@@ -62,6 +62,7 @@ static tvmffi_i_record *tvmffi_i_record_of(const void *object) {
 }
 
 static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
+  TVMFFI_ASSERT(tvmffi_i_record_of(r->object) == r);
   tvmffi_i_remove_record(&tvmffi_i_debug_table, sizeof(tvmffi_i_debugged),
                          (uintptr_t)r->object);
 }
@@ -69,6 +70,7 @@ static void tvmffi_i_forget_record(const tvmffi_i_record *r) {
 /* Moves *d to the next entry of the table, or to the first if *d is NULL.
    Returns the entry's record, or NULL at the end. */
 static tvmffi_i_record *tvmffi_i_each_record(tvmffi_i_debugged **d) {
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&tvmffi_i_debug_mutex));
   *d = (tvmffi_i_debugged *)tvmffi_i_next_record(&tvmffi_i_debug_table,
                                                  sizeof(**d), *d);
   return *d ? (*d)->record : NULL;
@@ -93,6 +95,7 @@ static tvmffi_i_record *tvmffi_i_debug_made(void *object, void *memory,
     d->record = r;
   else if (d)
     (had = d->record)->type_index = type_index;
+  TVMFFI_ASSERT(!had || (!had->is_dead && had->object == object));
   tvmffi_i_debug_unlock();
   if (d && !had) return r;
   TVMFFI_I_FREE(r);
@@ -106,6 +109,7 @@ static void tvmffi_i_debug_delete(void *object) {
   tvmffi_i_debug_lock();
   r = tvmffi_i_record_of(object);
   if (!r) r = tvmffi_i_record_of(&((tvmffi_i_module *)object)->base);
+  TVMFFI_ASSERT(r && r->delete_space);
   tvmffi_i_forget_record(r);
   tvmffi_i_debug_unlock();
   ((TVMFFIObjectAllocHeader *)object - 1)->delete_space = r->delete_space;
@@ -136,6 +140,7 @@ static void tvmffi_i_debug_complain(void *self, int flags) {
   tvmffi_i_start_types();
   tvmffi_i_debug_lock();
   r = tvmffi_i_record_of(self);
+  TVMFFI_ASSERT(!r || r->is_dead);
   if (r && !flags && r->is_used++) {
     tvmffi_i_debug_unlock();
     return;
@@ -173,6 +178,7 @@ static int tvmffi_i_debug_died(void *object) {
     r->object->__padding = TVMFFI_I_DEAD;
     at = &tvmffi_i_dead[tvmffi_i_num_dead++ % TVMFFI_I_NUM_DEAD];
     old = *at;
+    TVMFFI_ASSERT(!old || old->is_dead);
     *at = r;
     if (old) tvmffi_i_forget_record(old);
   }
