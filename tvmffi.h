@@ -18788,7 +18788,7 @@ static int tvmffi_i_read_short_float(tvmffi_i_reader *r, DLDataType *out) {
   const char *end = r->at += 2;
   size_t size;
   TVMFFI_ASSERT(bits == 8 || bits == 6 || bits == 4);
-  while (end != r->end && *end != 'x' && !(bits == 4 && *end == '_')) ++end;
+  while (end != r->end && *end != 'x' && (bits != 4 || *end != '_')) ++end;
   size = (size_t)(end - r->at);
   for (code = TVMFFI_I_FIRST_SHORT_FLOAT; code < TVMFFI_I_NUM_CODES; ++code) {
     const tvmffi_i_code_name *name = &tvmffi_i_code_names[code];
@@ -18914,43 +18914,6 @@ static int tvmffi_i_read_dtype(tvmffi_i_reader *r, DLDataType *out) {
   return tvmffi_i_read_lanes(r, 1, out);
 }
 
-/* Matches a name, sets its code and default bits in `t` and advances `p`. */
-#define TVMFFI_I_IS_NAME(name, code_, bits_)                             \
-  (size >= sizeof(name) - 1 && memcmp(p, name, sizeof(name) - 1) == 0 && \
-   (t.code = (code_), t.bits = (bits_), p += sizeof(name) - 1, 1))
-
-/* Fast path: reads int, float or uint with bits and lanes, bool, or handle.
-   Returns 1, or 0 for any other text. */
-static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
-  const char *end, *digits;
-  uint64_t bits, lanes = 1;
-  int negative = 0;
-  DLDataType t;
-  if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
-  end = p + size;
-  if (!TVMFFI_I_IS_NAME("int", kDLInt, 32) &&
-      !TVMFFI_I_IS_NAME("float", kDLFloat, 32) &&
-      !TVMFFI_I_IS_NAME("uint", kDLUInt, 32) &&
-      !(size == 4 && TVMFFI_I_IS_NAME("bool", kDLBool, 8)) &&
-      !(size == 6 && TVMFFI_I_IS_NAME("handle", kDLOpaqueHandle, 64)))
-    return 0;
-  p = tvmffi_i_digits(p, end, &bits);
-  if (bits > UINT8_MAX) return 0;
-  if (bits) t.bits = (uint8_t)bits;
-  if (p < end) {
-    if (end - p > 8 && memcmp(p, "xvscale", 7) == 0) negative = 1, p += 7;
-    if (*p != 'x') return 0;
-    digits = ++p;
-    p = tvmffi_i_digits(p, end, &lanes);
-    if (p != end || p == digits || !lanes ||
-        lanes > (uint64_t)(INT16_MAX + negative))
-      return 0;
-  }
-  t.lanes = (uint16_t)(negative ? 0 - lanes : lanes);
-  *out = t;
-  return 1;
-}
-
 /* Slow path of TVMFFIDataTypeFromString. Not inlined, so that the fast path
    needs no stack frame. */
 TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
@@ -18960,7 +18923,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
   dtype.code = kDLOpaqueHandle;
   dtype.bits = 0;
   dtype.lanes = 0;
-  if (str->size && !(str->size == 4 && memcmp(str->data, "void", 4) == 0)) {
+  if (str->size && (str->size != 4 || memcmp(str->data, "void", 4) != 0)) {
     r.at = r.text = str->data;
     r.end = str->data + str->size;
     r.head = "";
@@ -18972,22 +18935,57 @@ TVMFFI_I_NOINLINE int tvmffi_i_read_unusual(const TVMFFIByteArray *str,
 }
 
 #if TVMFFI_I_ASSERTS
-static int tvmffi_i_reads_as(const TVMFFIByteArray *str, DLDataType t) {
-  DLDataType got;
-  return tvmffi_i_read_unusual(str, &got) == 0 && got.code == t.code &&
-         got.bits == t.bits && got.lanes == t.lanes;
+/* Returns 1 if the slow path reads the same type, else 0. */
+static int tvmffi_i_reads_as(const char *text, size_t size, int code,
+                             uint64_t bits, int lanes) {
+  TVMFFIByteArray str;
+  DLDataType t;
+  str.data = text;
+  str.size = size;
+  return tvmffi_i_read_unusual(&str, &t) == 0 && t.code == code &&
+         t.bits == bits && (int16_t)t.lanes == lanes;
 }
 #endif
 
+/* Fast path: reads int, float or uint with bits and lanes, bool, or handle.
+   Returns 1, or 0 for any other text. */
+static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
+  const char *end = p + size, *digits;
+  uint64_t bits, lanes = 1;
+  int code, negative = 0;
+  if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
+  code = memcmp(p, "int", 3) == 0                   ? kDLInt
+         : size >= 5 && memcmp(p, "float", 5) == 0  ? kDLFloat
+         : size >= 4 && memcmp(p, "uint", 4) == 0   ? kDLUInt
+         : size == 4 && memcmp(p, "bool", 4) == 0   ? kDLBool
+         : size == 6 && memcmp(p, "handle", 6) == 0 ? kDLOpaqueHandle
+                                                    : -1;
+  if (code < 0) return 0;
+  p = tvmffi_i_digits(p + tvmffi_i_code_names[code].size, end, &bits);
+  if (bits > UINT8_MAX) return 0;
+  if (!bits) bits = code == kDLBool ? 8 : code == kDLOpaqueHandle ? 64 : 32;
+  if (p < end) {
+    if (end - p > 8 && memcmp(p, "xvscale", 7) == 0) negative = 1, p += 7;
+    if (*p != 'x') return 0;
+    digits = ++p;
+    p = tvmffi_i_digits(p, end, &lanes);
+    if (p != end || p == digits || !lanes ||
+        lanes > (uint64_t)(INT16_MAX + negative))
+      return 0;
+  }
+  if (negative) lanes = 0 - lanes;
+  TVMFFI_ASSERT(tvmffi_i_reads_as(end - size, size, code, bits, (int)lanes));
+  out->code = (uint8_t)code;
+  out->bits = (uint8_t)bits;
+  out->lanes = (uint16_t)lanes;
+  return 1;
+}
+
 int TVMFFIDataTypeFromString(const TVMFFIByteArray *str, DLDataType *out) {
-  DLDataType t;
   TVMFFI_I_CHECK_BYTES(str);
   TVMFFI_I_NOT_NULL(out);
-  if (!tvmffi_i_read_usual(str->data, str->size, &t))
-    return tvmffi_i_read_unusual(str, out);
-  TVMFFI_ASSERT(tvmffi_i_reads_as(str, t));
-  *out = t;
-  return 0;
+  if (tvmffi_i_read_usual(str->data, str->size, out)) return 0;
+  return tvmffi_i_read_unusual(str, out);
 }
 
 /* Writes a number in decimal. Returns the end of the text. */
