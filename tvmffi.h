@@ -15647,8 +15647,11 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
   uint64_t object[16];
-  if (tvmffi_i_find_object && tvmffi_i_find_object(call, object)) return 0;
-  if (tvmffi_i_find_object) return (void)tvmffi_i_dladdr(call, out), 1;
+  if (tvmffi_i_find_object) {
+    if (tvmffi_i_find_object(call, object)) return 0;
+    (void)tvmffi_i_dladdr(call, out);
+    return 1;
+  }
 #endif
   return tvmffi_i_dladdr(call, out) != 0;
 }
@@ -15843,20 +15846,23 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(tvmffi_i_frame_reader *reader,
   return frame;
 }
 
+static int tvmffi_i_read_limit(const char *text) {
+  char *end = NULL;
+  const long n = text && *text ? strtol(text, &end, 10) : -1;
+  return n >= 0 && n < TVMFFI_I_MAX_FRAMES && !*end ? (int)n
+                                                    : TVMFFI_I_MAX_FRAMES;
+}
+
+/* Stored as limit + 1; 0 before the environment variable is read. */
+static int tvmffi_i_stored_limit;
+
 /* Returns the maximum number of frames of a trace, from the environment
    variable TVM_TRACEBACK_LIMIT, which is read once. */
 static int tvmffi_i_frame_limit(void) {
-  static int limit;
-  int n = TVMFFI_I_LOAD_RELAXED(&limit);
+  int n = TVMFFI_I_LOAD_RELAXED(&tvmffi_i_stored_limit);
   if (!n) {
-    const char *text = getenv("TVM_TRACEBACK_LIMIT");
-    n = TVMFFI_I_MAX_FRAMES;
-    if (text && *text) {
-      char *end;
-      long value = strtol(text, &end, 10);
-      if (!*end && value >= 0 && value < n) n = (int)value;
-    }
-    TVMFFI_I_STORE(&limit, ++n);
+    n = tvmffi_i_read_limit(getenv("TVM_TRACEBACK_LIMIT")) + 1;
+    TVMFFI_I_STORE(&tvmffi_i_stored_limit, n);
   }
   TVMFFI_ASSERT(n >= 1 && n <= TVMFFI_I_MAX_FRAMES + 1);
   return n - 1;
@@ -16213,30 +16219,35 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   return tvmffi_i_row_run(r, f);
 }
 
+/* Packs a row into a rule for the cache: see address_name.h. */
+static uint64_t tvmffi_i_pack_rule(const tvmffi_i_unwind_row *row) {
+  const int64_t cfa = row->cfa_offset, bp = row->bp_offset;
+  const int64_t most = (int64_t)TVMFFI_I_RULE_WORDS * 8;
+  if (row->last) return TVMFFI_I_RULE_LAST;
+  if (row->unsupported ||
+      (row->cfa_reg != TVMFFI_I_BP && row->cfa_reg != TVMFFI_I_SP) ||
+      cfa <= 0 || cfa > most || cfa % 8 || bp > 0 || bp < -most || bp % 8)
+    return TVMFFI_I_RULE_OTHER;
+  return TVMFFI_I_RULE_PLAIN |
+         (row->cfa_reg == TVMFFI_I_BP ? TVMFFI_I_RULE_FROM_BP : 0) |
+         (bp ? TVMFFI_I_RULE_SAVED_BP : 0) |
+         (uint64_t)(cfa / 8) << TVMFFI_I_RULE_FRAME |
+         (uint64_t)(-bp / 8) << TVMFFI_I_RULE_BP;
+}
+
 /* Reads the unwind rule of a return address in a loaded library. */
 TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   tvmffi_i_fde_bases bases;
   tvmffi_i_unwind_rows r;
   const unsigned char *fde;
-  uint64_t rule = TVMFFI_I_RULE_PLAIN;
   if (!tvmffi_i_find_fde) return TVMFFI_I_RULE_OTHER;
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
   TVMFFI_ASSERT(address > (uintptr_t)bases.function);
   r.target = address - 1 - (uintptr_t)bases.function;
-  if (!tvmffi_i_find_unwind_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
-  if (r.row.last) return TVMFFI_I_RULE_LAST;
-  if (r.row.unsupported ||
-      (r.row.cfa_reg != TVMFFI_I_BP && r.row.cfa_reg != TVMFFI_I_SP) ||
-      r.row.cfa_offset <= 0 || r.row.cfa_offset / 8 > TVMFFI_I_RULE_WORDS ||
-      r.row.cfa_offset % 8 || r.row.bp_offset > 0 ||
-      -(r.row.bp_offset / 8) > TVMFFI_I_RULE_WORDS || r.row.bp_offset % 8)
-    return TVMFFI_I_RULE_OTHER;
-  if (r.row.cfa_reg == TVMFFI_I_BP) rule |= TVMFFI_I_RULE_FROM_BP;
-  if (r.row.bp_offset) rule |= TVMFFI_I_RULE_SAVED_BP;
-  return rule | (uint64_t)(r.row.cfa_offset / 8) << TVMFFI_I_RULE_FRAME |
-         (uint64_t)(-(r.row.bp_offset / 8)) << TVMFFI_I_RULE_BP;
+  return tvmffi_i_find_unwind_row(&r, fde) ? tvmffi_i_pack_rule(&r.row)
+                                           : (uint64_t)TVMFFI_I_RULE_OTHER;
 }
 
 /* Walks the stack from the caller's frame. Returns 0 if the system's unwinder

@@ -219,8 +219,11 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
   uint64_t object[16];
-  if (tvmffi_i_find_object && tvmffi_i_find_object(call, object)) return 0;
-  if (tvmffi_i_find_object) return (void)tvmffi_i_dladdr(call, out), 1;
+  if (tvmffi_i_find_object) {
+    if (tvmffi_i_find_object(call, object)) return 0;
+    (void)tvmffi_i_dladdr(call, out);
+    return 1;
+  }
 #endif
   return tvmffi_i_dladdr(call, out) != 0;
 }
@@ -415,20 +418,23 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(tvmffi_i_frame_reader *reader,
   return frame;
 }
 
+static int tvmffi_i_read_limit(const char *text) {
+  char *end = NULL;
+  const long n = text && *text ? strtol(text, &end, 10) : -1;
+  return n >= 0 && n < TVMFFI_I_MAX_FRAMES && !*end ? (int)n
+                                                    : TVMFFI_I_MAX_FRAMES;
+}
+
+/* Stored as limit + 1; 0 before the environment variable is read. */
+static int tvmffi_i_stored_limit;
+
 /* Returns the maximum number of frames of a trace, from the environment
    variable TVM_TRACEBACK_LIMIT, which is read once. */
 static int tvmffi_i_frame_limit(void) {
-  static int limit;
-  int n = TVMFFI_I_LOAD_RELAXED(&limit);
+  int n = TVMFFI_I_LOAD_RELAXED(&tvmffi_i_stored_limit);
   if (!n) {
-    const char *text = getenv("TVM_TRACEBACK_LIMIT");
-    n = TVMFFI_I_MAX_FRAMES;
-    if (text && *text) {
-      char *end;
-      long value = strtol(text, &end, 10);
-      if (!*end && value >= 0 && value < n) n = (int)value;
-    }
-    TVMFFI_I_STORE(&limit, ++n);
+    n = tvmffi_i_read_limit(getenv("TVM_TRACEBACK_LIMIT")) + 1;
+    TVMFFI_I_STORE(&tvmffi_i_stored_limit, n);
   }
   TVMFFI_ASSERT(n >= 1 && n <= TVMFFI_I_MAX_FRAMES + 1);
   return n - 1;

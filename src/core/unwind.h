@@ -353,30 +353,35 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   return tvmffi_i_row_run(r, f);
 }
 
+/* Packs a row into a rule for the cache: see address_name.h. */
+static uint64_t tvmffi_i_pack_rule(const tvmffi_i_unwind_row *row) {
+  const int64_t cfa = row->cfa_offset, bp = row->bp_offset;
+  const int64_t most = (int64_t)TVMFFI_I_RULE_WORDS * 8;
+  if (row->last) return TVMFFI_I_RULE_LAST;
+  if (row->unsupported ||
+      (row->cfa_reg != TVMFFI_I_BP && row->cfa_reg != TVMFFI_I_SP) ||
+      cfa <= 0 || cfa > most || cfa % 8 || bp > 0 || bp < -most || bp % 8)
+    return TVMFFI_I_RULE_OTHER;
+  return TVMFFI_I_RULE_PLAIN |
+         (row->cfa_reg == TVMFFI_I_BP ? TVMFFI_I_RULE_FROM_BP : 0) |
+         (bp ? TVMFFI_I_RULE_SAVED_BP : 0) |
+         (uint64_t)(cfa / 8) << TVMFFI_I_RULE_FRAME |
+         (uint64_t)(-bp / 8) << TVMFFI_I_RULE_BP;
+}
+
 /* Reads the unwind rule of a return address in a loaded library. */
 TVMFFI_I_COLD uint64_t tvmffi_i_read_rule(uintptr_t address) {
   tvmffi_i_fde_bases bases;
   tvmffi_i_unwind_rows r;
   const unsigned char *fde;
-  uint64_t rule = TVMFFI_I_RULE_PLAIN;
   if (!tvmffi_i_find_fde) return TVMFFI_I_RULE_OTHER;
   fde = tvmffi_i_find_fde((void *)(address - 1), &bases);
   if (!fde) return TVMFFI_I_RULE_OTHER;
   memset(&r, 0, sizeof(r));
   TVMFFI_ASSERT(address > (uintptr_t)bases.function);
   r.target = address - 1 - (uintptr_t)bases.function;
-  if (!tvmffi_i_find_unwind_row(&r, fde)) return TVMFFI_I_RULE_OTHER;
-  if (r.row.last) return TVMFFI_I_RULE_LAST;
-  if (r.row.unsupported ||
-      (r.row.cfa_reg != TVMFFI_I_BP && r.row.cfa_reg != TVMFFI_I_SP) ||
-      r.row.cfa_offset <= 0 || r.row.cfa_offset / 8 > TVMFFI_I_RULE_WORDS ||
-      r.row.cfa_offset % 8 || r.row.bp_offset > 0 ||
-      -(r.row.bp_offset / 8) > TVMFFI_I_RULE_WORDS || r.row.bp_offset % 8)
-    return TVMFFI_I_RULE_OTHER;
-  if (r.row.cfa_reg == TVMFFI_I_BP) rule |= TVMFFI_I_RULE_FROM_BP;
-  if (r.row.bp_offset) rule |= TVMFFI_I_RULE_SAVED_BP;
-  return rule | (uint64_t)(r.row.cfa_offset / 8) << TVMFFI_I_RULE_FRAME |
-         (uint64_t)(-(r.row.bp_offset / 8)) << TVMFFI_I_RULE_BP;
+  return tvmffi_i_find_unwind_row(&r, fde) ? tvmffi_i_pack_rule(&r.row)
+                                           : (uint64_t)TVMFFI_I_RULE_OTHER;
 }
 
 /* Walks the stack from the caller's frame. Returns 0 if the system's unwinder
