@@ -24949,6 +24949,7 @@ typedef struct {
   "The callback of a hook can be called only while the hook runs"
 
 static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
+  TVMFFI_ASSERT(!g->base.nested);
   tvmffi_i_hooked_close(&g->base);
   tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
 }
@@ -24972,6 +24973,7 @@ static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
                               TVMFFIObject *other) {
   tvmffi_i_seen *s = TVMFFI_I_ADD_PAIR(tvmffi_i_seen, &g->seen, object, other);
   if (!s) return -1;
+  TVMFFI_ASSERT(s->state == TVMFFI_I_UNSEEN);
   s->state = TVMFFI_I_OPEN;
   return 0;
 }
@@ -24985,6 +24987,7 @@ static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
                                      uint32_t own) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
   tvmffi_i_walk_frame *f;
+  TVMFFI_ASSERT(g->base.walk.frame_size >= sizeof(*f) && own <= 2);
   if (!type) return NULL;
   f = (tvmffi_i_walk_frame *)tvmffi_i_push_frame(
       &g->base.walk, object, other,
@@ -25012,6 +25015,7 @@ static tvmffi_i_seen *tvmffi_i_pop_seen(tvmffi_i_recursive *g) {
   tvmffi_i_pop_frame(&g->base.walk);
   if (!is_shared) return NULL;
   s = tvmffi_i_seen_of(g, object, other);
+  TVMFFI_ASSERT(s && s->state == TVMFFI_I_OPEN);
   s->state = TVMFFI_I_UNSEEN;
   return s;
 }
@@ -25024,6 +25028,8 @@ static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
    the container or field, and another of f->held if that is the child. */
 TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
                                             const TVMFFIAny *child) {
+  TVMFFI_ASSERT((child == &f->held) ==
+                !tvmffi_i_is_container(f->c.object->type_index));
   return child == &f->held ? 2 : 1;
 }
 
@@ -25033,13 +25039,17 @@ static int tvmffi_i_run_hook(tvmffi_i_recursive *g,
                              const tvmffi_i_hook_kind *kind,
                              const TVMFFIAny *hook, TVMFFIObject *object,
                              TVMFFIObject *other, TVMFFIAny *result) {
+  tvmffi_i_seen *s;
   TVMFFIAny args[3];
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && kind->num_values == 1 + (other != NULL));
   args[0] = tvmffi_obj(object);
   if (other) args[1] = tvmffi_obj(other);
   TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
   code = tvmffi_i_call_hook(&g->base, kind, hook, args, other ? 2 : 1, result);
-  tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
+  s = tvmffi_i_seen_of(g, object, other);
+  TVMFFI_ASSERT(s && s->state == TVMFFI_I_OPEN);
+  s->state = TVMFFI_I_UNSEEN;
   return code;
 }
 #endif
@@ -25072,6 +25082,7 @@ TVMFFI_I_HOOK(repr, "__ffi_repr__", 0,
 static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   size_t had = g->num_texts;
   tvmffi_i_text_buffer *larger;
+  TVMFFI_ASSERT(to <= had);
   g->to = to;
   if (to < had) return 0;
   larger = (tvmffi_i_text_buffer *)tvmffi_i_larger(g->text, &g->num_texts,
@@ -25079,6 +25090,7 @@ static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   if (!larger) return -1;
   memset((void *)(larger + had), 0, (g->num_texts - had) * sizeof(*larger));
   g->text = larger;
+  TVMFFI_ASSERT(to < g->num_texts);
   return 0;
 }
 
@@ -25091,6 +25103,8 @@ static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
 static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
+  TVMFFI_ASSERT(s->state == TVMFFI_I_DONE && s->to < g->num_texts);
+  TVMFFI_ASSERT(s->value + s->size <= g->text[s->to].size);
   if (!at) return;
   memcpy(at, g->text[s->to].data + s->value, s->size);
   b->size += s->size;
@@ -25100,6 +25114,7 @@ static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
    current buffer. */
 static void tvmffi_i_repr_done(tvmffi_i_printer *g, tvmffi_i_seen *s,
                                size_t begin) {
+  TVMFFI_ASSERT(s->state == TVMFFI_I_UNSEEN && begin <= g->text[g->to].size);
   s->state = TVMFFI_I_DONE;
   s->to = g->to;
   s->value = begin;
@@ -25116,6 +25131,7 @@ static int tvmffi_i_repr_hook(tvmffi_i_printer *g, const TVMFFIAny *hook,
       tvmffi_i_run_hook(&g->base, &tvmffi_i_repr_kind, hook, o, NULL, &result));
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
+  TVMFFI_ASSERT(g->to < g->num_texts);
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
@@ -25221,6 +25237,7 @@ static int tvmffi_i_repr_push(tvmffi_i_printer *g, TVMFFIObject *o,
   tvmffi_i_repr_frame *f =
       (tvmffi_i_repr_frame *)tvmffi_i_push_recursive(&g->base, o, NULL, own);
   if (!f) return -1;
+  TVMFFI_ASSERT(g->to < g->num_texts && begin == b->size);
   f->begin = begin;
   f->to = g->to;
   f->has_child = 0;
@@ -25243,6 +25260,7 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = f->begin;
   tvmffi_i_seen *s;
+  TVMFFI_ASSERT(g->to == f->to && begin <= b->size);
   switch (c->object->type_index) {
     case kTVMFFIArray:
       if (c->at == 1) tvmffi_i_text_char(b, ',');
@@ -25267,6 +25285,7 @@ static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
+  TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   while ((before = tvmffi_i_next_field(&w)) && before != c->field)
     if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
@@ -25280,7 +25299,9 @@ static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   const tvmffi_i_children *c = &f->base.c;
   int32_t index = c->object->type_index;
+  TVMFFI_ASSERT(g->to == f->to);
   if (tvmffi_i_is_container(index)) {
+    TVMFFI_ASSERT(f->has_child || !tvmffi_i_is_map_type(index) || c->on_value);
     if (tvmffi_i_is_map_type(index) && !c->on_value)
       tvmffi_i_text_put(b, ": ", 2);
     else if (f->has_child)
@@ -25307,6 +25328,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
     const TVMFFIAny *child;
+    TVMFFI_ASSERT(f->to < g->num_texts);
     g->to = f->to;
     TVMFFI_TRY(
         tvmffi_i_next_child(&f->base.c, g->base.skip, &f->base.held, &child));
@@ -25333,6 +25355,7 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   size_t begin = 0;
   int code = tvmffi_i_repr_to(g, to + 1);
   (void)args;
+  TVMFFI_ASSERT(g->base.base.nested > 0);
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
@@ -25341,6 +25364,7 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   if (code) return code;
   b = &g->text[to + 1];
   if (b->failed) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(begin <= b->size);
   text.data = b->data + begin;
   text.size = b->size - begin;
   return TVMFFIStringFromByteArray(&text, result);
@@ -25400,9 +25424,9 @@ static uint64_t tvmffi_i_hash_float(uint64_t bits) {
   return tvmffi_i_is_nan(bits) ? (uint64_t)0x7FF8 << 48 : bits;
 }
 
-/* Returns the hash of a value that is not an object. */
 static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
   uint64_t h = (uint64_t)(int64_t)value->type_index;
+  TVMFFI_ASSERT(value->type_index < kTVMFFIStaticObjectBegin);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_hash_combine(0, 0);
     case kTVMFFIBool: return tvmffi_i_hash_combine(h, value->v_int64 != 0);
@@ -25423,6 +25447,7 @@ static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
 
 static uint64_t tvmffi_i_hash_text(int32_t index, const TVMFFIAny *value) {
   TVMFFIByteArray s = tvmffi_any_str(value);
+  TVMFFI_ASSERT(index == kTVMFFIStr || index == kTVMFFIBytes);
   return tvmffi_i_hash_combine((uint64_t)index,
                                tvmffi_i_stable_hash(s.data, s.size));
 }
@@ -25478,6 +25503,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
                                  &result));
     TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
     place = tvmffi_i_seen_of(&g->base, o, NULL);
+    TVMFFI_ASSERT(place && place->state == TVMFFI_I_UNSEEN);
     place->state = TVMFFI_I_DONE;
     place->value = *hash = (uint64_t)got;
     return 1;
@@ -25500,6 +25526,7 @@ static int tvmffi_i_hash_push(tvmffi_i_recursive_hasher *g, TVMFFIObject *o,
       (tvmffi_i_recursive_frame *)tvmffi_i_push_recursive(&g->base, o, NULL,
                                                           own);
   if (!f) return -1;
+  TVMFFI_ASSERT(g->num_hashes <= g->hash_capacity);
   f->begin = g->num_hashes;
   f->sum = TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
@@ -25515,6 +25542,7 @@ static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
   switch (f->base.c.object->type_index) {
     case kTVMFFIArray:
     case kTVMFFIList:
+      TVMFFI_ASSERT(f->base.c.at > 0);
       hash = tvmffi_i_hash_combine(hash, f->base.c.at - 1);
       break;
     case kTVMFFIMap:
@@ -25523,10 +25551,11 @@ static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
         f->key = hash;
         return 0;
       }
+      TVMFFI_ASSERT(g->num_hashes >= f->begin);
       TVMFFI_I_PUSH_ROOM(uint64_t, g->hashes, g->num_hashes, g->hash_capacity);
       g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key, hash);
       return 0;
-    default: break;
+    default: TVMFFI_ASSERT(f->base.c.field); break;
   }
   f->sum = tvmffi_i_hash_combine(f->sum, hash);
   return 0;
@@ -25537,6 +25566,8 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_recursive_hasher *g) {
   uint64_t hash = f->sum;
   size_t i, begin = f->begin;
   tvmffi_i_seen *s;
+  TVMFFI_ASSERT(g->num_hashes == begin ||
+                tvmffi_i_is_map_type(f->base.c.object->type_index));
   if (g->num_hashes > begin) {
     tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin, sizeof(hash),
                   tvmffi_i_word_less, NULL);
@@ -25563,6 +25594,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
   for (;;) {
     tvmffi_i_walk_frame *f = &TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g)->base;
     const TVMFFIAny *child;
+    TVMFFI_ASSERT(tvmffi_i_depth(g) > depth);
     TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->base.skip, &f->held, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
@@ -25587,6 +25619,7 @@ static int tvmffi_i_hash_again(void *walk, const TVMFFIAny *values,
   uint64_t hash;
   int code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
   (void)args;
+  TVMFFI_ASSERT(g->base.base.nested > 0 && g->num_hashes >= num_hashes);
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;
@@ -25618,6 +25651,7 @@ static int tvmffi_i_text_sign(TVMFFIByteArray a, TVMFFIByteArray b) {
   size_t i = 0, n = a.size < b.size ? a.size : b.size;
   if (n && memcmp(a.data, b.data, n) != 0) {
     while (a.data[i] == b.data[i]) ++i;
+    TVMFFI_ASSERT(i < n);
     return TVMFFI_I_SIGN(a.data[i], b.data[i]);
   }
   return TVMFFI_I_SIGN(a.size, b.size);
@@ -25638,6 +25672,7 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
+  TVMFFI_ASSERT(i > 0 && x.size % 8 == 0 && y.size % 8 == 0);
   int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
   int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
@@ -25652,16 +25687,18 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Converts the bits of a double to an integer with the same order. Both zeros
-   become 0. The double must not be NaN. */
+   become 0. */
 TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
   int64_t size = (int64_t)(bits << 1 >> 1);
+  TVMFFI_ASSERT(!tvmffi_i_is_nan(bits));
   return bits >> 63 ? -size : size;
 }
 
-/* Compares two values of the same type that are not objects. */
 static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
                                   const TVMFFIAny *a, const TVMFFIAny *b,
                                   int *sign) {
+  TVMFFI_ASSERT(a->type_index == b->type_index);
+  TVMFFI_ASSERT(a->type_index < kTVMFFIStaticObjectBegin);
   switch (a->type_index) {
     case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
     case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
@@ -25706,6 +25743,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_comparison *g, TVMFFIObject *a,
   const TVMFFIAny *hook = NULL;
   TVMFFIAny result;
   int64_t order;
+  TVMFFI_ASSERT(a && b && a != b);
   if (g->is_equality)
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (!hook) {
@@ -25780,10 +25818,11 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
                                 const TVMFFIObject *other) {
   uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
   const tvmffi_i_pair *p, *q;
+  TVMFFI_ASSERT(tvmffi_i_map_size(map) == tvmffi_i_map_size(other));
   while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
     q = tvmffi_i_map_pair(other, j);
-    if (!q ||
-        (p->key.type_index > kTVMFFIBytes &&
+    TVMFFI_ASSERT(q);
+    if ((p->key.type_index > kTVMFFIBytes &&
          !tvmffi_i_same_any(&p->key, &q->key)) ||
         tvmffi_i_any_equal(&p->key, &q->key) != 1)
       return 0;
@@ -25799,17 +25838,19 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
+  TVMFFI_ASSERT(f->owns & TVMFFI_I_OWNS_HELD);
   tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);
 }
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
-   not, or -1 on error. Both maps have the same size. */
+   not, or -1 on error. */
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   uint64_t at = f->c.at;
+  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_map_size(f->other));
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
@@ -25836,6 +25877,7 @@ static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
     same = f->in_step ? 1 : tvmffi_i_has_keys(&f->base);
   }
   if (same > 0) return 0;
+  TVMFFI_ASSERT(tvmffi_i_top(g) == &f->base);
   (void)tvmffi_i_pop_seen(&g->base);
   if (same < 0) return -1;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
@@ -25847,6 +25889,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
                                  const TVMFFIAny *key,
                                  const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(f->base.c.on_value);
   *value = NULL;
   if (f->in_step) {
     pair = tvmffi_i_map_pair(f->base.other, f->at);
@@ -25882,6 +25925,7 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
     *a = tvmffi_i_next_in_container(c);
     return 0;
   }
+  TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   *b = &f->held;
   tvmffi_i_any_release(&f->held);
   return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
@@ -25897,6 +25941,7 @@ static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
    have no order. */
 static int tvmffi_i_compare_differ(tvmffi_i_comparison *g, size_t depth) {
   int has_maps = 0;
+  TVMFFI_ASSERT(tvmffi_i_depth(g) >= depth);
   while (tvmffi_i_depth(g) > depth) {
     const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
     has_maps |= tvmffi_i_is_map_type(f->c.object->type_index);
@@ -25914,6 +25959,7 @@ static int tvmffi_i_compare_pop(tvmffi_i_comparison *g) {
   const TVMFFIObject *a = f->base.c.object, *b = f->base.other;
   tvmffi_i_seen *s;
   int sign = 0;
+  TVMFFI_ASSERT(a != b);
   if (tvmffi_i_is_sequence_type(a->type_index))
     sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, a)->size,
                          TVMFFI_I_CELL(TVMFFISeqCell, b)->size);
@@ -25947,25 +25993,28 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
     }
     if (*sign) return tvmffi_i_compare_differ(g, depth);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(g) == depth && !*sign);
   return 0;
 }
 
 static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
                              const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
   int sign = 0;
   (void)args;
-  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
-                                  &values[1], 0, &sign));
+  TVMFFI_ASSERT(g->base.base.nested > 0 && g->is_equality);
+  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
 }
 
 static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
                                   const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
   int sign = 0;
   (void)args;
-  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
-                                  &values[1], 0, &sign));
+  TVMFFI_ASSERT(g->base.base.nested > 0);
+  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -25986,6 +26035,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
+    TVMFFI_ASSERT(code || !tvmffi_i_depth(&g));
     tvmffi_i_any_release(&y);
   }
   tvmffi_i_recursive_close(&g.base);
@@ -26076,6 +26126,7 @@ static void tvmffi_i_clear_results(const tvmffi_i_structural *s,
 
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
+  TVMFFI_ASSERT(!s->base.nested && !s->num_begun);
   tvmffi_i_clear_memos(&s->known[0]);
   tvmffi_i_clear_memos(&s->known[1]);
   tvmffi_i_clear_results(s, &s->firm);
@@ -26084,6 +26135,7 @@ static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
+  TVMFFI_ASSERT(s->entries <= s->known[0].count);
   TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
   s->begun[s->num_begun].entries = s->known[0].count;
   s->begun[s->num_begun++].num_loose = s->num_loose;
@@ -26109,6 +26161,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
                                            const TVMFFIObject *other,
                                            uint64_t *hash) {
   int found = tvmffi_i_find_in(&s->firm, object, other, hash);
+  TVMFFI_ASSERT(s->entries <= s->known[0].count);
   if (found || s->entries != s->known[0].count) return found;
   found = tvmffi_i_find_in(&s->loose, object, other, hash);
   s->num_loose += (size_t)found;
@@ -26123,6 +26176,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
                                           TVMFFIObject *other, uint64_t hash) {
   const tvmffi_i_progress *begun = &s->begun[s->num_begun - 1];
   tvmffi_i_ptr_table *t = &s->firm;
+  TVMFFI_ASSERT(s->num_begun > 0 && begun->num_loose <= s->num_loose);
+  TVMFFI_ASSERT(begun->entries <= s->known[0].count);
   if (s->num_loose != begun->num_loose) {
     if (begun->entries != s->known[0].count) return 0;
     t = &s->loose;
@@ -26144,6 +26199,8 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              uint32_t own, uint64_t *hash) {
   const int is_shared = tvmffi_i_are_shared(object, other, own);
   tvmffi_i_structural_frame *f;
+  TVMFFI_ASSERT(s->base.walk.frame_size > sizeof(*f));
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   if (is_shared) {
     if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;
     TVMFFI_TRY(tvmffi_i_begin_result(s));
@@ -26163,6 +26220,7 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
    `is_own`, takes the caller's references. Returns TVMFFI_I_PUSHED. */
 TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
   tvmffi_i_walk_frame *f = tvmffi_i_top(s);
+  TVMFFI_ASSERT(!(f->owns & (TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER)));
   f->owns |= TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER;
   if (!is_own) tvmffi_i_retain(f->c.object);
   if (!is_own && f->other) tvmffi_i_retain(f->other);
@@ -26171,6 +26229,7 @@ TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
 
 static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
   tvmffi_i_structural *s = (tvmffi_i_structural *)(void *)walk;
+  TVMFFI_ASSERT(s->num_begun >= tvmffi_i_top(walk)->is_shared);
   s->num_begun -= tvmffi_i_top(walk)->is_shared;
   tvmffi_i_pop_frame(walk);
 }
@@ -26189,8 +26248,10 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   const int32_t outer = s->region;
   TVMFFIAny result;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   s->region = region;
   code = tvmffi_i_call_hook(&s->base, kind, hook, args, 2, &result);
+  TVMFFI_ASSERT(s->num_begun >= num_begun);
   s->num_begun = num_begun; /* an exception may have left other hooks */
   if (!code) code = tvmffi_i_hook_number(&result, kind, out);
   if (!code) s->region = outer;
@@ -26236,6 +26297,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
                                         TVMFFIAny *value, int *is_own) {
   void *at = tvmffi_i_at(object, field);
   int code;
+  TVMFFI_ASSERT(!(field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore));
   *is_own = 0;
   if (field->getter == tvmffi_i_get_any_field) {
     *value = *(const TVMFFIAny *)at;
@@ -26350,6 +26412,8 @@ TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
 static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
                              int32_t kind_b, TVMFFIAny b) {
   tvmffi_i_mismatch *step = s->steps;
+  TVMFFI_ASSERT(s->wants_path && s->num_steps <= s->max_steps);
+  TVMFFI_ASSERT(kind_a != TVMFFI_I_STEP_ARRAY_ITEM_MISSING || kind_a != kind_b);
   if (s->num_steps == s->max_steps) {
     step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
                                                 sizeof(*step));
@@ -26382,6 +26446,7 @@ static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
    are not defined, returns TVMFFI_I_DIFFERENT for two different variables. */
 static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                               TVMFFIObject *b, int kind, int result) {
+  TVMFFI_ASSERT(result != TVMFFI_I_PUSHED && kind);
   if (result != TVMFFI_I_SAME) return result;
   if (kind == kTVMFFISEqHashKindFreeVar) {
     if (a != b && s->base.region == kTVMFFIDefRegionKindNone)
@@ -26400,6 +26465,7 @@ static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
   const int32_t outer = s->base.region;
   TVMFFIByteArray name;
   int code;
+  TVMFFI_ASSERT(s->base.base.nested > 0 && s->base.num_begun > 0);
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
   if (code < 0) return code;
@@ -26431,6 +26497,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
   code = tvmffi_i_call_structural_hook(
       &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
+  TVMFFI_ASSERT(s->base.num_begun > 0);
   if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
   if (is_shared && code == TVMFFI_I_SAME &&
       tvmffi_i_set_result(&s->base, a, b, 0))
@@ -26463,6 +26530,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   if (code == TVMFFI_I_PUSHED) {
     tvmffi_i_structural_frame *f =
         &TVMFFI_I_FRAME(tvmffi_i_equal_frame, s)->base;
+    TVMFFI_ASSERT(f->base.c.object == a && f->base.other == b);
     f->kind = kind;
     f->region = tvmffi_i_inner_region(&s->base, kind);
   }
@@ -26487,6 +26555,7 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
     return tvmffi_i_tensor_bytes(b, "compare", &other);
   TVMFFI_TRY(tvmffi_i_tensor_bytes(a, "compare", &size));
   TVMFFI_TRY(tvmffi_i_tensor_bytes(b, "compare", &other));
+  TVMFFI_ASSERT(size == other);
   return !size || memcmp(a->data, b->data, size) == 0;
 }
 
@@ -26524,6 +26593,7 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                       NULL);
       f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      TVMFFI_ASSERT(!f->base.base.owns && f->base.base.other == b->v_obj);
       f->at = tvmffi_i_map_begin(b->v_obj);
       if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;
       return code;
@@ -26542,6 +26612,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   int is_list = c->object->type_index == kTVMFFIList;
   uint64_t n, num_a, num_b, i;
   const TVMFFIAny *a, *b;
+  TVMFFI_ASSERT(code >= 0 && tvmffi_i_top(s) == &f->base.base);
   if (code == TVMFFI_I_SAME) ++c->at;
   for (;;) {
     num_a = tvmffi_i_items_from(c->object, c->at, &a);
@@ -26562,6 +26633,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (code == TVMFFI_I_PUSHED && is_list)
       return tvmffi_i_keep_pushed(&s->base, 0);
     if (code == TVMFFI_I_PUSHED || code < 0) return code;
+    TVMFFI_ASSERT(code == 0 || code == 1);
     c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
   }
   if (s->wants_path) {
@@ -26580,6 +26652,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
                                               const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
+  TVMFFI_ASSERT(from == 0 || from == 1);
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
   known = tvmffi_i_find_memo(&s->base.known[from], key->v_obj);
   if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
@@ -26594,6 +26667,8 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                  const TVMFFIAny *key, int32_t other_kind,
                                  const TVMFFIAny *other) {
   TVMFFIAny mine, theirs;
+  TVMFFI_ASSERT(other_kind == TVMFFI_I_STEP_MAP_ITEM ||
+                other_kind == TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s->wants_path) return 0;
   mine = tvmffi_i_copy_owned(key);
   theirs = tvmffi_i_copy_owned(other);
@@ -26622,6 +26697,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   uint64_t i = 0, hash;
   uint8_t meta = 1; /* a small map is searched to its end */
   int code = 0;
+  TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
   if (!m->size) return NULL;
   if (!is_row) {
     if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
@@ -26639,6 +26715,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
   tvmffi_i_guard_leave(frame);
+  TVMFFI_ASSERT(code <= 0 || pair);
   if (code < 0) return &tvmffi_i_map_failed;
   return code ? &pair->value : NULL;
 }
@@ -26700,6 +26777,7 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
   uint64_t at = f->base.base.c.at, other = f->at;
+  TVMFFI_ASSERT(tvmffi_i_is_map_type(a->type_index));
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&
          tvmffi_i_is_alike(&x->key, &y->key) &&
@@ -26722,6 +26800,8 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
                       ? tvmffi_i_copy_owned(&pair->key)
                       : pair->key;
+  TVMFFI_ASSERT(!(base->owns & TVMFFI_I_OWNS_HELD) ||
+                base->held.type_index == kTVMFFINone);
   base->held = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
     f->key = key; /* a hook may release the right key */
@@ -26740,6 +26820,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   const int is_dict = base->owns & TVMFFI_I_OWNS_HELD;
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
+  TVMFFI_ASSERT(code >= 0 && !is_dict == (left->type_index == kTVMFFIMap));
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
       if (is_dict) tvmffi_i_any_release(&base->held);
@@ -26789,6 +26870,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     }
     if (code < 0) return code;
   }
+  TVMFFI_ASSERT(c->field);
   return tvmffi_i_add_attr_step(s, &c->field->name);
 }
 
@@ -26823,6 +26905,7 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
     else
       tvmffi_i_pop_structural(&s->base.base.walk);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(s) == depth && code != TVMFFI_I_PUSHED);
   return code;
 }
 
@@ -26833,6 +26916,7 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   TVMFFIObject *pair = tvmffi_i_new_array(2, &items);
   size_t i;
   int side;
+  TVMFFI_ASSERT(!tvmffi_i_depth(s));
   if (!pair) return NULL;
   for (side = 0; side < 2; ++side) {
     TVMFFIObject *path = tvmffi_i_new_path(NULL, NULL);
@@ -26840,6 +26924,7 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
       tvmffi_i_mismatch *step = &s->steps[i];
       TVMFFIObject *longer =
           tvmffi_i_step_to(path, step->kind[side], step->key[side]);
+      TVMFFI_ASSERT(longer != path);
       step->key[side] = tvmffi_none();
       tvmffi_i_release(path);
       path = longer;
@@ -26920,6 +27005,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (x->hash != y->hash) return 0;
   for (code = 0; code < 2; ++code)
     if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
@@ -26929,6 +27015,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
+  TVMFFI_ASSERT(code <= 1);
   if (code >= 0 &&
       !TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
     code = -1;
@@ -26985,6 +27072,7 @@ static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
    s->base.known. */
 static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                              uint64_t *hash) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   if (kind == kTVMFFISEqHashKindFreeVar)
     *hash = s->base.region != kTVMFFIDefRegionKindNone
                 ? tvmffi_i_hash_combine(*hash, s->num_variables++)
@@ -26999,6 +27087,7 @@ static int tvmffi_i_s_hash_again(void *walk, const TVMFFIAny *values,
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)walk;
   const int32_t outer = s->base.region;
   uint64_t hash = 0;
+  TVMFFI_ASSERT(s->base.base.nested > 0);
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   TVMFFI_TRY(tvmffi_i_hash_value(s, &values[0], 2, &hash));
   s->base.region = outer;
@@ -27014,6 +27103,7 @@ static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
   int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
   if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
   *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+  TVMFFI_ASSERT((*out)->base.base.c.object == o && s->num_items <= s->max_items);
   (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
   (*out)->first = (*out)->end = s->num_items;
   return code;
@@ -27023,6 +27113,7 @@ static void tvmffi_i_leave_hashed(tvmffi_i_walk *w) {
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)(void *)w;
   const tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, w);
   const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
+  TVMFFI_ASSERT(f->first <= f->end && f->end <= s->num_items);
   while (s->num_items > f->first)
     if (--s->num_items, is_dict)
       tvmffi_i_any_release(&s->items[s->num_items].value);
@@ -27044,10 +27135,12 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
+  TVMFFI_ASSERT(type->type_index == o->type_index);
   hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_hooks, type->type_index);
   if (!hook) {
     code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
+    TVMFFI_ASSERT(!f->base.base.other && !f->base.base.is_shared);
     f->base.kind = kind;
     f->base.region = tvmffi_i_inner_region(&s->base, kind);
     return code;
@@ -27089,6 +27182,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   const tvmffi_i_memo *known;
   int32_t index = key->type_index;
   uint64_t value = key->v_uint64;
+  TVMFFI_ASSERT(index != kTVMFFIRawStr && index != kTVMFFIByteArrayPtr);
   if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
       index == kTVMFFIBytes) {
     TVMFFIByteArray text = tvmffi_any_str(key);
@@ -27110,6 +27204,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
    because a wide load after two narrow stores would stall. */
 static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   size_t i, k;
+  TVMFFI_ASSERT(n > 0 && n <= 24);
   for (i = 1; i < n; ++i) {
     uint64_t hash = items[i].hash;
     TVMFFIAny value = items[i].value;
@@ -27131,6 +27226,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const tvmffi_i_pair *pair;
   uint64_t at, hash;
   size_t n;
+  TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
@@ -27148,6 +27244,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   f->base.base.c.at = f->first;
   f->end = s->num_items;
   n = f->end - f->first;
+  TVMFFI_ASSERT(n <= tvmffi_i_size_of(map));
   if (n > 24)
     tvmffi_i_sort(s->items + f->first, n, sizeof(*s->items), tvmffi_i_word_less,
                   NULL);
@@ -27186,6 +27283,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
       if (code != TVMFFI_I_PUSHED) return code;
       f->hash = tvmffi_i_hash_combine(f->hash, tvmffi_i_size_of(o));
       if (tvmffi_i_is_map_type(index)) code = tvmffi_i_read_map(s, f);
+      TVMFFI_ASSERT(code < 0 || f->end == s->num_items);
       if (code < 0) tvmffi_i_leave_hashed(&s->base.base.walk);
       return code;
     case kTVMFFIShape: *hash = tvmffi_i_hash_shape(o); return 0;
@@ -27201,6 +27299,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIAny *item;
   uint64_t hash = 0, n, i;
   int code;
+  TVMFFI_ASSERT(f->first == f->end && tvmffi_i_top(s) == &f->base.base);
   while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {
     uint64_t sum = f->hash;
     for (i = 0; i < n && item[i].type_index <= kTVMFFIBool; ++i)
@@ -27223,6 +27322,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
+  TVMFFI_ASSERT(f->base.base.c.at >= f->first && f->end <= s->num_items);
   while (f->base.base.c.at < f->end) {
     size_t i = (size_t)f->base.base.c.at, next = i + 1;
     TVMFFIAny value;
@@ -27247,6 +27347,7 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIFieldInfo *field;
+  TVMFFI_ASSERT(f->end == f->first && f->base.kind);
   for (;;) {
     uint64_t hash = 0;
     TVMFFIAny value;
@@ -27294,6 +27395,7 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
     f->hash = tvmffi_i_hash_combine(f->hash, *hash);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(s) == depth && code != TVMFFI_I_PUSHED);
   return code;
 }
 
@@ -27312,6 +27414,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
   tvmffi_i_structural_close(&s.base);
+  TVMFFI_ASSERT(!s.num_items);
   tvmffi_i_free(s.items);
   tvmffi_i_any_release(&owned);
   return code;
@@ -27379,6 +27482,7 @@ TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
 static void tvmffi_i_set_bit(tvmffi_i_engine *e, uint64_t *bits,
                              int32_t index) {
   int i = index >> 6;
+  TVMFFI_ASSERT(bits == e->uncalled || bits == e->leaves || bits == e->nests);
   if ((uint32_t)index >= 128) return;
   bits[i] |= (uint64_t)1 << (index & 63);
   e->passed[i] = e->uncalled[i] & e->leaves[i];
@@ -27391,6 +27495,7 @@ static tvmffi_i_known_column tvmffi_i_in_place_column = {
 
 TVMFFI_I_INLINE const tvmffi_i_visit_table *tvmffi_i_table_of(
     const tvmffi_i_visitor *v) {
+  TVMFFI_ASSERT(v->table);
   return (const tvmffi_i_visit_table *)v->table;
 }
 
@@ -27411,7 +27516,9 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   TVMFFIAny error = tvmffi_i_take_error();
   if (error.v_obj) return error;
   (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
-  return tvmffi_i_take_error();
+  error = tvmffi_i_take_error();
+  TVMFFI_ASSERT(error.v_obj);
+  return error;
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
@@ -27435,6 +27542,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
       (tvmffi_i_error_context *)cell->extra_context;
   TVMFFIObjectHandle made = NULL;
   int code = 0;
+  TVMFFI_ASSERT(error->type_index == kTVMFFIError);
   if (node->type_index < kTVMFFIStaticObjectBegin ||
       error->v_obj == &tvmffi_i_memory_error.base)
     return;
@@ -27446,6 +27554,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
       cell->extra_context = made;
     }
   }
+  TVMFFI_ASSERT(code || context == cell->extra_context);
   if (!code && context->pattern)
     code = tvmffi_i_list_append(context->pattern, node);
   if (!code) return;
@@ -27474,6 +27583,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
   const TVMFFISeqCell *cell;
   int64_t k;
   int i;
+  TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
@@ -27481,6 +27591,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
       TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
       const TVMFFIAny *row =
           (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;
+      TVMFFI_ASSERT(TVMFFI_I_CELL(TVMFFISeqCell, entry)->size >= 2);
       if (!tvmffi_i_index_matches(index, (int32_t)row->v_int64)) continue;
       e->found = row;
       e->found_for = index;
@@ -27506,6 +27617,7 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
     return NULL;
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
+  TVMFFI_ASSERT(!row || (row == e->found && index == e->found_for));
   *with_region = e->found_with_region;
   return row;
 }
@@ -27516,6 +27628,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   TVMFFIObject *f =
       function->type_index == kTVMFFINone ? NULL : function->v_obj;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   *r = tvmffi_none();
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
@@ -27556,6 +27669,7 @@ static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
   } else if (with_region) {
     args[n++] = tvmffi_int(e->visitor.region);
   }
+  TVMFFI_ASSERT(n <= 3 && (!unique || e->kind >= TVMFFI_I_MAP_BEFORE));
   if (n > 1) args[0] = *value;
   tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
   if (e->kind < TVMFFI_I_MAP_BEFORE)
@@ -27631,6 +27745,7 @@ TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
 
 /* Returns the object whose children are read: the copy, if there is one. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_visited(const tvmffi_i_visit_frame *f) {
+  TVMFFI_ASSERT(f->base.other != f->base.c.object);
   return f->base.other ? f->base.other : f->base.c.object;
 }
 
@@ -27640,6 +27755,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = tvmffi_i_visited(f);
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(!f->is_object);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     (void)tvmffi_i_items_from(o, f->base.c.at, &item);
     return (TVMFFIAny *)(uintptr_t)item;
@@ -27654,6 +27770,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
   uint64_t i = f->base.c.at;
+  TVMFFI_ASSERT(map == tvmffi_i_visited(f) && f->base.c.left >= 0);
   f->base.c.at = tvmffi_i_map_begin(map);
   while (i--) f->base.c.at = tvmffi_i_map_after(map, f->base.c.at);
   ++f->base.c.left;
@@ -27670,6 +27787,7 @@ TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
     ++f->base.c.at;
     return;
   }
+  TVMFFI_ASSERT(f->base.c.left > 0);
   --f->base.c.left;
   if (TVMFFI_I_UNLIKELY(f->is_row !=
                         tvmffi_i_map_is_row(tvmffi_i_map_of(o)))) {
@@ -27688,6 +27806,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFIObject *o = tvmffi_i_visited(f);
   tvmffi_i_children *c = &f->base.c;
   const TVMFFIAny *child;
+  TVMFFI_ASSERT(!f->in_place || !f->base.other);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     const uint64_t passed = e ? e->passed[0] : 0;
     uint64_t i, n = tvmffi_i_items_from(o, c->at, &child);
@@ -27711,6 +27830,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
       if (!e || !tvmffi_i_has_bit(e->passed, child->type_index)) break;
     }
   }
+  TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->base.held =
       f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
@@ -27729,10 +27849,12 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny *to = NULL;
   int64_t i, at = (int64_t)f->base.c.at;
+  TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
                       : tvmffi_i_new_items(index, cell->size, &to);
   if (!f->base.other) return -1;
+  TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < cell->size; ++i)
     if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
   if (!to || at >= cell->size) return 0;
@@ -27754,6 +27876,7 @@ static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
     TVMFFI_TRY(tvmffi_i_copy_container(f, value));
   slot = tvmffi_i_child_at(f);
   if (!slot || tvmffi_i_is_other(slot, &f->base.held)) return 0;
+  TVMFFI_ASSERT(tvmffi_i_is_other(slot, value));
   old = *slot;
   *slot = *value;
   *value = old;
@@ -27769,6 +27892,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
                                           tvmffi_i_visit_frame *f) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIObject *o = tvmffi_i_visited(f);
+  TVMFFI_ASSERT(f->is_object && f->base.owns & TVMFFI_I_OWNS_HELD);
   for (;;) {
     const TVMFFIFieldInfo *field = c->field = tvmffi_i_next_counted(&c->fields);
     if (!field) return 0;
@@ -27789,6 +27913,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
 /* Stores the mutated value of the current field in the copy f->base.other. */
 static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = f->base.c.field;
+  TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
   if (field->setter) return tvmffi_i_set_field(field, f->base.other, value);
   return tvmffi_i_fail(
@@ -27805,6 +27930,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   const TVMFFIAny *copier =
       tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
   TVMFFIAny r;
+  TVMFFI_ASSERT(value->v_obj && !*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
     return tvmffi_i_fail("TypeError",
                          "__ffi_shallow_copy__ must be an ffi.Function");
@@ -27835,6 +27961,7 @@ TVMFFI_I_INLINE void tvmffi_i_open_visit(tvmffi_i_walk *w, void *room,
 
 TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
     const tvmffi_i_descent *d) {
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) > 0);
   return TVMFFI_I_FRAME(tvmffi_i_visit_frame, d->walk);
 }
 
@@ -27849,6 +27976,8 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(
   tvmffi_i_visit_frame *f = (tvmffi_i_visit_frame *)tvmffi_i_push_frame(
       d->walk, from->v_obj, NULL, type,
       TVMFFI_I_OWNS_OTHER | (holds ? TVMFFI_I_OWNS_HELD : 0));
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(index));
+  TVMFFI_ASSERT(!in_place || (d->mutates && !type));
   if (!f) return f;
   f->outer = d->v->region;
   f->in_place = (unsigned char)in_place;
@@ -27862,6 +27991,7 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(
    callback left, and sets *r to an error. */
 TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
                                       TVMFFIAny *r) {
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) > depth);
   while (tvmffi_i_depth(d->walk) > depth) {
     d->v->region = tvmffi_i_top_frame(d)->outer;
     tvmffi_i_pop_frame(d->walk);
@@ -27878,6 +28008,7 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *row, *at = value;
   TVMFFIAny given;
   int with_region = 0;
+  TVMFFI_ASSERT(d->is_after && r->type_index != kTVMFFIError);
   if (d->mutates) {
     if (r->type_index != kTVMFFIUnchanged) at = r;
   } else if (r->type_index == kTVMFFIVisitInterrupt) {
@@ -27899,6 +28030,7 @@ TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
                                        const TVMFFIAny *value, int how,
                                        TVMFFIAny *r) {
   TVMFFIAny dropped;
+  TVMFFI_ASSERT(d->mutates || !(how & TVMFFI_I_REPLACES));
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     if (how & TVMFFI_I_ENTERED || (d->mutates && !(how & TVMFFI_I_IN_HOOK)))
       tvmffi_i_add_context(r, value);
@@ -27925,6 +28057,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
   int is_var = kind == kTVMFFISEqHashKindFreeVar;
   int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
+  TVMFFI_ASSERT(value->type_index >= kTVMFFIStaticObjectBegin);
   *r = tvmffi_none();
   if (d->mutates && identity) {
     *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
@@ -27941,6 +28074,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
     tvmffi_i_release(made);
     return 1;
   }
+  TVMFFI_ASSERT(d->mutates == (made != NULL) && f->is_object);
   f->base.other = made;
   f->identity = (unsigned char)identity;
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
@@ -27957,6 +28091,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
                                            const TVMFFIAny *value,
                                            TVMFFIAny *r) {
   TVMFFIAny set;
+  TVMFFI_ASSERT(d->mutates && (f->is_object || (!f->identity && !f->changed)));
   if (f->base.other && (!f->is_object || f->changed)) {
     *r = tvmffi_obj(f->base.other);
     f->base.other = NULL;
@@ -27979,6 +28114,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
 static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->base.c.object);
+  TVMFFI_ASSERT(d->mutates || !f->base.other);
   d->v->region = f->outer;
   tvmffi_i_drop_child(f);
   if (d->mutates) {
@@ -27987,6 +28123,7 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
     f->base.other = NULL;
   }
   tvmffi_i_conclude(d, &value, f->how, r);
+  TVMFFI_ASSERT(tvmffi_i_top_frame(d) == f && !f->base.other);
   tvmffi_i_pop(&d->walk->frames, sizeof(*f));
 }
 
@@ -27996,6 +28133,7 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
 static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                                      const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
     return;
@@ -28029,6 +28167,7 @@ static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
 static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
                                             int32_t index, int *in_place) {
   const TVMFFIAny *hook;
+  TVMFFI_ASSERT(d->mutates || !*in_place);
   if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
   if (*in_place) {
     hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
@@ -28044,6 +28183,7 @@ static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
    in. */
 static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
   int either;
+  TVMFFI_ASSERT(tvmffi_i_is_container(index));
   if (tvmffi_i_has_bit(d->e->nests, index)) return;
   for (either = 0; either <= d->mutates; ++either) {
     int in_place = either;
@@ -28066,6 +28206,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
       how & TVMFFI_I_IN_HOOK ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
   const TVMFFITypeInfo *type = NULL;
   int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
+  TVMFFI_ASSERT(d->e ? d->walk == &d->e->walk : !d->is_after);
   if (container) {
     if (d->e && hook) tvmffi_i_note_nest(d, index);
   } else if (hook) {
@@ -28105,6 +28246,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *row;
   size_t depth;
   int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  TVMFFI_ASSERT(!d->mutates == (e->kind < TVMFFI_I_MAP_BEFORE));
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
   row = d->is_after && !leaf
@@ -28145,11 +28287,14 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
   tvmffi_i_visit_frame *f;
   TVMFFIAny *slot;
+  TVMFFI_ASSERT(!d->e && tvmffi_i_depth(d->walk) == 1);
   if (!unique) {
     *r = table->enter(d->v, *value);
     return;
   }
   f = tvmffi_i_top_frame(d);
+  TVMFFI_ASSERT(f->in_place && value == &f->base.held &&
+                tvmffi_i_child_at(f)->v_obj == value->v_obj);
   *tvmffi_i_child_at(f) = tvmffi_none();
   tvmffi_i_release(f->base.held.v_obj);
   *r = table->enter_unique(d->v, *value);
@@ -28169,6 +28314,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
+  TVMFFI_ASSERT(tvmffi_i_is_container(value->type_index));
   if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
                                           unique) != NULL))
     return 0;
@@ -28205,6 +28351,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     tvmffi_i_any_release(r);
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
+  TVMFFI_ASSERT(!f->changed || f->base.other);
   if (TVMFFI_I_UNLIKELY(stops)) {
     tvmffi_i_pop_visit(d, r);
     return 1;
@@ -28252,6 +28399,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
+  TVMFFI_ASSERT(done && tvmffi_i_depth(d.walk) == base);
   tvmffi_i_unnest();
   return r;
 }
@@ -28289,6 +28437,7 @@ static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
   if (!e->remap) return tvmffi_none();
   key = tvmffi_ptr(var.v_obj);
   value = tvmffi_i_map_get(e->remap, &key);
+  TVMFFI_ASSERT(!value || e->variables);
   return value ? tvmffi_i_copy_owned(value) : tvmffi_none();
 }
 

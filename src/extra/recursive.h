@@ -42,6 +42,7 @@ typedef struct {
   "The callback of a hook can be called only while the hook runs"
 
 static void tvmffi_i_recursive_close(tvmffi_i_recursive *g) {
+  TVMFFI_ASSERT(!g->base.nested);
   tvmffi_i_hooked_close(&g->base);
   tvmffi_i_ptr_clear(&g->seen, sizeof(tvmffi_i_seen), 2);
 }
@@ -65,6 +66,7 @@ static int tvmffi_i_open_seen(tvmffi_i_recursive *g, TVMFFIObject *object,
                               TVMFFIObject *other) {
   tvmffi_i_seen *s = TVMFFI_I_ADD_PAIR(tvmffi_i_seen, &g->seen, object, other);
   if (!s) return -1;
+  TVMFFI_ASSERT(s->state == TVMFFI_I_UNSEEN);
   s->state = TVMFFI_I_OPEN;
   return 0;
 }
@@ -78,6 +80,7 @@ static void *tvmffi_i_push_recursive(tvmffi_i_recursive *g,
                                      uint32_t own) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(object->type_index);
   tvmffi_i_walk_frame *f;
+  TVMFFI_ASSERT(g->base.walk.frame_size >= sizeof(*f) && own <= 2);
   if (!type) return NULL;
   f = (tvmffi_i_walk_frame *)tvmffi_i_push_frame(
       &g->base.walk, object, other,
@@ -105,6 +108,7 @@ static tvmffi_i_seen *tvmffi_i_pop_seen(tvmffi_i_recursive *g) {
   tvmffi_i_pop_frame(&g->base.walk);
   if (!is_shared) return NULL;
   s = tvmffi_i_seen_of(g, object, other);
+  TVMFFI_ASSERT(s && s->state == TVMFFI_I_OPEN);
   s->state = TVMFFI_I_UNSEEN;
   return s;
 }
@@ -117,6 +121,8 @@ static void tvmffi_i_pop_recursive(tvmffi_i_walk *w) {
    the container or field, and another of f->held if that is the child. */
 TVMFFI_I_INLINE uint32_t tvmffi_i_own_count(const tvmffi_i_walk_frame *f,
                                             const TVMFFIAny *child) {
+  TVMFFI_ASSERT((child == &f->held) ==
+                !tvmffi_i_is_container(f->c.object->type_index));
   return child == &f->held ? 2 : 1;
 }
 
@@ -126,13 +132,17 @@ static int tvmffi_i_run_hook(tvmffi_i_recursive *g,
                              const tvmffi_i_hook_kind *kind,
                              const TVMFFIAny *hook, TVMFFIObject *object,
                              TVMFFIObject *other, TVMFFIAny *result) {
+  tvmffi_i_seen *s;
   TVMFFIAny args[3];
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && kind->num_values == 1 + (other != NULL));
   args[0] = tvmffi_obj(object);
   if (other) args[1] = tvmffi_obj(other);
   TVMFFI_TRY(tvmffi_i_open_seen(g, object, other));
   code = tvmffi_i_call_hook(&g->base, kind, hook, args, other ? 2 : 1, result);
-  tvmffi_i_seen_of(g, object, other)->state = TVMFFI_I_UNSEEN;
+  s = tvmffi_i_seen_of(g, object, other);
+  TVMFFI_ASSERT(s && s->state == TVMFFI_I_OPEN);
+  s->state = TVMFFI_I_UNSEEN;
   return code;
 }
 #endif

@@ -34,6 +34,7 @@ static int tvmffi_i_text_sign(TVMFFIByteArray a, TVMFFIByteArray b) {
   size_t i = 0, n = a.size < b.size ? a.size : b.size;
   if (n && memcmp(a.data, b.data, n) != 0) {
     while (a.data[i] == b.data[i]) ++i;
+    TVMFFI_ASSERT(i < n);
     return TVMFFI_I_SIGN(a.data[i], b.data[i]);
   }
   return TVMFFI_I_SIGN(a.size, b.size);
@@ -54,6 +55,7 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
+  TVMFFI_ASSERT(i > 0 && x.size % 8 == 0 && y.size % 8 == 0);
   int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
   int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
@@ -68,16 +70,18 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Converts the bits of a double to an integer with the same order. Both zeros
-   become 0. The double must not be NaN. */
+   become 0. */
 TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
   int64_t size = (int64_t)(bits << 1 >> 1);
+  TVMFFI_ASSERT(!tvmffi_i_is_nan(bits));
   return bits >> 63 ? -size : size;
 }
 
-/* Compares two values of the same type that are not objects. */
 static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
                                   const TVMFFIAny *a, const TVMFFIAny *b,
                                   int *sign) {
+  TVMFFI_ASSERT(a->type_index == b->type_index);
+  TVMFFI_ASSERT(a->type_index < kTVMFFIStaticObjectBegin);
   switch (a->type_index) {
     case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
     case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
@@ -122,6 +126,7 @@ static int tvmffi_i_compare_hook(tvmffi_i_comparison *g, TVMFFIObject *a,
   const TVMFFIAny *hook = NULL;
   TVMFFIAny result;
   int64_t order;
+  TVMFFI_ASSERT(a && b && a != b);
   if (g->is_equality)
     hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, a->type_index);
   if (!hook) {
@@ -196,10 +201,11 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
                                 const TVMFFIObject *other) {
   uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
   const tvmffi_i_pair *p, *q;
+  TVMFFI_ASSERT(tvmffi_i_map_size(map) == tvmffi_i_map_size(other));
   while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
     q = tvmffi_i_map_pair(other, j);
-    if (!q ||
-        (p->key.type_index > kTVMFFIBytes &&
+    TVMFFI_ASSERT(q);
+    if ((p->key.type_index > kTVMFFIBytes &&
          !tvmffi_i_same_any(&p->key, &q->key)) ||
         tvmffi_i_any_equal(&p->key, &q->key) != 1)
       return 0;
@@ -215,17 +221,19 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
   TVMFFIAny held = tvmffi_i_copy_owned(key);
+  TVMFFI_ASSERT(f->owns & TVMFFI_I_OWNS_HELD);
   tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);
 }
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
-   not, or -1 on error. Both maps have the same size. */
+   not, or -1 on error. */
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   uint64_t at = f->c.at;
+  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_map_size(f->other));
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
@@ -252,6 +260,7 @@ static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
     same = f->in_step ? 1 : tvmffi_i_has_keys(&f->base);
   }
   if (same > 0) return 0;
+  TVMFFI_ASSERT(tvmffi_i_top(g) == &f->base);
   (void)tvmffi_i_pop_seen(&g->base);
   if (same < 0) return -1;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
@@ -263,6 +272,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
                                  const TVMFFIAny *key,
                                  const TVMFFIAny **value) {
   const tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(f->base.c.on_value);
   *value = NULL;
   if (f->in_step) {
     pair = tvmffi_i_map_pair(f->base.other, f->at);
@@ -298,6 +308,7 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
     *a = tvmffi_i_next_in_container(c);
     return 0;
   }
+  TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   *b = &f->held;
   tvmffi_i_any_release(&f->held);
   return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
@@ -313,6 +324,7 @@ static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
    have no order. */
 static int tvmffi_i_compare_differ(tvmffi_i_comparison *g, size_t depth) {
   int has_maps = 0;
+  TVMFFI_ASSERT(tvmffi_i_depth(g) >= depth);
   while (tvmffi_i_depth(g) > depth) {
     const tvmffi_i_walk_frame *f = tvmffi_i_top(g);
     has_maps |= tvmffi_i_is_map_type(f->c.object->type_index);
@@ -330,6 +342,7 @@ static int tvmffi_i_compare_pop(tvmffi_i_comparison *g) {
   const TVMFFIObject *a = f->base.c.object, *b = f->base.other;
   tvmffi_i_seen *s;
   int sign = 0;
+  TVMFFI_ASSERT(a != b);
   if (tvmffi_i_is_sequence_type(a->type_index))
     sign = TVMFFI_I_SIGN(TVMFFI_I_CELL(TVMFFISeqCell, a)->size,
                          TVMFFI_I_CELL(TVMFFISeqCell, b)->size);
@@ -363,25 +376,28 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
     }
     if (*sign) return tvmffi_i_compare_differ(g, depth);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(g) == depth && !*sign);
   return 0;
 }
 
 static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
                              const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
   int sign = 0;
   (void)args;
-  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
-                                  &values[1], 0, &sign));
+  TVMFFI_ASSERT(g->base.base.nested > 0 && g->is_equality);
+  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_bool(!sign);
   return 0;
 }
 
 static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
                                   const TVMFFIAny *args, TVMFFIAny *result) {
+  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
   int sign = 0;
   (void)args;
-  TVMFFI_TRY(tvmffi_i_compare_all((tvmffi_i_comparison *)walk, &values[0],
-                                  &values[1], 0, &sign));
+  TVMFFI_ASSERT(g->base.base.nested > 0);
+  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_int(sign);
   return 0;
 }
@@ -402,6 +418,7 @@ static int tvmffi_i_compare(const TVMFFIAny *a, const TVMFFIAny *b,
   code = TVMFFIAnyViewToOwnedAny(b, &y);
   if (!code) {
     code = tvmffi_i_compare_all(&g, &x, &y, 2, sign);
+    TVMFFI_ASSERT(code || !tvmffi_i_depth(&g));
     tvmffi_i_any_release(&y);
   }
   tvmffi_i_recursive_close(&g.base);

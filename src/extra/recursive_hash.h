@@ -50,9 +50,9 @@ static uint64_t tvmffi_i_hash_float(uint64_t bits) {
   return tvmffi_i_is_nan(bits) ? (uint64_t)0x7FF8 << 48 : bits;
 }
 
-/* Returns the hash of a value that is not an object. */
 static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
   uint64_t h = (uint64_t)(int64_t)value->type_index;
+  TVMFFI_ASSERT(value->type_index < kTVMFFIStaticObjectBegin);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_hash_combine(0, 0);
     case kTVMFFIBool: return tvmffi_i_hash_combine(h, value->v_int64 != 0);
@@ -73,6 +73,7 @@ static uint64_t tvmffi_i_hash_plain(const TVMFFIAny *value) {
 
 static uint64_t tvmffi_i_hash_text(int32_t index, const TVMFFIAny *value) {
   TVMFFIByteArray s = tvmffi_any_str(value);
+  TVMFFI_ASSERT(index == kTVMFFIStr || index == kTVMFFIBytes);
   return tvmffi_i_hash_combine((uint64_t)index,
                                tvmffi_i_stable_hash(s.data, s.size));
 }
@@ -128,6 +129,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
                                  &result));
     TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
     place = tvmffi_i_seen_of(&g->base, o, NULL);
+    TVMFFI_ASSERT(place && place->state == TVMFFI_I_UNSEEN);
     place->state = TVMFFI_I_DONE;
     place->value = *hash = (uint64_t)got;
     return 1;
@@ -150,6 +152,7 @@ static int tvmffi_i_hash_push(tvmffi_i_recursive_hasher *g, TVMFFIObject *o,
       (tvmffi_i_recursive_frame *)tvmffi_i_push_recursive(&g->base, o, NULL,
                                                           own);
   if (!f) return -1;
+  TVMFFI_ASSERT(g->num_hashes <= g->hash_capacity);
   f->begin = g->num_hashes;
   f->sum = TVMFFIGetTypeInfo(o->type_index)->type_key_hash;
   if (!tvmffi_i_is_container(o->type_index)) return 0;
@@ -165,6 +168,7 @@ static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
   switch (f->base.c.object->type_index) {
     case kTVMFFIArray:
     case kTVMFFIList:
+      TVMFFI_ASSERT(f->base.c.at > 0);
       hash = tvmffi_i_hash_combine(hash, f->base.c.at - 1);
       break;
     case kTVMFFIMap:
@@ -173,10 +177,11 @@ static int tvmffi_i_hash_feed(tvmffi_i_recursive_hasher *g, uint64_t hash) {
         f->key = hash;
         return 0;
       }
+      TVMFFI_ASSERT(g->num_hashes >= f->begin);
       TVMFFI_I_PUSH_ROOM(uint64_t, g->hashes, g->num_hashes, g->hash_capacity);
       g->hashes[g->num_hashes++] = tvmffi_i_hash_combine(f->key, hash);
       return 0;
-    default: break;
+    default: TVMFFI_ASSERT(f->base.c.field); break;
   }
   f->sum = tvmffi_i_hash_combine(f->sum, hash);
   return 0;
@@ -187,6 +192,8 @@ static uint64_t tvmffi_i_hash_pop(tvmffi_i_recursive_hasher *g) {
   uint64_t hash = f->sum;
   size_t i, begin = f->begin;
   tvmffi_i_seen *s;
+  TVMFFI_ASSERT(g->num_hashes == begin ||
+                tvmffi_i_is_map_type(f->base.c.object->type_index));
   if (g->num_hashes > begin) {
     tvmffi_i_sort(g->hashes + begin, g->num_hashes - begin, sizeof(hash),
                   tvmffi_i_word_less, NULL);
@@ -213,6 +220,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
   for (;;) {
     tvmffi_i_walk_frame *f = &TVMFFI_I_FRAME(tvmffi_i_recursive_frame, g)->base;
     const TVMFFIAny *child;
+    TVMFFI_ASSERT(tvmffi_i_depth(g) > depth);
     TVMFFI_TRY(tvmffi_i_next_child(&f->c, g->base.skip, &f->held, &child));
     if (!child) {
       *hash = tvmffi_i_hash_pop(g);
@@ -237,6 +245,7 @@ static int tvmffi_i_hash_again(void *walk, const TVMFFIAny *values,
   uint64_t hash;
   int code = tvmffi_i_hash_all(g, &values[0], 0, &hash);
   (void)args;
+  TVMFFI_ASSERT(g->base.base.nested > 0 && g->num_hashes >= num_hashes);
   g->num_hashes = num_hashes;
   if (!code) *result = tvmffi_int((int64_t)hash);
   return code;

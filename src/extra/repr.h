@@ -39,6 +39,7 @@ TVMFFI_I_HOOK(repr, "__ffi_repr__", 0,
 static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   size_t had = g->num_texts;
   tvmffi_i_text_buffer *larger;
+  TVMFFI_ASSERT(to <= had);
   g->to = to;
   if (to < had) return 0;
   larger = (tvmffi_i_text_buffer *)tvmffi_i_larger(g->text, &g->num_texts,
@@ -46,6 +47,7 @@ static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
   if (!larger) return -1;
   memset((void *)(larger + had), 0, (g->num_texts - had) * sizeof(*larger));
   g->text = larger;
+  TVMFFI_ASSERT(to < g->num_texts);
   return 0;
 }
 
@@ -58,6 +60,8 @@ static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
 static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   char *at = tvmffi_i_text_reserve(b, s->size);
+  TVMFFI_ASSERT(s->state == TVMFFI_I_DONE && s->to < g->num_texts);
+  TVMFFI_ASSERT(s->value + s->size <= g->text[s->to].size);
   if (!at) return;
   memcpy(at, g->text[s->to].data + s->value, s->size);
   b->size += s->size;
@@ -67,6 +71,7 @@ static void tvmffi_i_repr_copy(tvmffi_i_printer *g, const tvmffi_i_seen *s) {
    current buffer. */
 static void tvmffi_i_repr_done(tvmffi_i_printer *g, tvmffi_i_seen *s,
                                size_t begin) {
+  TVMFFI_ASSERT(s->state == TVMFFI_I_UNSEEN && begin <= g->text[g->to].size);
   s->state = TVMFFI_I_DONE;
   s->to = g->to;
   s->value = begin;
@@ -83,6 +88,7 @@ static int tvmffi_i_repr_hook(tvmffi_i_printer *g, const TVMFFIAny *hook,
       tvmffi_i_run_hook(&g->base, &tvmffi_i_repr_kind, hook, o, NULL, &result));
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
+  TVMFFI_ASSERT(g->to < g->num_texts);
   b = &g->text[g->to]; /* the hook may have moved g->text */
   begin = b->size;
   tvmffi_i_text_put(b, text.data, text.size);
@@ -188,6 +194,7 @@ static int tvmffi_i_repr_push(tvmffi_i_printer *g, TVMFFIObject *o,
   tvmffi_i_repr_frame *f =
       (tvmffi_i_repr_frame *)tvmffi_i_push_recursive(&g->base, o, NULL, own);
   if (!f) return -1;
+  TVMFFI_ASSERT(g->to < g->num_texts && begin == b->size);
   f->begin = begin;
   f->to = g->to;
   f->has_child = 0;
@@ -210,6 +217,7 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = f->begin;
   tvmffi_i_seen *s;
+  TVMFFI_ASSERT(g->to == f->to && begin <= b->size);
   switch (c->object->type_index) {
     case kTVMFFIArray:
       if (c->at == 1) tvmffi_i_text_char(b, ',');
@@ -234,6 +242,7 @@ static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
+  TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   while ((before = tvmffi_i_next_field(&w)) && before != c->field)
     if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
@@ -247,7 +256,9 @@ static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   const tvmffi_i_children *c = &f->base.c;
   int32_t index = c->object->type_index;
+  TVMFFI_ASSERT(g->to == f->to);
   if (tvmffi_i_is_container(index)) {
+    TVMFFI_ASSERT(f->has_child || !tvmffi_i_is_map_type(index) || c->on_value);
     if (tvmffi_i_is_map_type(index) && !c->on_value)
       tvmffi_i_text_put(b, ": ", 2);
     else if (f->has_child)
@@ -274,6 +285,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
     const TVMFFIAny *child;
+    TVMFFI_ASSERT(f->to < g->num_texts);
     g->to = f->to;
     TVMFFI_TRY(
         tvmffi_i_next_child(&f->base.c, g->base.skip, &f->base.held, &child));
@@ -300,6 +312,7 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   size_t begin = 0;
   int code = tvmffi_i_repr_to(g, to + 1);
   (void)args;
+  TVMFFI_ASSERT(g->base.base.nested > 0);
   if (!code) {
     begin = g->text[to + 1].size;
     code = tvmffi_i_repr_all(g, &values[0], 0);
@@ -308,6 +321,7 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   if (code) return code;
   b = &g->text[to + 1];
   if (b->failed) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(begin <= b->size);
   text.data = b->data + begin;
   text.size = b->size - begin;
   return TVMFFIStringFromByteArray(&text, result);

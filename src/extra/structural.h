@@ -89,6 +89,7 @@ static void tvmffi_i_clear_results(const tvmffi_i_structural *s,
 
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
+  TVMFFI_ASSERT(!s->base.nested && !s->num_begun);
   tvmffi_i_clear_memos(&s->known[0]);
   tvmffi_i_clear_memos(&s->known[1]);
   tvmffi_i_clear_results(s, &s->firm);
@@ -97,6 +98,7 @@ static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
+  TVMFFI_ASSERT(s->entries <= s->known[0].count);
   TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
   s->begun[s->num_begun].entries = s->known[0].count;
   s->begun[s->num_begun++].num_loose = s->num_loose;
@@ -122,6 +124,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
                                            const TVMFFIObject *other,
                                            uint64_t *hash) {
   int found = tvmffi_i_find_in(&s->firm, object, other, hash);
+  TVMFFI_ASSERT(s->entries <= s->known[0].count);
   if (found || s->entries != s->known[0].count) return found;
   found = tvmffi_i_find_in(&s->loose, object, other, hash);
   s->num_loose += (size_t)found;
@@ -136,6 +139,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
                                           TVMFFIObject *other, uint64_t hash) {
   const tvmffi_i_progress *begun = &s->begun[s->num_begun - 1];
   tvmffi_i_ptr_table *t = &s->firm;
+  TVMFFI_ASSERT(s->num_begun > 0 && begun->num_loose <= s->num_loose);
+  TVMFFI_ASSERT(begun->entries <= s->known[0].count);
   if (s->num_loose != begun->num_loose) {
     if (begun->entries != s->known[0].count) return 0;
     t = &s->loose;
@@ -157,6 +162,8 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
                                              uint32_t own, uint64_t *hash) {
   const int is_shared = tvmffi_i_are_shared(object, other, own);
   tvmffi_i_structural_frame *f;
+  TVMFFI_ASSERT(s->base.walk.frame_size > sizeof(*f));
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   if (is_shared) {
     if (tvmffi_i_find_result(s, object, other, hash)) return TVMFFI_I_SAME;
     TVMFFI_TRY(tvmffi_i_begin_result(s));
@@ -176,6 +183,7 @@ TVMFFI_I_INLINE int tvmffi_i_push_structural(tvmffi_i_structural *s,
    `is_own`, takes the caller's references. Returns TVMFFI_I_PUSHED. */
 TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
   tvmffi_i_walk_frame *f = tvmffi_i_top(s);
+  TVMFFI_ASSERT(!(f->owns & (TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER)));
   f->owns |= TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER;
   if (!is_own) tvmffi_i_retain(f->c.object);
   if (!is_own && f->other) tvmffi_i_retain(f->other);
@@ -184,6 +192,7 @@ TVMFFI_I_INLINE int tvmffi_i_keep_pushed(tvmffi_i_structural *s, int is_own) {
 
 static void tvmffi_i_pop_structural(tvmffi_i_walk *walk) {
   tvmffi_i_structural *s = (tvmffi_i_structural *)(void *)walk;
+  TVMFFI_ASSERT(s->num_begun >= tvmffi_i_top(walk)->is_shared);
   s->num_begun -= tvmffi_i_top(walk)->is_shared;
   tvmffi_i_pop_frame(walk);
 }
@@ -202,8 +211,10 @@ static int tvmffi_i_call_structural_hook(tvmffi_i_structural *s,
   const int32_t outer = s->region;
   TVMFFIAny result;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   s->region = region;
   code = tvmffi_i_call_hook(&s->base, kind, hook, args, 2, &result);
+  TVMFFI_ASSERT(s->num_begun >= num_begun);
   s->num_begun = num_begun; /* an exception may have left other hooks */
   if (!code) code = tvmffi_i_hook_number(&result, kind, out);
   if (!code) s->region = outer;
@@ -249,6 +260,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
                                         TVMFFIAny *value, int *is_own) {
   void *at = tvmffi_i_at(object, field);
   int code;
+  TVMFFI_ASSERT(!(field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore));
   *is_own = 0;
   if (field->getter == tvmffi_i_get_any_field) {
     *value = *(const TVMFFIAny *)at;

@@ -60,6 +60,8 @@ TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
 static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
                              int32_t kind_b, TVMFFIAny b) {
   tvmffi_i_mismatch *step = s->steps;
+  TVMFFI_ASSERT(s->wants_path && s->num_steps <= s->max_steps);
+  TVMFFI_ASSERT(kind_a != TVMFFI_I_STEP_ARRAY_ITEM_MISSING || kind_a != kind_b);
   if (s->num_steps == s->max_steps) {
     step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
                                                 sizeof(*step));
@@ -92,6 +94,7 @@ static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
    are not defined, returns TVMFFI_I_DIFFERENT for two different variables. */
 static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
                               TVMFFIObject *b, int kind, int result) {
+  TVMFFI_ASSERT(result != TVMFFI_I_PUSHED && kind);
   if (result != TVMFFI_I_SAME) return result;
   if (kind == kTVMFFISEqHashKindFreeVar) {
     if (a != b && s->base.region == kTVMFFIDefRegionKindNone)
@@ -110,6 +113,7 @@ static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
   const int32_t outer = s->base.region;
   TVMFFIByteArray name;
   int code;
+  TVMFFI_ASSERT(s->base.base.nested > 0 && s->base.num_begun > 0);
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   code = tvmffi_i_equal_values(s, &values[0], &values[1], 2);
   if (code < 0) return code;
@@ -141,6 +145,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
   code = tvmffi_i_call_structural_hook(
       &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
+  TVMFFI_ASSERT(s->base.num_begun > 0);
   if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
   if (is_shared && code == TVMFFI_I_SAME &&
       tvmffi_i_set_result(&s->base, a, b, 0))
@@ -173,6 +178,7 @@ static int tvmffi_i_equal_objects(tvmffi_i_equality *s, TVMFFIObject *a,
   if (code == TVMFFI_I_PUSHED) {
     tvmffi_i_structural_frame *f =
         &TVMFFI_I_FRAME(tvmffi_i_equal_frame, s)->base;
+    TVMFFI_ASSERT(f->base.c.object == a && f->base.other == b);
     f->kind = kind;
     f->region = tvmffi_i_inner_region(&s->base, kind);
   }
@@ -197,6 +203,7 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
     return tvmffi_i_tensor_bytes(b, "compare", &other);
   TVMFFI_TRY(tvmffi_i_tensor_bytes(a, "compare", &size));
   TVMFFI_TRY(tvmffi_i_tensor_bytes(b, "compare", &other));
+  TVMFFI_ASSERT(size == other);
   return !size || memcmp(a->data, b->data, size) == 0;
 }
 
@@ -234,6 +241,7 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
                                       NULL);
       f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      TVMFFI_ASSERT(!f->base.base.owns && f->base.base.other == b->v_obj);
       f->at = tvmffi_i_map_begin(b->v_obj);
       if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;
       return code;
@@ -252,6 +260,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   int is_list = c->object->type_index == kTVMFFIList;
   uint64_t n, num_a, num_b, i;
   const TVMFFIAny *a, *b;
+  TVMFFI_ASSERT(code >= 0 && tvmffi_i_top(s) == &f->base.base);
   if (code == TVMFFI_I_SAME) ++c->at;
   for (;;) {
     num_a = tvmffi_i_items_from(c->object, c->at, &a);
@@ -272,6 +281,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     if (code == TVMFFI_I_PUSHED && is_list)
       return tvmffi_i_keep_pushed(&s->base, 0);
     if (code == TVMFFI_I_PUSHED || code < 0) return code;
+    TVMFFI_ASSERT(code == 0 || code == 1);
     c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
   }
   if (s->wants_path) {
@@ -290,6 +300,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
                                               const TVMFFIAny *key) {
   const tvmffi_i_memo *known;
+  TVMFFI_ASSERT(from == 0 || from == 1);
   if (key->type_index < kTVMFFIStaticObjectBegin) return *key;
   known = tvmffi_i_find_memo(&s->base.known[from], key->v_obj);
   if (known) return tvmffi_obj((TVMFFIObject *)(uintptr_t)known->value);
@@ -304,6 +315,8 @@ static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                  const TVMFFIAny *key, int32_t other_kind,
                                  const TVMFFIAny *other) {
   TVMFFIAny mine, theirs;
+  TVMFFI_ASSERT(other_kind == TVMFFI_I_STEP_MAP_ITEM ||
+                other_kind == TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s->wants_path) return 0;
   mine = tvmffi_i_copy_owned(key);
   theirs = tvmffi_i_copy_owned(other);
@@ -332,6 +345,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   uint64_t i = 0, hash;
   uint8_t meta = 1; /* a small map is searched to its end */
   int code = 0;
+  TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
   if (!m->size) return NULL;
   if (!is_row) {
     if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
@@ -349,6 +363,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
     i = is_row ? i + 1 : tvmffi_i_map_next(m, i, meta);
   }
   tvmffi_i_guard_leave(frame);
+  TVMFFI_ASSERT(code <= 0 || pair);
   if (code < 0) return &tvmffi_i_map_failed;
   return code ? &pair->value : NULL;
 }
@@ -410,6 +425,7 @@ static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
   uint64_t at = f->base.base.c.at, other = f->at;
+  TVMFFI_ASSERT(tvmffi_i_is_map_type(a->type_index));
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&
          tvmffi_i_is_alike(&x->key, &y->key) &&
@@ -432,6 +448,8 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
                       ? tvmffi_i_copy_owned(&pair->key)
                       : pair->key;
+  TVMFFI_ASSERT(!(base->owns & TVMFFI_I_OWNS_HELD) ||
+                base->held.type_index == kTVMFFINone);
   base->held = key;
   if (other && tvmffi_i_is_alike(&key, &other->key)) {
     f->key = key; /* a hook may release the right key */
@@ -450,6 +468,7 @@ static int tvmffi_i_equal_entries(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   const int is_dict = base->owns & TVMFFI_I_OWNS_HELD;
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
+  TVMFFI_ASSERT(code >= 0 && !is_dict == (left->type_index == kTVMFFIMap));
   while (code != TVMFFI_I_DIFFERENT) {
     if (code == TVMFFI_I_SAME) {
       if (is_dict) tvmffi_i_any_release(&base->held);
@@ -499,6 +518,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     }
     if (code < 0) return code;
   }
+  TVMFFI_ASSERT(c->field);
   return tvmffi_i_add_attr_step(s, &c->field->name);
 }
 
@@ -533,6 +553,7 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
     else
       tvmffi_i_pop_structural(&s->base.base.walk);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(s) == depth && code != TVMFFI_I_PUSHED);
   return code;
 }
 
@@ -543,6 +564,7 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   TVMFFIObject *pair = tvmffi_i_new_array(2, &items);
   size_t i;
   int side;
+  TVMFFI_ASSERT(!tvmffi_i_depth(s));
   if (!pair) return NULL;
   for (side = 0; side < 2; ++side) {
     TVMFFIObject *path = tvmffi_i_new_path(NULL, NULL);
@@ -550,6 +572,7 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
       tvmffi_i_mismatch *step = &s->steps[i];
       TVMFFIObject *longer =
           tvmffi_i_step_to(path, step->kind[side], step->key[side]);
+      TVMFFI_ASSERT(longer != path);
       step->key[side] = tvmffi_none();
       tvmffi_i_release(path);
       path = longer;
@@ -630,6 +653,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (x->hash != y->hash) return 0;
   for (code = 0; code < 2; ++code)
     if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
@@ -639,6 +663,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   tvmffi_i_retain(right);
   code = tvmffi_i_equal_inside(keys, &x->key, &y->key, 0, 0, NULL);
   tvmffi_i_unnest();
+  TVMFFI_ASSERT(code <= 1);
   if (code >= 0 &&
       !TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
     code = -1;

@@ -56,6 +56,7 @@ static uint64_t tvmffi_i_object_key_hash(const TVMFFIObject *o) {
    s->base.known. */
 static int tvmffi_i_end_hash(tvmffi_i_hasher *s, TVMFFIObject *o, int kind,
                              uint64_t *hash) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   if (kind == kTVMFFISEqHashKindFreeVar)
     *hash = s->base.region != kTVMFFIDefRegionKindNone
                 ? tvmffi_i_hash_combine(*hash, s->num_variables++)
@@ -70,6 +71,7 @@ static int tvmffi_i_s_hash_again(void *walk, const TVMFFIAny *values,
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)walk;
   const int32_t outer = s->base.region;
   uint64_t hash = 0;
+  TVMFFI_ASSERT(s->base.base.nested > 0);
   s->base.region = tvmffi_i_region_in(outer, (int32_t)args[2].v_int64);
   TVMFFI_TRY(tvmffi_i_hash_value(s, &values[0], 2, &hash));
   s->base.region = outer;
@@ -85,6 +87,7 @@ static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
   int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
   if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
   *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
+  TVMFFI_ASSERT((*out)->base.base.c.object == o && s->num_items <= s->max_items);
   (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
   (*out)->first = (*out)->end = s->num_items;
   return code;
@@ -94,6 +97,7 @@ static void tvmffi_i_leave_hashed(tvmffi_i_walk *w) {
   tvmffi_i_hasher *s = (tvmffi_i_hasher *)(void *)w;
   const tvmffi_i_hash_frame *f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, w);
   const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
+  TVMFFI_ASSERT(f->first <= f->end && f->end <= s->num_items);
   while (s->num_items > f->first)
     if (--s->num_items, is_dict)
       tvmffi_i_any_release(&s->items[s->num_items].value);
@@ -115,10 +119,12 @@ static int tvmffi_i_hash_fields_of(tvmffi_i_hasher *s, TVMFFIObject *o,
     return 0;
   }
   kind = type->metadata->structural_eq_hash_kind;
+  TVMFFI_ASSERT(type->type_index == o->type_index);
   hook = tvmffi_i_type_attr(&tvmffi_i_s_hash_hooks, type->type_index);
   if (!hook) {
     code = tvmffi_i_enter_hashed(s, o, type, UINT32_MAX, hash, &f);
     if (code != TVMFFI_I_PUSHED) return code;
+    TVMFFI_ASSERT(!f->base.base.other && !f->base.base.is_shared);
     f->base.kind = kind;
     f->base.region = tvmffi_i_inner_region(&s->base, kind);
     return code;
@@ -160,6 +166,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   const tvmffi_i_memo *known;
   int32_t index = key->type_index;
   uint64_t value = key->v_uint64;
+  TVMFFI_ASSERT(index != kTVMFFIRawStr && index != kTVMFFIByteArrayPtr);
   if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
       index == kTVMFFIBytes) {
     TVMFFIByteArray text = tvmffi_any_str(key);
@@ -181,6 +188,7 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
    because a wide load after two narrow stores would stall. */
 static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
   size_t i, k;
+  TVMFFI_ASSERT(n > 0 && n <= 24);
   for (i = 1; i < n; ++i) {
     uint64_t hash = items[i].hash;
     TVMFFIAny value = items[i].value;
@@ -202,6 +210,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const tvmffi_i_pair *pair;
   uint64_t at, hash;
   size_t n;
+  TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at)) {
@@ -219,6 +228,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   f->base.base.c.at = f->first;
   f->end = s->num_items;
   n = f->end - f->first;
+  TVMFFI_ASSERT(n <= tvmffi_i_size_of(map));
   if (n > 24)
     tvmffi_i_sort(s->items + f->first, n, sizeof(*s->items), tvmffi_i_word_less,
                   NULL);
@@ -257,6 +267,7 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
       if (code != TVMFFI_I_PUSHED) return code;
       f->hash = tvmffi_i_hash_combine(f->hash, tvmffi_i_size_of(o));
       if (tvmffi_i_is_map_type(index)) code = tvmffi_i_read_map(s, f);
+      TVMFFI_ASSERT(code < 0 || f->end == s->num_items);
       if (code < 0) tvmffi_i_leave_hashed(&s->base.base.walk);
       return code;
     case kTVMFFIShape: *hash = tvmffi_i_hash_shape(o); return 0;
@@ -272,6 +283,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIAny *item;
   uint64_t hash = 0, n, i;
   int code;
+  TVMFFI_ASSERT(f->first == f->end && tvmffi_i_top(s) == &f->base.base);
   while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {
     uint64_t sum = f->hash;
     for (i = 0; i < n && item[i].type_index <= kTVMFFIBool; ++i)
@@ -294,6 +306,7 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t hash = 0, key;
+  TVMFFI_ASSERT(f->base.base.c.at >= f->first && f->end <= s->num_items);
   while (f->base.base.c.at < f->end) {
     size_t i = (size_t)f->base.base.c.at, next = i + 1;
     TVMFFIAny value;
@@ -318,6 +331,7 @@ static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 static int tvmffi_i_hash_fields(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIFieldInfo *field;
+  TVMFFI_ASSERT(f->end == f->first && f->base.kind);
   for (;;) {
     uint64_t hash = 0;
     TVMFFIAny value;
@@ -365,6 +379,7 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     f = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
     f->hash = tvmffi_i_hash_combine(f->hash, *hash);
   }
+  TVMFFI_ASSERT(tvmffi_i_depth(s) == depth && code != TVMFFI_I_PUSHED);
   return code;
 }
 
@@ -383,6 +398,7 @@ static int tvmffi_i_structural_hash(const TVMFFIAny *value, int maps_variables,
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
   code = tvmffi_i_hash_value(&s, &owned, UINT32_MAX, hash);
   tvmffi_i_structural_close(&s.base);
+  TVMFFI_ASSERT(!s.num_items);
   tvmffi_i_free(s.items);
   tvmffi_i_any_release(&owned);
   return code;

@@ -68,6 +68,7 @@ TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
 static void tvmffi_i_set_bit(tvmffi_i_engine *e, uint64_t *bits,
                              int32_t index) {
   int i = index >> 6;
+  TVMFFI_ASSERT(bits == e->uncalled || bits == e->leaves || bits == e->nests);
   if ((uint32_t)index >= 128) return;
   bits[i] |= (uint64_t)1 << (index & 63);
   e->passed[i] = e->uncalled[i] & e->leaves[i];
@@ -80,6 +81,7 @@ static tvmffi_i_known_column tvmffi_i_in_place_column = {
 
 TVMFFI_I_INLINE const tvmffi_i_visit_table *tvmffi_i_table_of(
     const tvmffi_i_visitor *v) {
+  TVMFFI_ASSERT(v->table);
   return (const tvmffi_i_visit_table *)v->table;
 }
 
@@ -100,7 +102,9 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   TVMFFIAny error = tvmffi_i_take_error();
   if (error.v_obj) return error;
   (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
-  return tvmffi_i_take_error();
+  error = tvmffi_i_take_error();
+  TVMFFI_ASSERT(error.v_obj);
+  return error;
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
@@ -124,6 +128,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
       (tvmffi_i_error_context *)cell->extra_context;
   TVMFFIObjectHandle made = NULL;
   int code = 0;
+  TVMFFI_ASSERT(error->type_index == kTVMFFIError);
   if (node->type_index < kTVMFFIStaticObjectBegin ||
       error->v_obj == &tvmffi_i_memory_error.base)
     return;
@@ -135,6 +140,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
       cell->extra_context = made;
     }
   }
+  TVMFFI_ASSERT(code || context == cell->extra_context);
   if (!code && context->pattern)
     code = tvmffi_i_list_append(context->pattern, node);
   if (!code) return;

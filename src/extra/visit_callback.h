@@ -25,6 +25,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
   const TVMFFISeqCell *cell;
   int64_t k;
   int i;
+  TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
@@ -32,6 +33,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
       TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
       const TVMFFIAny *row =
           (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;
+      TVMFFI_ASSERT(TVMFFI_I_CELL(TVMFFISeqCell, entry)->size >= 2);
       if (!tvmffi_i_index_matches(index, (int32_t)row->v_int64)) continue;
       e->found = row;
       e->found_for = index;
@@ -57,6 +59,7 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
     return NULL;
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
+  TVMFFI_ASSERT(!row || (row == e->found && index == e->found_for));
   *with_region = e->found_with_region;
   return row;
 }
@@ -67,6 +70,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   TVMFFIObject *f =
       function->type_index == kTVMFFINone ? NULL : function->v_obj;
   int code;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   *r = tvmffi_none();
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
@@ -107,6 +111,7 @@ static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
   } else if (with_region) {
     args[n++] = tvmffi_int(e->visitor.region);
   }
+  TVMFFI_ASSERT(n <= 3 && (!unique || e->kind >= TVMFFI_I_MAP_BEFORE));
   if (n > 1) args[0] = *value;
   tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
   if (e->kind < TVMFFI_I_MAP_BEFORE)

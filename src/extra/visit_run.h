@@ -79,6 +79,7 @@ TVMFFI_I_INLINE tvmffi_i_engine *tvmffi_i_engine_of(tvmffi_i_visitor *v) {
 
 /* Returns the object whose children are read: the copy, if there is one. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_visited(const tvmffi_i_visit_frame *f) {
+  TVMFFI_ASSERT(f->base.other != f->base.c.object);
   return f->base.other ? f->base.other : f->base.c.object;
 }
 
@@ -88,6 +89,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = tvmffi_i_visited(f);
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(!f->is_object);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     (void)tvmffi_i_items_from(o, f->base.c.at, &item);
     return (TVMFFIAny *)(uintptr_t)item;
@@ -102,6 +104,7 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
   uint64_t i = f->base.c.at;
+  TVMFFI_ASSERT(map == tvmffi_i_visited(f) && f->base.c.left >= 0);
   f->base.c.at = tvmffi_i_map_begin(map);
   while (i--) f->base.c.at = tvmffi_i_map_after(map, f->base.c.at);
   ++f->base.c.left;
@@ -118,6 +121,7 @@ TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
     ++f->base.c.at;
     return;
   }
+  TVMFFI_ASSERT(f->base.c.left > 0);
   --f->base.c.left;
   if (TVMFFI_I_UNLIKELY(f->is_row !=
                         tvmffi_i_map_is_row(tvmffi_i_map_of(o)))) {
@@ -136,6 +140,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFIObject *o = tvmffi_i_visited(f);
   tvmffi_i_children *c = &f->base.c;
   const TVMFFIAny *child;
+  TVMFFI_ASSERT(!f->in_place || !f->base.other);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     const uint64_t passed = e ? e->passed[0] : 0;
     uint64_t i, n = tvmffi_i_items_from(o, c->at, &child);
@@ -159,6 +164,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
       if (!e || !tvmffi_i_has_bit(e->passed, child->type_index)) break;
     }
   }
+  TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->base.held =
       f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
@@ -177,10 +183,12 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny *to = NULL;
   int64_t i, at = (int64_t)f->base.c.at;
+  TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
                       : tvmffi_i_new_items(index, cell->size, &to);
   if (!f->base.other) return -1;
+  TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < cell->size; ++i)
     if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
   if (!to || at >= cell->size) return 0;
@@ -202,6 +210,7 @@ static int tvmffi_i_put_child(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
     TVMFFI_TRY(tvmffi_i_copy_container(f, value));
   slot = tvmffi_i_child_at(f);
   if (!slot || tvmffi_i_is_other(slot, &f->base.held)) return 0;
+  TVMFFI_ASSERT(tvmffi_i_is_other(slot, value));
   old = *slot;
   *slot = *value;
   *value = old;
@@ -217,6 +226,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
                                           tvmffi_i_visit_frame *f) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIObject *o = tvmffi_i_visited(f);
+  TVMFFI_ASSERT(f->is_object && f->base.owns & TVMFFI_I_OWNS_HELD);
   for (;;) {
     const TVMFFIFieldInfo *field = c->field = tvmffi_i_next_counted(&c->fields);
     if (!field) return 0;
@@ -237,6 +247,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
 /* Stores the mutated value of the current field in the copy f->base.other. */
 static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = f->base.c.field;
+  TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
   if (field->setter) return tvmffi_i_set_field(field, f->base.other, value);
   return tvmffi_i_fail(
@@ -253,6 +264,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   const TVMFFIAny *copier =
       tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
   TVMFFIAny r;
+  TVMFFI_ASSERT(value->v_obj && !*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
     return tvmffi_i_fail("TypeError",
                          "__ffi_shallow_copy__ must be an ffi.Function");
@@ -283,6 +295,7 @@ TVMFFI_I_INLINE void tvmffi_i_open_visit(tvmffi_i_walk *w, void *room,
 
 TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_top_frame(
     const tvmffi_i_descent *d) {
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) > 0);
   return TVMFFI_I_FRAME(tvmffi_i_visit_frame, d->walk);
 }
 
@@ -297,6 +310,8 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(
   tvmffi_i_visit_frame *f = (tvmffi_i_visit_frame *)tvmffi_i_push_frame(
       d->walk, from->v_obj, NULL, type,
       TVMFFI_I_OWNS_OTHER | (holds ? TVMFFI_I_OWNS_HELD : 0));
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(index));
+  TVMFFI_ASSERT(!in_place || (d->mutates && !type));
   if (!f) return f;
   f->outer = d->v->region;
   f->in_place = (unsigned char)in_place;
@@ -310,6 +325,7 @@ TVMFFI_I_INLINE tvmffi_i_visit_frame *tvmffi_i_push_visit(
    callback left, and sets *r to an error. */
 TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
                                       TVMFFIAny *r) {
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) > depth);
   while (tvmffi_i_depth(d->walk) > depth) {
     d->v->region = tvmffi_i_top_frame(d)->outer;
     tvmffi_i_pop_frame(d->walk);
@@ -326,6 +342,7 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *row, *at = value;
   TVMFFIAny given;
   int with_region = 0;
+  TVMFFI_ASSERT(d->is_after && r->type_index != kTVMFFIError);
   if (d->mutates) {
     if (r->type_index != kTVMFFIUnchanged) at = r;
   } else if (r->type_index == kTVMFFIVisitInterrupt) {
@@ -347,6 +364,7 @@ TVMFFI_I_INLINE void tvmffi_i_conclude(tvmffi_i_descent *d,
                                        const TVMFFIAny *value, int how,
                                        TVMFFIAny *r) {
   TVMFFIAny dropped;
+  TVMFFI_ASSERT(d->mutates || !(how & TVMFFI_I_REPLACES));
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
     if (how & TVMFFI_I_ENTERED || (d->mutates && !(how & TVMFFI_I_IN_HOOK)))
       tvmffi_i_add_context(r, value);
@@ -373,6 +391,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   int kind = metadata ? (int)metadata->structural_eq_hash_kind : 0;
   int is_var = kind == kTVMFFISEqHashKindFreeVar;
   int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
+  TVMFFI_ASSERT(value->type_index >= kTVMFFIStaticObjectBegin);
   *r = tvmffi_none();
   if (d->mutates && identity) {
     *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
@@ -389,6 +408,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
     tvmffi_i_release(made);
     return 1;
   }
+  TVMFFI_ASSERT(d->mutates == (made != NULL) && f->is_object);
   f->base.other = made;
   f->identity = (unsigned char)identity;
   if (is_var && d->v->region == kTVMFFIDefRegionKindSimple) {
@@ -405,6 +425,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
                                            const TVMFFIAny *value,
                                            TVMFFIAny *r) {
   TVMFFIAny set;
+  TVMFFI_ASSERT(d->mutates && (f->is_object || (!f->identity && !f->changed)));
   if (f->base.other && (!f->is_object || f->changed)) {
     *r = tvmffi_obj(f->base.other);
     f->base.other = NULL;
@@ -427,6 +448,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_mutated(tvmffi_i_descent *d,
 static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->base.c.object);
+  TVMFFI_ASSERT(d->mutates || !f->base.other);
   d->v->region = f->outer;
   tvmffi_i_drop_child(f);
   if (d->mutates) {
@@ -435,6 +457,7 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
     f->base.other = NULL;
   }
   tvmffi_i_conclude(d, &value, f->how, r);
+  TVMFFI_ASSERT(tvmffi_i_top_frame(d) == f && !f->base.other);
   tvmffi_i_pop(&d->walk->frames, sizeof(*f));
 }
 
@@ -444,6 +467,7 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
 static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                                      const TVMFFIAny *value, TVMFFIAny *r) {
   TVMFFIAny args[2];
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (TVMFFI_I_LIKELY(hook->type_index == kTVMFFIOpaquePtr)) {
     *r = ((tvmffi_i_hook)(uintptr_t)hook->v_ptr)(d->v, *value);
     return;
@@ -477,6 +501,7 @@ static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
 static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
                                             int32_t index, int *in_place) {
   const TVMFFIAny *hook;
+  TVMFFI_ASSERT(d->mutates || !*in_place);
   if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
   if (*in_place) {
     hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
@@ -492,6 +517,7 @@ static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
    in. */
 static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
   int either;
+  TVMFFI_ASSERT(tvmffi_i_is_container(index));
   if (tvmffi_i_has_bit(d->e->nests, index)) return;
   for (either = 0; either <= d->mutates; ++either) {
     int in_place = either;
@@ -514,6 +540,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
       how & TVMFFI_I_IN_HOOK ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
   const TVMFFITypeInfo *type = NULL;
   int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
+  TVMFFI_ASSERT(d->e ? d->walk == &d->e->walk : !d->is_after);
   if (container) {
     if (d->e && hook) tvmffi_i_note_nest(d, index);
   } else if (hook) {
@@ -553,6 +580,7 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *row;
   size_t depth;
   int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  TVMFFI_ASSERT(!d->mutates == (e->kind < TVMFFI_I_MAP_BEFORE));
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
   row = d->is_after && !leaf
@@ -593,11 +621,14 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   const tvmffi_i_visit_table *table = tvmffi_i_table_of(d->v);
   tvmffi_i_visit_frame *f;
   TVMFFIAny *slot;
+  TVMFFI_ASSERT(!d->e && tvmffi_i_depth(d->walk) == 1);
   if (!unique) {
     *r = table->enter(d->v, *value);
     return;
   }
   f = tvmffi_i_top_frame(d);
+  TVMFFI_ASSERT(f->in_place && value == &f->base.held &&
+                tvmffi_i_child_at(f)->v_obj == value->v_obj);
   *tvmffi_i_child_at(f) = tvmffi_none();
   tvmffi_i_release(f->base.held.v_obj);
   *r = table->enter_unique(d->v, *value);
@@ -617,6 +648,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
+  TVMFFI_ASSERT(tvmffi_i_is_container(value->type_index));
   if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
                                           unique) != NULL))
     return 0;
@@ -653,6 +685,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
     tvmffi_i_any_release(r);
     if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
   }
+  TVMFFI_ASSERT(!f->changed || f->base.other);
   if (TVMFFI_I_UNLIKELY(stops)) {
     tvmffi_i_pop_visit(d, r);
     return 1;
@@ -700,6 +733,7 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
+  TVMFFI_ASSERT(done && tvmffi_i_depth(d.walk) == base);
   tvmffi_i_unnest();
   return r;
 }
@@ -737,6 +771,7 @@ static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
   if (!e->remap) return tvmffi_none();
   key = tvmffi_ptr(var.v_obj);
   value = tvmffi_i_map_get(e->remap, &key);
+  TVMFFI_ASSERT(!value || e->variables);
   return value ? tvmffi_i_copy_owned(value) : tvmffi_none();
 }
 
