@@ -88,6 +88,23 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
   return h;
 }
 
+/* Raises ValueError for a type with the hook `equality` and no __ffi_hash__.
+   Raises MemoryError if there was no memory to read whether the type has the
+   hook: see tvmffi_i_unread_attr. */
+TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
+                                       int32_t index) {
+  if (equality->type_index == kTVMFFIFunction &&
+      TVMFFI_I_CELL(TVMFFIFunctionCell, equality->v_obj)->safe_call ==
+          tvmffi_i_call_unread)
+    return tvmffi_i_no_memory();
+  return tvmffi_i_fail(
+      "ValueError",
+      "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but not "
+      "__ffi_hash__. Add a __ffi_hash__ hook to maintain the invariant "
+      "RecursiveEq(a,b) => RecursiveHash(a)==RecursiveHash(b).",
+      tvmffi_i_type_key(index));
+}
+
 /* Hashes a value that needs no stack frame. Returns 1 with *hash set, 0 if the
    value needs a stack frame for its children, or an error code. */
 static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
@@ -134,16 +151,10 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
     place->value = *hash = (uint64_t)got;
     return 1;
   }
-  if (index >= kTVMFFIStaticObjectEnd &&
-      (tvmffi_i_type_attr(&tvmffi_i_eq_hooks, index) ||
-       tvmffi_i_type_attr(&tvmffi_i_compare_hooks, index)))
-    return tvmffi_i_fail(
-        "ValueError",
-        "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but "
-        "not __ffi_hash__. Add a __ffi_hash__ hook to maintain the invariant "
-        "RecursiveEq(a,b) => RecursiveHash(a)==RecursiveHash(b).",
-        tvmffi_i_type_key(index));
-  return 0;
+  if (index < kTVMFFIStaticObjectEnd) return 0;
+  hook = tvmffi_i_type_attr(&tvmffi_i_eq_hooks, index);
+  if (!hook) hook = tvmffi_i_type_attr(&tvmffi_i_compare_hooks, index);
+  return hook ? tvmffi_i_cannot_hash(hook, index) : 0;
 }
 
 static int tvmffi_i_hash_push(tvmffi_i_recursive_hasher *g, TVMFFIObject *o,
