@@ -18,8 +18,8 @@
 static void test_recursive_hash(TVMFFI_HERE) {
   DLDevice device = {kDLCUDA, 1};
   DLDataType dtype = {kDLFloat, 16, 4};
-  TVMFFIByteArray bytes = {"abcdefghij", 10};
-  TVMFFIAny list, map;
+  TVMFFIByteArray bytes = {"abcdefghij", 10}, few = {"ab", 2};
+  TVMFFIAny list, map, array;
   CHECK_HASH(tvmffi_none(), 2654435769u);
   CHECK_HASH(tvmffi_bool(1), 2654435896u);
   CHECK_HASH(tvmffi_int(-3), 2654435831u);
@@ -29,6 +29,8 @@ static void test_recursive_hash(TVMFFI_HERE) {
   CHECK_HASH(tvmffi_str("abcdefghij"), 3873208543u);
   CHECK_HASH(tvmffi_str("ab"), 2654465067u);
   CHECK_HASH(tvmffi_bytes(&bytes), 3873208476u);
+  CHECK_HASH(tvmffi_bytes(&few),
+             tvmffi_i_hash_combine(kTVMFFIBytes, tvmffi_i_stable_hash("ab", 2)));
   CHECK_HASH(tvmffi_device(device), 175247678514u);
   CHECK_HASH(tvmffi_dtype(dtype), 11093831583858u);
   OK(test_list(&list, tvmffi_int(1), tvmffi_int(2)));
@@ -37,6 +39,106 @@ static void test_recursive_hash(TVMFFI_HERE) {
     CHECK_HASH(list, 0x8b918c2529f2af37u);
     CHECK_HASH(map, 0x196e6e1062ef976au);
   }
+  OK(test_apply_global("ffi.Array", &map, 1, &array));
+  {
+    uint64_t h = TVMFFIGetTypeInfo(kTVMFFIArray)->type_key_hash, inner;
+    OK(test_apply_global("ffi.RecursiveHash", &map, 1, &list));
+    inner = tvmffi_i_hash_combine(list.v_uint64, 0);
+    CHECK_HASH(array,
+               tvmffi_i_hash_combine(tvmffi_i_hash_combine(h, 1), inner));
+  }
+}
+
+static int test_rehash(const TVMFFIAny *value, uint64_t *hash) {
+  TVMFFIAny got;
+  TVMFFI_TRY(test_apply_global("ffi.RecursiveHash", value, 1, &got));
+  *hash = got.v_uint64;
+  return 0;
+}
+
+/* The entries of a map do not count for the maps around it, and a list that is
+   in itself has a hash. */
+static void test_hash_of_nests(TVMFFI_HERE) {
+  TVMFFIAny a, b, c, none = tvmffi_none();
+  uint64_t h, k;
+  int32_t index = 0;
+  int code;
+  OK(test_map_of("ffi.Dict", &a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_map_of("ffi.Dict", &b, tvmffi_int(3), a));
+  OK(test_rehash(&b, &h));
+  OK(test_rehash(&a, &k));
+  k = tvmffi_i_hash_combine(tvmffi_i_hash_combine(kTVMFFIInt, 3), k);
+  CHECK(h == tvmffi_i_hash_combine(
+                 tvmffi_i_hash_combine(
+                     TVMFFIGetTypeInfo(kTVMFFIDict)->type_key_hash, 1),
+                 k));
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(tvmffi_i_list_append(a.v_obj, &a));
+  code = test_rehash(&a, &h);
+  if (!code) code = test_rehash(&a, &k);
+  --TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->size;
+  tvmffi_release(a.v_obj);
+  OK(code);
+  CHECK(h == k);
+  OK(test_rehash(&a, &k));
+  CHECK(h != k);
+  OK(test_getter_type(&index));
+  OK(test_new_pair(index, a, none, &b));
+  OK(test_new_pair(index, a, none, &c));
+  OK(test_rehash(&b, &h));
+  OK(test_rehash(&c, &k));
+  CHECK(h == k);
+  OK(test_new_pair(index, none, a, &c));
+  OK(test_rehash(&c, &k));
+  CHECK(h != k);
+  OK(test_new_pair(index, a, tvmffi_int(404), &c));
+  FAILS(test_rehash(&c, &k), "ValueError", "no value");
+  OK(test_list(&a, none, c));
+  FAILS(test_rehash(&a, &k), "ValueError", "no value");
+  CHECK(tvmffi_i_seq_of(a.v_obj)->cell.size == 2);
+}
+
+/* Calls back with `a` twice, and takes no notice of an error. */
+static int test_hash_anyway(void *self, const TVMFFIAny *args,
+                            int32_t num_args, TVMFFIAny *result) {
+  int i;
+  (void)self;
+  for (i = 0; i < 2; ++i) {
+    *result = tvmffi_none();
+    if (TVMFFIFunctionCall(args[num_args - 1].v_obj,
+                           &((test_pair *)args[0].v_ptr)->a, 1, result)) {
+      tvmffi_error_clear();
+      *result = tvmffi_int(7);
+    }
+  }
+  return 0;
+}
+
+/* An error that a hook swallows leaves nothing in the maps around it. */
+static void test_hash_after_error(TVMFFI_HERE) {
+  int32_t parent = 0, child = 0, getter = 0;
+  TVMFFIAny pair, bad, map, outer;
+  uint64_t h, k;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_hash__", test_hash_anyway));
+  OK(test_getter_type(&getter));
+  OK(test_new_pair(getter, tvmffi_int(404), tvmffi_none(), &bad));
+  OK(test_map_of("ffi.Map", &map, tvmffi_int(1), bad));
+  {
+    TVMFFIAny items[4];
+    items[0] = tvmffi_int(1);
+    items[1] = items[2] = tvmffi_int(2);
+    items[3] = bad;
+    OK(test_apply_global("ffi.Map", items, 4, &map));
+  }
+  OK(test_new_pair(parent, map, tvmffi_none(), &pair));
+  OK(test_map_of("ffi.Map", &outer, tvmffi_int(3), pair));
+  OK(test_rehash(&outer, &h));
+  if (test_hits()) return;
+  OK(test_new_pair(parent, bad, tvmffi_none(), &pair));
+  OK(test_map_of("ffi.Map", &outer, tvmffi_int(3), pair));
+  OK(test_rehash(&outer, &k));
+  CHECK(h == k || test_hits());
 }
 
 /* The order of entries does not count. */
@@ -416,6 +518,8 @@ static const test_case test_recursive_cases[] = {
 #if !TVMFFI_NO_EXTRA
     {"recursive hash: values", test_recursive_hash},
     {"recursive hash: maps", test_hash_of_maps},
+    {"recursive hash: nests and fields", test_hash_of_nests},
+    {"recursive hash: after an error", test_hash_after_error},
     {"recursive hash: hooks", test_hash_hooks},
     {"recursive hash: refused", test_hash_refused},
     {"recursive hash: shapes", test_hash_of_shapes},

@@ -53,12 +53,15 @@ static void test_repr_values(TVMFFI_HERE) {
   TVMFFIByteArray bytes = {"a\0\xFF\"\\ longer", 12};
   CHECK_REPR(tvmffi_none(), "None");
   CHECK_REPR(tvmffi_bool(1), "True");
+  CHECK_REPR(tvmffi_bool(0), "False");
   CHECK_REPR(tvmffi_int(INT64_MIN), "-9223372036854775808");
   CHECK_REPR(tvmffi_dtype(dtype), "float16x4");
   CHECK_REPR(tvmffi_device(device), "cuda:1");
   CHECK_REPR(tvmffi_device(strange), "unknown:0");
   CHECK_REPR(tvmffi_str("x"), "\"x\"");
   CHECK_REPR(tvmffi_bytes(&bytes), "b\"a\\x00\\xff\\x22\\x5c longer\"");
+  bytes.size = 2;
+  CHECK_REPR(tvmffi_bytes(&bytes), "b\"a\\x00\"");
   CHECK_REPR(tvmffi_ptr(&device), "void*");
   CHECK_REPR(tvmffi_obj(&tvmffi_i_kwargs_object), "<KWARGS>");
   CHECK_REPR(tvmffi_obj(&tvmffi_i_invalid_object), "<MISSING>");
@@ -241,6 +244,34 @@ static TVMFFIFieldInfo test_any_field(const char *name, size_t offset,
   return f;
 }
 
+/* A getter that returns a reference of its own, and fails for the number 404.
+   */
+static int test_get_own(void *field, TVMFFIAny *result) {
+  const TVMFFIAny *value = (const TVMFFIAny *)field;
+  if (value->type_index == kTVMFFIInt && value->v_int64 == 404)
+    return TVMFFI_RAISE("ValueError", "no value");
+  return TVMFFIAnyViewToOwnedAny(value, result);
+}
+
+/* A type of pairs whose fields have this getter. */
+static int test_getter_type(int32_t *index) {
+  TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
+  TVMFFIFieldInfo b = test_any_field("b", offsetof(test_pair, b), 0);
+  TVMFFITypeMetadata m;
+  int32_t parent =
+      test_type(test_fresh("unit.Parent"), -1, 1, 0, 1, kTVMFFIObject);
+  if (parent < 0) return -1;
+  *index = test_type(test_fresh("unit.Getter"), -1, 2, 0, 1, parent);
+  if (*index < 0) return -1;
+  memset((void *)&m, 0, sizeof(m));
+  m.total_size = (int32_t)sizeof(test_pair);
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  a.getter = b.getter = test_get_own;
+  TVMFFI_TRY(TVMFFITypeRegisterField(*index, &a));
+  TVMFFI_TRY(TVMFFITypeRegisterField(*index, &b));
+  return TVMFFITypeRegisterMetadata(*index, &m);
+}
+
 /* A type of pairs with the field `a`, and its child with `b`, too. */
 static int test_pair_types(int32_t *parent, int32_t *child, int64_t flags) {
   TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
@@ -292,6 +323,42 @@ static void test_repr_fields(TVMFFI_HERE) {
   OK(test_pair_types(&parent, &child, kTVMFFIFieldFlagBitMaskReprOff));
   OK(test_new_pair(child, list, list, &pair));
   test_check_pair(pair, "(a=[1, None])");
+  parent = test_type(test_fresh("unit.Empty"), -1, 1, 0, 1, kTVMFFIObject);
+  OK(parent < 0 ? -1 : 0);
+  OK(test_new_pair(parent, tvmffi_none(), tvmffi_none(), &pair));
+  test_check_pair(pair, "");
+  OK(test_getter_type(&parent));
+  OK(test_new_pair(parent, list, tvmffi_none(), &pair));
+  test_check_pair(pair, "(a=[1, None], b=None)");
+  OK(test_new_pair(parent, list, tvmffi_int(404), &pair));
+  FAILS(test_repr(pair, &list), "ValueError", "no value");
+}
+
+/* With addresses, each object that has one is named by it. */
+static void test_repr_addresses(TVMFFI_HERE) {
+  tvmffi_i_repr_frame room[2];
+  tvmffi_i_printer g = TVMFFI_I_ZERO;
+  TVMFFIAny list, pair[2], text;
+  TVMFFIByteArray got;
+  size_t i, num_addresses = 0;
+  int code;
+  OK(test_list(&list, tvmffi_int(1), tvmffi_none()));
+  pair[0] = pair[1] = list;
+  OK(test_apply_global("ffi.Array", pair, 2, &list));
+  TVMFFI_I_WALK_OPEN(&g, "ObjectGraphDFS", tvmffi_i_pop_recursive, room);
+  g.with_address = 1;
+  code = tvmffi_i_repr_to(&g, 0);
+  if (!code) code = tvmffi_i_repr_all(&g, &list, 1);
+  if (!code) code = tvmffi_i_repr_take(&g.text[0], 1, &text);
+  tvmffi_i_recursive_close(&g.base);
+  for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
+  tvmffi_i_free(g.text);
+  OK(code);
+  OWN_ANY(text);
+  got = tvmffi_any_str(&text);
+  CHECK(test_contains(got, "([1, None]@0x"));
+  for (i = 0; i < got.size; ++i) num_addresses += got.data[i] == '@';
+  CHECK_INT(num_addresses, 3);
 }
 
 static int test_set_hook(int32_t index, const char *column,
@@ -552,6 +619,8 @@ static void test_repr_objects(TVMFFI_HERE) {
   any = tvmffi_obj(test_make_tensor());
   if (!any.v_obj) return;
   CHECK_REPR(any, "int32[2, 3, 4]@cpu:0");
+  TVMFFITensorGetDLTensorPtr(any.v_obj)->ndim = 0;
+  CHECK_REPR(any, "int32[]@cpu:0");
 #endif
   numbers[0] = tvmffi_str("ffi.Enum");
   numbers[1] = tvmffi_str("_str_index");
@@ -580,6 +649,15 @@ static void test_repr_same_names(TVMFFI_HERE) {
   OK(TVMFFITypeRegisterField(child, &again));
   OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(2), &pair));
   test_check_pair(pair, "(a=1)");
+  parent = test_type(test_fresh("unit.Parent"), -1, 1, 0, 1, kTVMFFIObject);
+  OK(parent < 0 ? -1 : 0);
+  child = test_type(test_fresh("unit.Child"), -1, 2, 0, 1, parent);
+  OK(child < 0 ? -1 : 0);
+  a.flags |= kTVMFFIFieldFlagBitMaskReprOff;
+  OK(TVMFFITypeRegisterField(parent, &a));
+  OK(TVMFFITypeRegisterField(child, &again));
+  OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(2), &pair));
+  test_check_pair(pair, "(a=2)");
 }
 
 static int test_show_key(void *self, const TVMFFIAny *args, int32_t num_args,
@@ -656,6 +734,7 @@ static const test_case test_repr_cases[] = {
     {"repr: shared objects and cycles", test_repr_graph},
     {"repr: memory", test_repr_memory},
     {"repr: fields", test_repr_fields},
+    {"repr: addresses", test_repr_addresses},
     {"repr: hooks", test_repr_hooks},
     {"repr: objects", test_repr_objects},
     {"repr: fields of one name", test_repr_same_names},
