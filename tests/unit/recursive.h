@@ -230,7 +230,8 @@ static void test_orders(TVMFFIAny a, TVMFFIAny b, const char *want) {
 
 static void test_order_of_values(TVMFFI_HERE) {
   DLDataType f16 = {kDLFloat, 16, 1}, f32 = {kDLFloat, 32, 1};
-  DLDevice cpu = {kDLCPU, 0}, cpu1 = {kDLCPU, 1};
+  DLDataType u16 = {kDLUInt, 16, 1}, f16x4 = {kDLFloat, 16, 4};
+  DLDevice cpu = {kDLCPU, 0}, cpu1 = {kDLCPU, 1}, cuda = {kDLCUDA, 0};
   TVMFFIByteArray ab = {"ab", 2}, abc = {"abcdefgh", 8};
   const uint64_t nan = 0x7FF8000000000000u, one = 0x3FF0000000000000u;
   test_orders(tvmffi_none(), tvmffi_none(), SAME);
@@ -242,12 +243,25 @@ static void test_order_of_values(TVMFFI_HERE) {
   test_orders(test_bits(0), test_bits((uint64_t)1 << 63), SAME);
   test_orders(test_bits(one | (uint64_t)1 << 63), test_bits(one), LESS);
   test_orders(test_bits(nan), test_bits(one), NO_ORDER);
+  test_orders(test_bits(one), test_bits(nan), NO_ORDER);
   test_orders(test_bits(nan), test_bits(nan | 1), "1eeee");
   test_orders(tvmffi_dtype(f32), tvmffi_dtype(f16), MORE);
+  test_orders(tvmffi_dtype(u16), tvmffi_dtype(f16), LESS);
+  test_orders(tvmffi_dtype(f16), tvmffi_dtype(f16x4), LESS);
+  test_orders(tvmffi_dtype(f16), tvmffi_dtype(f16), SAME);
   test_orders(tvmffi_device(cpu), tvmffi_device(cpu1), LESS);
+  test_orders(tvmffi_device(cuda), tvmffi_device(cpu1), MORE);
+  test_orders(tvmffi_str(""), tvmffi_str(""), SAME);
+  test_orders(tvmffi_str(""), tvmffi_str("a"), LESS);
+  test_orders(tvmffi_str("the longer one"), tvmffi_str("a"), MORE);
   test_orders(tvmffi_str("abc"), tvmffi_str("abcdefghij"), LESS);
   test_orders(tvmffi_str("b"), tvmffi_str("abcdefghij"), MORE);
   test_orders(tvmffi_bytes(&ab), tvmffi_bytes(&abc), LESS);
+  test_orders(tvmffi_bytes(&abc), tvmffi_bytes(&ab), MORE);
+  test_orders(tvmffi_str("abcdefgh"), tvmffi_bytes(&abc), NO_ORDER);
+  test_orders(tvmffi_str("ab"), tvmffi_int(1), NO_ORDER);
+  test_orders(tvmffi_bytes(&ab), tvmffi_int(1), NO_ORDER);
+  test_orders(tvmffi_ptr(&ab), tvmffi_ptr(&ab), SAME);
   test_orders(tvmffi_bytes(&ab), tvmffi_str("ab"), NO_ORDER);
   test_orders(tvmffi_ptr(&ab), tvmffi_ptr(&abc), NO_ORDER);
 }
@@ -272,6 +286,114 @@ static void test_order_of_containers(TVMFFI_HERE) {
   OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
   OK(test_map_of("ffi.Map", &d, tvmffi_int(1), b));
   test_orders(c, d, SAME);
+  OK(test_apply_global("ffi.Map", NULL, 0, &d));
+  test_orders(c, d, NO_ORDER);
+  test_orders(d, c, NO_ORDER);
+  /* An object that is the key in both maps, and one that is not. */
+  OK(test_map_of("ffi.Map", &c, a, tvmffi_int(1)));
+  OK(test_map_of("ffi.Map", &d, a, tvmffi_int(1)));
+  test_orders(c, d, SAME);
+  OK(test_map_of("ffi.Map", &d, b, tvmffi_int(1)));
+  test_orders(c, d, NO_ORDER);
+}
+
+/* An object that is missing in a list is less than any other. */
+static void test_order_of_missing(TVMFFI_HERE) {
+  TVMFFIAny a, b, *items;
+  OK(test_list(&a, tvmffi_int(1), tvmffi_none()));
+  OK(test_list(&b, tvmffi_int(1), a));
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = tvmffi_i_pointer(kTVMFFIList, NULL);
+  test_orders(a, b, LESS);
+  test_orders(b, a, MORE);
+  CHECK_HASH(a, tvmffi_i_hash_combine(
+                    tvmffi_i_hash_combine(
+                        tvmffi_i_hash_combine(
+                            TVMFFIGetTypeInfo(kTVMFFIList)->type_key_hash, 2),
+                        tvmffi_i_hash_combine(
+                            tvmffi_i_hash_combine(kTVMFFIInt, 1), 0)),
+                    tvmffi_i_hash_combine(tvmffi_i_hash_combine(0, 0), 1)));
+}
+
+/* Lists of different length that are compared twice, in a hook, too. */
+static void test_order_of_lengths(TVMFFI_HERE) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny a, b, c, x, y, three = tvmffi_int(3);
+  OK(test_list(&a, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&b, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&c, tvmffi_int(1), tvmffi_int(2)));
+  OK(tvmffi_i_list_append(b.v_obj, &three));
+  OK(test_list(&x, a, a));
+  OK(test_list(&y, b, b));
+  test_orders(x, y, LESS);
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_compare__", test_compare_a));
+  OK(test_new_pair(parent, a, tvmffi_none(), &x));
+  OK(test_new_pair(parent, b, tvmffi_none(), &y));
+  test_orders(x, y, LESS);
+  OK(test_new_pair(parent, c, tvmffi_none(), &y));
+  test_orders(x, y, SAME);
+}
+
+/* Fields whose getter fails, directly and in hooks. */
+static void test_order_of_fields(TVMFFI_HERE) {
+  static const char *const hooks[] = {"__ffi_eq__", "__ffi_compare__"};
+  int32_t getter = 0, parent = 0, child = 0;
+  TVMFFIAny list, same, pairs[3], args[2], any;
+  int i;
+  OK(test_getter_type(&getter));
+  OK(test_list(&list, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_list(&same, tvmffi_int(1), tvmffi_int(2)));
+  OK(test_new_pair(getter, list, tvmffi_int(1), &pairs[0]));
+  OK(test_new_pair(getter, same, tvmffi_int(2), &pairs[1]));
+  test_orders(pairs[0], pairs[1], LESS);
+  OK(test_new_pair(getter, same, tvmffi_int(404), &pairs[1]));
+  OK(test_new_pair(getter, tvmffi_int(404), same, &pairs[2]));
+  for (i = 0; i < 2; ++i) {
+    args[0] = pairs[i];
+    args[1] = pairs[!i];
+    FAILS(test_apply_global("ffi.RecursiveEq", args, 2, &any), "ValueError",
+          "no value");
+    args[0] = args[1] = pairs[2];
+    OK(test_apply_global("ffi.RecursiveEq", args, 2, &any));
+    CHECK_INT(any.v_int64, 1);
+    OK(test_pair_types(&parent, &child, 0));
+    OK(test_set_hook(parent, hooks[i], test_compare_a));
+    OK(test_new_pair(parent, pairs[0], tvmffi_none(), &args[0]));
+    OK(test_new_pair(parent, pairs[1], tvmffi_none(), &args[1]));
+    FAILS(test_apply_global("ffi.RecursiveEq", args, 2, &any), "ValueError",
+          "no value");
+  }
+}
+
+static int test_num_equal_keys; /* until the keys' equality fails */
+static int test_equal_then_fail(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  if (test_num_equal_keys-- <= 0) return TVMFFI_RAISE("ValueError", "no key");
+  *result = tvmffi_bool(1);
+  return 0;
+}
+
+/* Keys whose equality fails: when all keys are looked up, or later one. */
+static void test_keys_that_fail(TVMFFI_HERE) {
+  int32_t parent = 0, child = 0;
+  TVMFFIAny keys[2], maps[2], any;
+  int i;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__any_equal__", test_equal_then_fail));
+  for (i = 0; i < 2; ++i) {
+    OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &keys[i]));
+    OK(test_map_of("ffi.Map", &maps[i], keys[i], tvmffi_int(5)));
+  }
+  for (i = 0; i < 2; ++i) {
+    test_num_equal_keys = i;
+    FAILS(test_apply_global("ffi.RecursiveEq", maps, 2, &any), "ValueError",
+          "no key");
+  }
+  test_num_equal_keys = 2;
+  OK(test_apply_global("ffi.RecursiveEq", maps, 2, &any));
+  CHECK_INT(any.v_int64, 1);
 }
 
 static void test_order_of_shapes(TVMFFI_HERE) {
@@ -310,6 +432,13 @@ static void test_order_of_bigints(TVMFFI_HERE) {
   OK(test_bigint(&small, 0, -1, -1));
   test_orders(small, big, LESS);
   test_orders(big, tvmffi_int(5), MORE);
+  test_orders(small, tvmffi_int(-5), LESS);
+  test_orders(tvmffi_int(-5), small, MORE);
+  OK(test_bigint(&small, 7, 7, 7));
+  test_orders(big, small, LESS);
+  OK(test_bigint(&small, -1, -1, -7));
+  OK(test_bigint(&big, 0, -2, -1));
+  test_orders(small, big, LESS);
   test_orders(tvmffi_int(5), small, MORE);
   test_orders(big, test_bits(0), NO_ORDER);
 }
@@ -388,6 +517,7 @@ static int test_compare_texts(void *self, const TVMFFIAny *args,
 static void test_equality_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny a, b, pairs[4], maps[2], any;
+  int i;
   OK(test_pair_types(&parent, &child, 0));
   OK(test_set_hook(parent, "__ffi_eq__", test_compare_texts));
   OK(test_new_pair(parent, tvmffi_int(5), tvmffi_none(), &a));
@@ -408,13 +538,15 @@ static void test_equality_hooks(TVMFFI_HERE) {
   pairs[1] = pairs[3] = a;
   pairs[2] = tvmffi_int(2);
   OK(test_apply_global("ffi.Dict", pairs, 4, &maps[0]));
-  pairs[0] = tvmffi_int(2);
-  pairs[1] = pairs[3] = b;
-  pairs[2] = tvmffi_int(1);
-  OK(test_apply_global("ffi.Dict", pairs, 4, &maps[1]));
-  test_changing = maps[1].v_obj;
-  FAILS(test_apply_global("ffi.RecursiveEq", maps, 2, &any), "RuntimeError",
-        NULL);
+  for (i = 0; i < 2; ++i) { /* in another order, and in the same */
+    pairs[0] = tvmffi_int(2 - i);
+    pairs[1] = pairs[3] = b;
+    pairs[2] = tvmffi_int(1 + i);
+    OK(test_apply_global("ffi.Dict", pairs, 4, &maps[1]));
+    test_changing = maps[1].v_obj;
+    FAILS(test_apply_global("ffi.RecursiveEq", maps, 2, &any), "RuntimeError",
+          "A map has changed while compared");
+  }
 }
 
 /* Empties the dict whose key is being looked up in another. */
@@ -525,6 +657,10 @@ static const test_case test_recursive_cases[] = {
     {"recursive hash: shapes", test_hash_of_shapes},
     {"recursive order: values", test_order_of_values},
     {"recursive order: containers", test_order_of_containers},
+    {"recursive order: missing objects", test_order_of_missing},
+    {"recursive order: lengths", test_order_of_lengths},
+    {"recursive order: fields", test_order_of_fields},
+    {"recursive order: keys that fail", test_keys_that_fail},
     {"recursive order: shapes", test_order_of_shapes},
     {"recursive order: maps in another order", test_order_of_orders},
     {"recursive order: big integers", test_order_of_bigints},
