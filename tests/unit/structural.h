@@ -203,6 +203,12 @@ static void test_structural_variables(TVMFFI_HERE) {
   OK(test_hash(f, 0, &h));
   OK(test_hash(g, 0, &k));
   CHECK(h == k);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h != k);
+  OK(test_hash(x, 1, &h));
+  OK(test_hash(y, 1, &k));
+  CHECK(h == k);
   NODE(g, function, y, x);
   SAME_STRUCTURE(f, g, 0, 0);
   NODE(g, variable, y, tvmffi_none());
@@ -640,6 +646,192 @@ static void test_structural_shared_keys(TVMFFI_HERE) {
   CHECK(h == k);
 }
 
+/* A result that depends on a key is used until another object is known. */
+static void test_structural_loose(TVMFFI_HERE) {
+  int32_t variable, function;
+  TVMFFIAny x, z, v, w, m, n, f, g, a[6], b[6], *items, *others;
+  TVMFFIObject *arrays[2];
+  int i;
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(z, variable, tvmffi_int(1), tvmffi_none());
+  NODE(v, variable, tvmffi_int(1), tvmffi_none());
+  NODE(w, variable, tvmffi_int(1), tvmffi_none());
+  NODE(f, function, v, v);
+  NODE(g, function, w, w);
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny *to = i ? b : a;
+    OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m));
+    OK(test_built("ffi.Map", 2, z, tvmffi_int(6), &n));
+    to[0] = to[1] = m;
+    to[2] = i ? g : f;
+    to[3] = to[4] = n;
+    /* The definition is inside: this array has no result. */
+    OK(test_apply_global("ffi.Array", to, 3, &to[5]));
+  }
+  OK(test_apply_global("ffi.Array", a, 6, &m));
+  OK(test_apply_global("ffi.Array", b, 6, &n));
+  SAME_STRUCTURE(m, n, 0, 1);
+  OK(test_built("ffi.Array", 2, m, m, &m));
+  OK(test_built("ffi.Array", 2, n, n, &n));
+  SAME_STRUCTURE(m, n, 0, 1);
+  for (i = 0; i < 2; ++i) {
+    arrays[i] = tvmffi_i_new_array(2, i ? &others : &items);
+    OK(arrays[i] ? 0 : -1);
+    OWN(arrays[i]);
+  }
+  items[0] = items[1] = a[5];
+  others[0] = others[1] = b[5];
+  for (i = 0; i < 2; ++i) {
+    tvmffi_retain(a[5].v_obj);
+    tvmffi_retain(b[5].v_obj);
+  }
+  SAME_STRUCTURE(tvmffi_obj(arrays[0]), tvmffi_obj(arrays[1]), 0, 1);
+  {
+    int64_t h, k;
+    OK(test_hash(m, 0, &h));
+    OK(test_hash(n, 0, &k));
+    CHECK(h == k);
+  }
+}
+
+/* Keys with one hash have no order, so their values do not count. */
+static void test_structural_equal_hashes(TVMFFI_HERE) {
+  int32_t tree;
+  TVMFFIAny items[4], nodes[3], lists[3];
+  int64_t h[3];
+  int i;
+  STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                  kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+  NODE(nodes[0], tree, tvmffi_int(1), tvmffi_int(2));
+  NODE(nodes[1], tree, tvmffi_int(1), tvmffi_int(3));
+  for (i = 0; i < 3; ++i) {
+    items[0] = nodes[0];
+    items[1] = tvmffi_int(i == 1 ? 2 : 1);
+    items[2] = nodes[1];
+    items[3] = tvmffi_int(i == 1 ? 1 : 2);
+    OK(test_apply_global("ffi.Map", items, i == 2 ? 2 : 4, &nodes[2]));
+    OK(test_apply_global("ffi.Array", nodes, 3, &lists[i]));
+    OK(test_hash(lists[i], 0, &h[i]));
+  }
+  CHECK(h[0] == h[1]);
+  CHECK(h[0] != h[2]);
+}
+
+/* An object with one field, a reference. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *ref;
+} test_ref_object;
+
+static int test_new_ref(int32_t *index, TVMFFIAny value, TVMFFIAny *out) {
+  TVMFFIFieldInfo f;
+  TVMFFITypeMetadata m;
+  TVMFFIObject *o;
+  if (*index < 0) {
+    *index = test_type(test_fresh("unit.Ref"), -1, 1, 0, 1, kTVMFFIObject);
+    if (*index < 0) return -1;
+    f = test_field("ref", (int64_t)offsetof(test_ref_object, ref));
+    f.size = sizeof(void *);
+    f.alignment = sizeof(void *);
+    f.getter = tvmffi_i_get_reference;
+    f.field_static_type_index = kTVMFFIObject;
+    memset((void *)&m, 0, sizeof(m));
+    m.total_size = (int32_t)sizeof(test_ref_object);
+    m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+    TVMFFI_TRY(TVMFFITypeRegisterField(*index, &f));
+    TVMFFI_TRY(TVMFFITypeRegisterMetadata(*index, &m));
+  }
+  o = tvmffi_i_new_object(*index, sizeof(test_ref_object));
+  if (!o) return -1;
+  OWN(o);
+  tvmffi_retain(value.v_obj);
+  ((test_ref_object *)(void *)o)->ref = value.v_obj;
+  *out = tvmffi_obj(o);
+  return 0;
+}
+
+/* Fields of other getters: one that returns a new reference, and the
+   runtime's own for a reference. */
+static void test_structural_getters(TVMFFI_HERE) {
+  int32_t getter = 0, ref = -1;
+  TVMFFIAny lists[3], x, y, n;
+  int64_t h, k;
+  int i;
+  for (i = 0; i < 3; ++i)
+    OK(test_built("ffi.List", 2, tvmffi_int(1), tvmffi_int(i / 2), &lists[i]));
+  OK(test_getter_type(&getter));
+  for (i = 1; i < 3; ++i) {
+    OK(test_new_pair(getter, lists[0], tvmffi_int(7), &x));
+    OK(test_new_pair(getter, lists[i], tvmffi_int(7), &y));
+    SAME_STRUCTURE(x, y, 0, i == 1);
+    OK(test_hash(x, 0, &h));
+    OK(test_hash(y, 0, &k));
+    CHECK((h == k) == (i == 1));
+    OK(test_new_ref(&ref, lists[0], &x));
+    OK(test_new_ref(&ref, lists[i], &y));
+    SAME_STRUCTURE(x, y, 0, i == 1);
+    OK(test_hash(x, 0, &h));
+    OK(test_hash(y, 0, &k));
+    CHECK((h == k) == (i == 1));
+  }
+  OK(test_new_pair(getter, lists[0], tvmffi_int(7), &x));
+  OK(test_new_pair(getter, lists[0], tvmffi_str("s"), &y));
+  SAME_STRUCTURE(x, y, 0, 0);
+  OK(test_new_pair(getter, lists[0], tvmffi_int(404), &y));
+  FAILS(test_same(x, y, 0) < 0, "ValueError", "no value");
+  FAILS(test_same(y, x, 0) < 0, "ValueError", "no value");
+  FAILS(test_hash(y, 0, &k), "ValueError", "no value");
+  OK(test_built("ffi.Array", 2, x, y, &n));
+  FAILS(test_same(n, n, 0) < 0, "ValueError", "no value");
+  FAILS(test_hash(n, 0, &k), "ValueError", "no value");
+}
+
+static int test_s_equal_unnamed(void *self, const TVMFFIAny *args,
+                                int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny next[4];
+  (void)self, (void)num_args;
+  next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  next[1] = *(const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  next[2] = next[3] = tvmffi_int(0);
+  return TVMFFIFunctionCall(args[2].v_obj, next, 4, result);
+}
+
+static void test_structural_refused(TVMFFI_HERE) {
+  static TVMFFIObject strange; /* of a type that does not exist */
+  int32_t unsupported, unnamed;
+  TVMFFIAny a, b, args[4], *items, any;
+  int64_t hash;
+  STRUCTURAL_TYPE(unsupported, "unit.Unsupported",
+                  kTVMFFISEqHashKindUnsupported, 0, 0);
+  STRUCTURAL_TYPE(unnamed, "unit.Unnamed", kTVMFFISEqHashKindTreeNode, 0, 0);
+  OK(test_set_hook_once(unnamed, "__s_equal__", test_s_equal_unnamed));
+  NODE(a, unsupported, tvmffi_int(1), tvmffi_int(2));
+  FAILS(test_same(a, a, 0) < 0, "TypeError",
+        "_type_s_eq_hash_kind is not set for type `unit.Unsupported`, so "
+        "StructuralHash is not supported for this type");
+  strange.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  strange.type_index = 120;
+  any = tvmffi_obj(&strange);
+  FAILS(test_hash(any, 0, &hash), "TypeError",
+        "Type index 120 is not registered");
+  NODE(args[0], unnamed, tvmffi_int(1), tvmffi_int(2));
+  NODE(args[1], unnamed, tvmffi_int(2), tvmffi_int(2));
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  args[2] = args[3] = tvmffi_bool(0);
+  FAILS(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &any),
+        "TypeError", "Cannot convert from type `int` to `str`");
+  OK(test_built("ffi.List", 2, tvmffi_int(1), tvmffi_none(), &a));
+  OK(test_built("ffi.List", 2, tvmffi_int(1), a, &b));
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
+  items[1] = tvmffi_i_pointer(kTVMFFIList, NULL);
+  FAILS(test_same(a, b, 0) < 0, "ValueError", "...an object must not be NULL");
+  FAILS(test_same(b, a, 0) < 0, "ValueError", "...an object must not be NULL");
+  FAILS(test_hash(a, 0, &hash), "ValueError", "...an object must not be NULL");
+}
+
 static void test_structural_errors(TVMFFI_HERE) {
   TVMFFIAny f, pair;
   TVMFFIByteArray name = TEXT("ffi.StructuralHash");
@@ -658,6 +850,13 @@ static void test_structural_errors(TVMFFI_HERE) {
   FAILS(test_built("ffi.StructuralKeyEqual", 2, tvmffi_int(1), tvmffi_int(2),
                    &pair),
         "InternalError", "Check not null: lhs_obj ");
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, tvmffi_int(1), tvmffi_bool(1),
+                   &pair),
+        "InternalError", "Check not null: lhs_obj ");
+  OK(test_built("ffi.Array", 0, f, f, &pair));
+  OK(test_built("ffi.StructuralKey", 1, pair, f, &pair));
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, pair, tvmffi_int(2), &f),
+        "InternalError", "Check not null: rhs_obj ");
 }
 
 static void test_structural_keys(TVMFFI_HERE) {
@@ -674,6 +873,89 @@ static void test_structural_keys(TVMFFI_HERE) {
   OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &map));
   OK(test_built("ffi.MapGetItem", 2, map, y, &found));
   CHECK_INT(found.v_int64, 5);
+}
+
+/* Makes two equal keys that the test owns. */
+static int test_two_keys(int k, TVMFFIAny *key) {
+  TVMFFIAny number = tvmffi_int(k), array;
+  int side;
+  for (side = 0; side < 2; ++side) {
+    TVMFFI_TRY(test_built("ffi.Array", 1, number, number, &array));
+    TVMFFI_TRY(test_built("ffi.StructuralKey", 1, array, array, &key[side]));
+  }
+  return 0;
+}
+
+/* Looks a key up in a hash table that has it, with either value, or not. */
+static void test_structural_key_in_table(int k) {
+  TVMFFIAny key[2], items[16], other[16], a, b;
+  int i;
+  OK(test_two_keys(k, key));
+  for (i = 0; i < 16; ++i) items[i] = other[i] = tvmffi_int(i / 2);
+  items[14] = key[0];
+  OK(test_apply_global("ffi.Map", items, 16, &a));
+  OK(test_apply_global("ffi.Map", other, 16, &b));
+  SAME_STRUCTURE(a, b, 0, 0);
+  other[0] = key[1];
+  other[1] = tvmffi_int(7);
+  other[14] = other[15] = tvmffi_int(0);
+  OK(test_apply_global("ffi.Map", other, 16, &b));
+  SAME_STRUCTURE(a, b, 0, 1);
+  other[1] = tvmffi_int(8);
+  OK(test_apply_global("ffi.Map", other, 16, &b));
+  SAME_STRUCTURE(a, b, 0, 0);
+}
+
+/* Keys among others, in small and large maps, and absent from them. */
+static void test_structural_mixed_keys(TVMFFI_HERE) {
+  TVMFFIAny key[2], items[4], other[4], a, b, args[4], pair;
+  int k;
+  for (k = 0; k < 12; ++k) {
+    test_structural_key_in_table(k);
+    test_release_all();
+  }
+  OK(test_two_keys(k, key));
+  items[0] = key[0];
+  items[1] = other[3] = tvmffi_int(5);
+  items[2] = other[0] = tvmffi_int(1);
+  items[3] = other[1] = tvmffi_int(6);
+  other[2] = key[1];
+  OK(test_apply_global("ffi.Map", items, 4, &a));
+  OK(test_apply_global("ffi.Map", other, 4, &b));
+  SAME_STRUCTURE(a, b, 0, 1);
+  OK(test_apply_global("ffi.Map", NULL, 0, &b));
+  args[0] = a;
+  args[1] = b;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &a), TVMFFI_I_STEP_MAP_ITEM);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &a), TVMFFI_I_STEP_MAP_ITEM_MISSING);
+  CHECK(a.v_obj == key[0].v_obj);
+}
+
+/* A key in a key in a key is compared by calls that nest. */
+static void test_structural_deep_keys(TVMFFI_HERE) {
+  TVMFFIAny key[2], pair;
+  int side, i, n = test_scale(TVMFFI_I_MAX_NESTING + 1, 5);
+  for (side = 0; side < 2; ++side) {
+    key[side] = tvmffi_int(1);
+    for (i = 0; i < n; ++i) {
+      OK(tvmffi_call(tvmffi_str("ffi.Map"), tvmffi_out_any(&pair), key[side],
+                     tvmffi_int(1)));
+      OK(tvmffi_call(tvmffi_str("ffi.StructuralKey"),
+                     tvmffi_out_any(&key[side]), pair));
+    }
+  }
+  test_forget_stack();
+  if (n > TVMFFI_I_MAX_NESTING)
+    FAILS(test_built("ffi.StructuralKeyEqual", 2, key[0], key[1], &pair),
+          "RecursionError", TEST_TOO_MANY);
+  CHECK_INT(tvmffi_i_thread_nesting()->count, 0);
+  test_find_stack();
+  if (TVMFFI_I_STACK_KNOWN || n < TVMFFI_I_MAX_NESTING) {
+    OK(test_built("ffi.StructuralKeyEqual", 2, key[0], key[1], &pair));
+    CHECK_INT(pair.v_int64, 1);
+  }
 }
 
 /* Makes two keys (the test owns them) around `node`, nested `depth` deep. They
@@ -767,9 +1049,10 @@ static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
 static void test_structural_tensors(TVMFFI_HERE) {
   static test_numbers_tensor one, other,
       flat; /* which live until the test ends */
-  TVMFFIAny args[4], result, x;
+  TVMFFIAny args[4], hashes[2], result, x;
   DLTensor *t;
   int64_t h, k;
+  int i;
   OK(test_numbers_tensor_of(&one, 2, &args[0]));
   OK(test_numbers_tensor_of(&other, 2, &args[1]));
   OK(test_numbers_tensor_of(&flat, 1, &x));
@@ -793,9 +1076,37 @@ static void test_structural_tensors(TVMFFI_HERE) {
   OK(test_apply_global("ffi.StructuralEqual", args, 4, &result));
   CHECK_INT(result.v_int64, 0);
   t->dtype.bits = 32;
+  t->dtype.code = kDLUInt;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  t->dtype.code = kDLInt;
+  t->dtype.lanes = 2;
+  SAME_STRUCTURE(args[0], args[1], 0, 0);
+  t->dtype.lanes = 1;
   t->shape[0] = 1;
   SAME_STRUCTURE(args[0], args[1], 0, 0);
   t->shape[0] = 2;
+  t->data = NULL;
+  FAILS(test_same(args[0], args[1], 0) < 0, "ValueError",
+        "Cannot compare a tensor without data");
+  FAILS(test_same(args[1], args[0], 0) < 0, "ValueError",
+        "Cannot compare a tensor without data");
+  one.shape[0] = other.shape[0] = 0; /* no bytes, so none differ */
+  SAME_STRUCTURE(args[0], args[1], 0, 1);
+  one.shape[0] = other.shape[0] = 2;
+  t->data = other.data;
+  t->shape[0] = (int64_t)1 << 30;
+  t->shape[1] = t->strides[0] = (int64_t)1 << 32;
+  FAILS(test_hash(args[1], 0, &k), "ValueError",
+        "Cannot hash a tensor of more bytes than memory has");
+  t->shape[0] = t->shape[1] = t->strides[0] = 2;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny skips[3];
+    skips[0] = args[i];
+    skips[1] = tvmffi_bool(0);
+    skips[2] = tvmffi_bool(1);
+    OK(test_apply_global("ffi.StructuralHash", skips, 3, &hashes[i]));
+  }
+  CHECK(hashes[0].v_int64 == hashes[1].v_int64);
   t->strides[0] = 4;
   FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
         "Can only compare contiguous tensor");
@@ -803,11 +1114,79 @@ static void test_structural_tensors(TVMFFI_HERE) {
   t->device.device_type = kDLCUDA;
   FAILS(test_same(args[0], args[1], 0) < 0, "InternalError",
         "can only compare CPU tensor");
+  FAILS(test_same(args[1], args[0], 0) < 0, "InternalError",
+        "can only compare CPU tensor");
   FAILS(test_hash(args[1], 0, &k), "InternalError", "can only hash CPU tensor");
   OK(test_built("ffi.List", 2, args[0], args[1], &x));
   OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", &x, 1, &result));
   CHECK_INT(result.v_device.device_type, kDLCUDA);
   t->device.device_type = kDLCPU;
+}
+
+/* Makes four strings and bytes of the same content, which the test owns. */
+static int test_make_texts(TVMFFIAny *strings, TVMFFIAny *bytes) {
+  static const char *const texts[] = {"a\0", "a\0", "longer than eight",
+                                      "longer than eighT"};
+  TVMFFIByteArray text;
+  int i;
+  for (i = 0; i < 4; ++i) {
+    text.data = texts[i];
+    text.size = i > 1 ? 17 : (size_t)i + 1;
+    TVMFFI_TRY(TVMFFIStringFromByteArray(&text, &strings[i]));
+    OWN_ANY(strings[i]);
+    TVMFFI_TRY(TVMFFIBytesFromByteArray(&text, &bytes[i]));
+    OWN_ANY(bytes[i]);
+  }
+  return 0;
+}
+
+/* Compares two of them as values, and as keys and values of maps. */
+static void test_structural_two_texts(int i, int n) {
+  TVMFFIAny s[4], b[4], x, y;
+  int64_t h, k;
+  OK(test_make_texts(s, b));
+  SAME_STRUCTURE(s[i], s[n], 0, i == n);
+  SAME_STRUCTURE(b[i], b[n], 0, i == n);
+  SAME_STRUCTURE(s[i], b[n], 0, 0);
+  OK(test_built("ffi.Map", 2, s[i], b[i], &x));
+  OK(test_built("ffi.Map", 2, s[i], b[n], &y));
+  SAME_STRUCTURE(x, y, 0, i == n);
+  OK(test_built("ffi.Map", 2, b[i], s[i], &x));
+  OK(test_built("ffi.Map", 2, b[n], s[n], &y));
+  SAME_STRUCTURE(x, y, 0, i == n);
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k || i != n);
+  OK(test_built("ffi.Map", 2, s[1], s[i], &x));
+  OK(test_built("ffi.Map", 2, s[1], s[n], &y));
+  SAME_STRUCTURE(x, y, 0, i == n);
+}
+
+static void test_structural_texts(TVMFFI_HERE) {
+  TVMFFIAny s[4], b[4], x, y, args[4], pair;
+  int64_t h, k;
+  int i;
+  for (i = 0; i < 16; ++i) {
+    test_structural_two_texts(i / 4, i % 4);
+    test_release_all();
+  }
+  OK(test_make_texts(s, b));
+  OK(test_hash(b[2], 0, &h));
+  OK(test_hash(s[2], 0, &k));
+  CHECK(h != k);
+  /* Only the first map has this key, and it is the last one. */
+  args[0] = s[0];
+  args[1] = args[3] = tvmffi_int(1);
+  args[2] = s[2];
+  OK(test_apply_global("ffi.Map", args, 4, &x));
+  OK(test_apply_global("ffi.Map", args, 2, &y));
+  args[0] = x;
+  args[1] = y;
+  args[2] = args[3] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &x), TVMFFI_I_STEP_MAP_ITEM);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &x), TVMFFI_I_STEP_MAP_ITEM_MISSING);
+  CHECK_TEXT(tvmffi_any_str(&x), "longer than eight");
 }
 
 /* Values that are compared and hashed by what they hold. */
@@ -826,11 +1205,19 @@ static void test_structural_contents(TVMFFI_HERE) {
   SAME_STRUCTURE(a, c, 0, 0);
   SAME_STRUCTURE(test_double((uint64_t)0x7FF8 << 48),
                  test_double((uint64_t)0xFFF1 << 48), 0, 1);
+  SAME_STRUCTURE(test_double((uint64_t)0x7FF8 << 48), test_double(0), 0, 0);
+  SAME_STRUCTURE(test_double(0), test_double((uint64_t)0x7FF8 << 48), 0, 0);
+  HASH(test_double(0), tvmffi_i_hash_combine(kTVMFFIFloat, 0));
   OK(test_bigint(&a, 1, 2, 3));
   OK(test_bigint(&b, 1, 2, 3));
   OK(test_bigint(&c, 1, 2, 4));
   SAME_STRUCTURE(a, b, 0, 1);
   SAME_STRUCTURE(a, c, 0, 0);
+  OK(test_hash(a, 0, &h));
+  OK(test_hash(b, 0, &k));
+  CHECK(h == k);
+  OK(test_hash(c, 0, &k));
+  CHECK(h != k);
   OK(test_built("ffi.Map", 2, a, tvmffi_int(1), &x));
   OK(test_built("ffi.Map", 2, b, tvmffi_int(1), &y));
   SAME_STRUCTURE(x, y, 0, 1);
@@ -917,12 +1304,19 @@ static const test_case test_structural_cases[] = {
     {"structural: shared objects", test_structural_shared_objects},
     {"structural: shared maps with objects as keys",
      test_structural_shared_keys},
+    {"structural: results that depend on a key", test_structural_loose},
+    {"structural: keys with one hash", test_structural_equal_hashes},
+    {"structural: getters", test_structural_getters},
     {"structural: errors", test_structural_errors},
+    {"structural: refused values", test_structural_refused},
     {"structural: keys", test_structural_keys},
+    {"structural: keys among others", test_structural_mixed_keys},
+    {"structural: keys in keys", test_structural_deep_keys},
     {"structural: nested keys in maps", test_structural_nested_in_maps},
     {"structural: nested keys in dicts", test_structural_nested_in_dicts},
     {"structural: tensors", test_structural_tensors},
     {"structural: contents", test_structural_contents},
+    {"structural: texts", test_structural_texts},
     {"structural: maps in any order", test_structural_orders},
 #endif
     {NULL, NULL}};
