@@ -230,10 +230,11 @@ static TVMFFIObject *test_tree(void) {
 }
 
 /* A callback sets a key of the dict that is visited, which moves the entry to
-   the end: the visited one, always the first one, or the next one. */
+   the end: the visited one, always the first one, or one beside it. */
 typedef struct {
   TVMFFIObject *dict;
-  int64_t own;    /* 1: the visited key, 0: key 0, 2: the key after it */
+  int64_t own;    /* 1: the visited key, 0: key 0, 2: the key after it, 3: the
+                     key before it */
   unsigned seen;  /* a bit for each value */
   int num_visits; /* an endless visit stops at 100 */
 } test_key_setter;
@@ -242,11 +243,11 @@ static int test_set_visited(void *self, const TVMFFIAny *args, int32_t n,
                             TVMFFIAny *result) {
   test_key_setter *s = (test_key_setter *)self;
   const int64_t value = args[0].v_int64;
-  const int64_t key = s->own ? value + s->own - 1 : 0;
+  const int64_t key = s->own ? value + s->own % 3 - 1 : 0;
   (void)n, (void)result;
   s->seen |= 1u << args[0].v_int64;
   if (++s->num_visits > 100) return TVMFFI_RAISE("ValueError", "no end");
-  if (key >= tvmffi_i_map_size(s->dict)) return 0;
+  if (key < 0 || key >= tvmffi_i_map_size(s->dict)) return 0;
   return tvmffi_call(tvmffi_str("ffi.DictSetItem"), tvmffi_out_any(NULL),
                      tvmffi_obj(s->dict), tvmffi_int(key), tvmffi_int(key));
 }
@@ -269,7 +270,7 @@ static void test_set_while_visited(TVMFFI_HERE) {
   args[1] = tvmffi_obj(row);
   args[2] = tvmffi_obj(none);
   args[3] = tvmffi_int(0);
-  for (i = 0; i < 12; ++i) {
+  for (i = 0; i < 16; ++i) {
     const int size = sizes[i % 4];
     int code = 0;
     s.dict = tvmffi_i_new_map(kTVMFFIDict, 0);
@@ -822,6 +823,289 @@ static void test_visit_hooks(TVMFFI_HERE) {
         "__s_mutate__ must be a direct hook pointer or ffi.Function");
 }
 
+/* Calls a function of visits with one callback, which gets all arguments that
+   callbacks of this function may get. */
+static int test_visit_root(const char *name, TVMFFIAny root,
+                           TVMFFISafeCallType call, int32_t index, int order,
+                           TVMFFIAny *result) {
+  const int is_mutate = strcmp(name, "ffi.StructuralMutate") == 0;
+  const int has_order = strcmp(name, "ffi.StructuralWalk") == 0 ||
+                        strcmp(name, "ffi.StructuralMap") == 0;
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[3], args[4];
+  if (call) TVMFFI_TRY(TVMFFIFunctionCreate(NULL, call, NULL, &f));
+  if (f) OWN(f);
+  row[0] = tvmffi_int(index);
+  row[1] = f ? tvmffi_obj((TVMFFIObject *)f) : tvmffi_none();
+  row[2] = tvmffi_bool(1);
+  TVMFFI_TRY(test_apply_global("ffi.Array", row, is_mutate ? 3 : 2, &args[0]));
+  TVMFFI_TRY(test_apply_global("ffi.Array", &args[0], 1, &args[1]));
+  TVMFFI_TRY(test_apply_global("ffi.Array", NULL, 0, &args[2]));
+  args[0] = root;
+  args[3] = tvmffi_int(order);
+  return test_apply_global(name, args, has_order ? 4 : 2, result);
+}
+
+/* Replaces 1 by true, 2 by an array with a text, and says what it gets. */
+static int test_replace_int(void *self, const TVMFFIAny *args,
+                            int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny text = tvmffi_str("a text in an array");
+  (void)self, (void)num_args;
+  test_say_value(args);
+  if (args[0].v_int64 == 2)
+    return test_pass_on("ffi.Array", &text, 1, result);
+  *result = args[0].v_int64 == 1 ? tvmffi_bool(1) : args[0];
+  return 0;
+}
+
+static int test_raise_always(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args, (void)result;
+  test_say_value(args);
+  return TVMFFI_RAISE("ValueError", "no visit");
+}
+
+static int test_say_true(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  test_say_value(args);
+  *result = tvmffi_bool(1);
+  return 0;
+}
+
+/* Says whether the value may be changed in place, and mutates its children. */
+static int test_say_unique(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  TVMFFIAny again[2];
+  (void)self;
+  CHECK_INT(num_args, 3);
+  test_say(args[2].v_int64 ? 'u' : '!');
+  again[0] = args[1];
+  again[1] = args[0];
+  return test_pass_on("ffi.StructuralMutatorDefaultMutate", again, 2, result);
+}
+
+static void test_replaced_values(TVMFFI_HERE) {
+  TVMFFIAny items[4], root, any;
+  OK(test_apply_global("ffi.Array", NULL, 0, &any));
+  items[0] = tvmffi_int(1);
+  items[1] = tvmffi_int(2);
+  items[2] = tvmffi_str("a text of some length");
+  items[3] = tvmffi_int(3);
+  OK(test_apply_global("ffi.Array", items, 4, &root));
+  OK(test_visit_root("ffi.StructuralMap", root, test_replace_int, kTVMFFIInt, 0,
+                     &any));
+  CHECK_LOG("123");
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)[0].type_index,
+            kTVMFFIBool);
+  CHECK_INT(test_item(any.v_obj, 1)->type_index, kTVMFFIArray);
+  CHECK(test_item(any.v_obj, 2) == test_item(root.v_obj, 2));
+  OK(test_walk(root, TEST_SAME, kTVMFFIAny, 0, &any));
+  CHECK_LOG("A12o3");
+  CHECK(any.v_obj == root.v_obj);
+  OK(test_visit_root("ffi.StructuralMutate", root, test_say_unique,
+                     kTVMFFIArray, 0, &any));
+  CHECK_LOG("!");
+  FAILS(test_visit_root("ffi.StructuralMutate", root, NULL, kTVMFFIArray, 0,
+                        &any),
+        "ValueError", NULL);
+}
+
+/* Callbacks by types of texts and by type indices without a type. */
+static void test_callback_types(TVMFFI_HERE) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIByteArray few = TEXT("b");
+  TVMFFIAny items[4], root, any, f = tvmffi_none();
+  TVMFFIObjectHandle function = NULL;
+  VISIT_NODE(node, plain, tvmffi_int(1), tvmffi_none());
+  items[0] = tvmffi_str("s");
+  items[1] = tvmffi_bytes(&few);
+  items[2] = tvmffi_str("a text of some length");
+  items[3] = tvmffi_obj(node);
+  OK(test_apply_global("ffi.Array", items, 4, &root));
+  OK(test_visit_root("ffi.StructuralWalk", root, test_say_true, kTVMFFIStr, 0,
+                     &any));
+  CHECK_LOG("oo");
+  OK(test_visit_root("ffi.StructuralWalk", root, test_say_true, kTVMFFIBytes, 1,
+                     &any));
+  CHECK_LOG("o");
+  OK(test_visit_root("ffi.StructuralWalk", root, test_say_true, 120, 1, &any));
+  CHECK_LOG("");
+  FAILS(test_visit_root("ffi.StructuralWalk", root, test_give_a_text,
+                        kTVMFFIAny, 0, &any),
+        "TypeError",
+        "CallExpected: result type mismatch, expected WalkResult, but got "
+        "ffi.String");
+  /* Functions have no fields, so only the first one is looked at. */
+  OK(TVMFFIFunctionCreate(NULL, test_say_true, NULL, &function));
+  OWN(function);
+  f = tvmffi_obj((TVMFFIObject *)function);
+  items[0] = items[1] = f;
+  items[2] = tvmffi_int(5);
+  OK(test_apply_global("ffi.List", items, 3, &root));
+  OK(test_visit_root("ffi.StructuralWalk", root, test_say_true, kTVMFFIInt, 1,
+                     &any));
+  CHECK_LOG("5");
+  items[0] = items[1] = root;
+  OK(test_apply_global("ffi.List", items, 3, &root));
+  OK(test_walk(root, TEST_GO_ON, kTVMFFIAny, 0, &any));
+  CHECK_LOG("LLoo5Loo55");
+}
+
+/* Errors of a post-order callback, and in what a callback visits. */
+static void test_callback_errors(TVMFFI_HERE) {
+  TVMFFIObject *tree = test_tree();
+  TVMFFIAny any;
+  if (!tree) return;
+  FAILS(test_visit_root("ffi.StructuralWalk", tvmffi_obj(tree),
+                        test_raise_always, kTVMFFIList, 1, &any),
+        "ValueError", "no visit");
+  if (!test_hits()) CHECK_LOG("L");
+  test_log_size = 0;
+  FAILS(test_visit_root("ffi.StructuralMap", tvmffi_obj(tree),
+                        test_raise_always, kTVMFFIMap, 1, &any),
+        "ValueError", "no visit");
+  if (!test_hits()) CHECK_LOG("M");
+  test_log_size = 0;
+}
+
+/* The last item of a list is removed while another one is replaced, and an
+   entry of a dict while its value is. */
+static int test_shrink(void *self, const TVMFFIAny *args, int32_t num_args,
+                       TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  *result = tvmffi_int(args[0].v_int64 + 10);
+  if (args[0].v_int64 == 1) return 0;
+  if (test_touched->type_index == kTVMFFIDict)
+    return tvmffi_call(tvmffi_str("ffi.DictErase"), tvmffi_out_any(NULL),
+                       tvmffi_obj(test_touched), tvmffi_int(2));
+  return tvmffi_call(tvmffi_str("ffi.ListErase"), tvmffi_out_any(NULL),
+                     tvmffi_obj(test_touched), tvmffi_int(1));
+}
+
+static void test_shrinking(TVMFFI_HERE) {
+  TVMFFIAny items[4], any;
+  int i;
+  for (i = 0; i < 4; ++i) items[i] = tvmffi_int(i / 2 + 1);
+  {
+    SEQUENCE(list, "List", items + 1, 2);
+    test_touched = list;
+    OK(test_visit_root("ffi.StructuralMap", tvmffi_obj(list), test_shrink,
+                       kTVMFFIInt, i % 2, &any));
+    CHECK_INT(test_cell(list)->size, 1);
+    CHECK_INT(test_cell(any.v_obj)->size, 2);
+  }
+  {
+    SEQUENCE(list, "List", items + 2, 2);
+    test_touched = list;
+    OK(test_visit_root("ffi.StructuralMap", tvmffi_obj(list), test_shrink,
+                       kTVMFFIInt, 0, &any));
+    CHECK_INT(test_cell(list)->size, 1);
+  }
+  {
+    SEQUENCE(dict, "Dict", items, 4);
+    test_touched = dict;
+    OK(test_visit_root("ffi.StructuralMap", tvmffi_obj(dict), test_shrink,
+                       kTVMFFIInt, 0, &any));
+    CHECK_INT(tvmffi_i_map_size(dict), 1);
+  }
+}
+
+/* Makes a type of nodes like test_node_type, but with what a test asks for: a
+   getter that fails, no setter, another copier. */
+static int32_t test_odd_type(TVMFFIFieldGetter getter, int has_setter,
+                             TVMFFISafeCallType copier) {
+  int32_t index =
+      test_type(test_fresh("unit.Odd"), -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIFieldInfo f;
+  if (index < 0) return -1;
+  f = test_any_field("x", offsetof(test_visit_node, x), 0);
+  f.getter = getter;
+  f.setter = has_setter ? (void *)(uintptr_t)tvmffi_i_set_any_field : NULL;
+  if (!has_setter) f.flags = 0;
+  if (TVMFFITypeRegisterField(index, &f)) return -1;
+  if (copier && test_set_hook(index, "__ffi_shallow_copy__", copier)) return -1;
+  return index;
+}
+
+#define ODD_TYPE(index, getter, has_setter, copier)         \
+  int32_t index = test_odd_type(getter, has_setter, copier); \
+  OK(index < 0 ? -1 : 0)
+
+static int test_get_nothing(void *field, TVMFFIAny *result) {
+  (void)field, (void)result;
+  return -1; /* and raises no error */
+}
+
+static int test_copy_node(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  TVMFFIObject *o =
+      tvmffi_i_new_object(args[0].type_index, sizeof(test_visit_node));
+  (void)self, (void)num_args;
+  if (!o) return -1;
+  *result = tvmffi_obj(o);
+  ((test_visit_node *)(void *)o)->x =
+      tvmffi_i_copy_owned(&((test_visit_node *)args[0].v_ptr)->x);
+  return 0;
+}
+
+static int test_copy_nothing(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  if (((test_visit_node *)args[0].v_ptr)->x.v_int64 == 1)
+    return TVMFFIAnyViewToOwnedAny(args, result);
+  *result = tvmffi_int(5);
+  return 0;
+}
+
+static void test_odd_nodes(TVMFFI_HERE) {
+  static const char *const failures[] = {
+      "...because it does not define a setter",
+      "__ffi_shallow_copy__ must be an ffi.Function",
+      "Shallow copy callback must return a distinct object with the same type "
+      "as its input",
+      "__ffi_shallow_copy__ must be an ffi.Function"};
+  TVMFFIByteArray copier = TEXT("__ffi_shallow_copy__");
+  TVMFFIAny any, number = tvmffi_int(1);
+  int i;
+  ODD_TYPE(unset, tvmffi_i_get_any_field, 0, test_copy_node);
+  ODD_TYPE(uncopied, tvmffi_i_get_any_field, 1, NULL);
+  ODD_TYPE(miscopied, tvmffi_i_get_any_field, 1, test_copy_nothing);
+  ODD_TYPE(unreadable, test_get_nothing, 1, test_copy_node);
+  ODD_TYPE(uncopiable, tvmffi_i_get_any_field, 1, test_raise_always);
+  ODD_TYPE(numbered, tvmffi_i_get_any_field, 1, NULL);
+  OK(TVMFFITypeRegisterAttr(numbered, &copier, &number));
+  {
+    int32_t types[4];
+    types[0] = unset;
+    types[1] = uncopied;
+    types[2] = miscopied;
+    types[3] = numbered;
+    for (i = 0; i < 6; ++i) {
+      VISIT_NODE(o, types[i % 4], tvmffi_int(i / 2), tvmffi_none());
+      OK(test_walk(tvmffi_obj(o), TEST_GO_ON, kTVMFFIInt, 0, &any));
+      test_log_size = 0;
+      FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 1, &any),
+            "TypeError", failures[i % 4]);
+      test_log_size = 0;
+      test_release_all();
+    }
+  }
+  {
+    VISIT_NODE(o, unreadable, tvmffi_int(1), tvmffi_none());
+    FAILS(test_walk(tvmffi_obj(o), TEST_GO_ON, kTVMFFIInt, 0, &any),
+          "RuntimeError", "A function failed without an error");
+    FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
+          "RuntimeError", "A function failed without an error");
+  }
+  {
+    VISIT_NODE(o, uncopiable, tvmffi_int(1), tvmffi_none());
+    FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
+          "ValueError", "no visit");
+    test_log_size = 0;
+  }
+}
+
 /* A container that its callbacks empty. */
 static void test_visited_changes(TVMFFI_HERE) {
   TVMFFIAny items[3], any;
@@ -1013,6 +1297,176 @@ static void test_foreign_visitors(TVMFFI_HERE) {
   CHECK_INT(((TVMFFIAny *)test_cell(outer)->data)->v_int64, kTVMFFIList);
 }
 
+/* Visits the field x by the visitor, as C++ does, or in C as a container. */
+static int test_hook_default(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const int mutates = args[0].type_index == TVMFFI_I_STRUCTURAL_MUTATOR;
+  TVMFFIAny next[2];
+  (void)self;
+  CHECK_INT(num_args, 2);
+  test_say('h');
+  next[0] = args[0];
+  next[1] = ((test_visit_node *)args[1].v_ptr)->x;
+  return test_pass_on(mutates ? "ffi.StructuralMutatorDefaultMutate"
+                              : "ffi.StructuralVisitorDefaultVisit",
+                      next, 2, result);
+}
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static TVMFFIAny test_hook_container(void *visitor, TVMFFIAny value) {
+  test_say('c');
+  return tvmffi_i_visit_container(visitor, ((test_visit_node *)value.v_ptr)->x);
+}
+static TVMFFIAny test_hook_in_place(void *mutator, TVMFFIAny value) {
+  (void)mutator, (void)value;
+  test_say('p');
+  return tvmffi_int(8);
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* Hooks that are functions, that visit by another route, and that change an
+   object in place. */
+static void test_visit_routes(TVMFFI_HERE) {
+  NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(native, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(placed, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIByteArray place = TEXT("__s_maybe_inplace_mutate__"),
+                  visit = TEXT("__s_visit__");
+  TVMFFIAny items[3], any, hook;
+  TVMFFIObject *node, *root;
+  int code;
+  OK(test_set_hook(packed, "__s_visit__", test_hook_default));
+  OK(test_set_hook(packed, "__s_mutate__", test_hook_default));
+  hook = tvmffi_ptr((void *)(uintptr_t)test_hook_container);
+  OK(TVMFFITypeRegisterAttr(native, &visit, &hook));
+  hook = tvmffi_ptr((void *)(uintptr_t)test_hook_in_place);
+  OK(TVMFFITypeRegisterAttr(placed, &place, &hook));
+  items[0] = tvmffi_int(1);
+  items[1] = tvmffi_int(3);
+  items[2] = tvmffi_str("a text of some length");
+  {
+    SEQUENCE(list, "List", items, 3);
+    VISIT_NODE(a, packed, tvmffi_obj(list), tvmffi_none());
+    VISIT_NODE(b, native, tvmffi_obj(list), tvmffi_none());
+    OK(test_walk(tvmffi_obj(a), TEST_GO_ON, kTVMFFIAny, 1, &any));
+    CHECK_LOG("h13oo");
+    OK(test_walk(tvmffi_obj(b), TEST_GO_ON, kTVMFFIAny, 1, &any));
+    CHECK_LOG("c13oo");
+    OK(test_walk(tvmffi_obj(a), TEST_ADD, kTVMFFIInt, 1, &any));
+    CHECK_LOG("h13");
+    CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)[1].v_int64, 4);
+    FAILS(test_walk(tvmffi_obj(a), TEST_RAISE, kTVMFFIInt, 1, &any),
+          "ValueError", "three");
+    test_log_size = 0;
+    FAILS(test_walk(tvmffi_obj(b), TEST_RAISE, kTVMFFIInt, 1, &any),
+          "ValueError", "three");
+    test_log_size = 0;
+    FAILS(test_visit_root("ffi.StructuralMap", tvmffi_obj(a), test_raise_always,
+                          kTVMFFIInt, 1, &any),
+          "ValueError", "no visit");
+    test_log_size = 0;
+  }
+  /* The object is in no other place, and neither is the list. */
+  node = tvmffi_i_new_object(placed, sizeof(test_visit_node));
+  OK(node ? 0 : -1);
+  root = tvmffi_i_new_list(1);
+  any = tvmffi_obj(node);
+  code = root ? tvmffi_i_list_append(root, &any) : -1;
+  tvmffi_release(node);
+  if (code) tvmffi_release(root);
+  OK(code);
+  hook = tvmffi_obj(root);
+  any = tvmffi_i_pointer(kTVMFFIObjectRValueRef, &hook.v_obj);
+  code = test_walk(any, TEST_SAME, kTVMFFIInt, 0, &any);
+  if (hook.v_obj) tvmffi_release(hook.v_obj);
+  OK(code);
+  CHECK_LOG("p");
+  CHECK(any.v_obj == root);
+  CHECK_INT(((TVMFFIAny *)test_cell(root)->data)->v_int64, 8);
+}
+
+/* A visitor of C++ that visits fields, leaves and hooks by our functions. */
+static void test_foreign_routes(TVMFFI_HERE) {
+  static const tvmffi_i_visit_table visits = {test_enter, NULL, NULL, NULL};
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIByteArray name = TEXT("__s_visit__");
+  TVMFFIAny hook = tvmffi_ptr((void *)(uintptr_t)test_hook_in_place), any;
+  TVMFFIObject *tree = test_tree();
+  tvmffi_i_visitor v;
+  TVMFFIAny value;
+  if (!tree) return;
+  OK(TVMFFITypeRegisterAttr(packed, &name, &hook));
+  memset((void *)&v, 0, sizeof(v));
+  v.table = (void *)(uintptr_t)&visits;
+  {
+    VISIT_NODE(a, plain, tvmffi_obj(tree), tvmffi_int(3));
+    VISIT_NODE(b, packed, tvmffi_obj(a), tvmffi_int(2));
+    VISIT_NODE(c, plain, tvmffi_obj(b), tvmffi_obj(a));
+    value = tvmffi_obj(c);
+    any = tvmffi_i_run(&v, 0, 0, 0, &value);
+    OK(tvmffi_i_give(any, &any));
+    CHECK_LOG("oo");
+    value = tvmffi_obj(a);
+    any = tvmffi_i_run(&v, 0, 0, 0, &value);
+    OK(tvmffi_i_give(any, &any));
+    CHECK_INT(any.type_index, kTVMFFIBool);
+    CHECK_LOG("A3");
+    value = tvmffi_obj(b);
+    any = tvmffi_i_run(&v, 0, 0, 0, &value);
+    OK(tvmffi_i_give(any, &any));
+    CHECK_INT(any.type_index, kTVMFFIInt);
+    CHECK_LOG("p");
+  }
+  value = tvmffi_int(3);
+  any = tvmffi_i_run(&v, 0, 0, 0, &value);
+  CHECK_INT(any.type_index, kTVMFFINone);
+}
+
+/* The variables of a mutator, and of its copy, which has none. */
+static void test_remaps(TVMFFI_HERE) {
+  NODE_TYPE(var, kTVMFFISEqHashKindFreeVar, 0);
+  TVMFFIObject *mutator;
+  TVMFFIAny args[3], any, copy;
+  VISIT_NODE(a, var, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(b, var, tvmffi_int(1), tvmffi_none());
+  mutator = (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_MUTATE, NULL,
+                                                        NULL);
+  OK(mutator ? 0 : -1);
+  OWN(mutator);
+  args[0] = tvmffi_obj(mutator);
+  args[1] = tvmffi_obj(a);
+  args[2] = tvmffi_int(7);
+  OK(test_apply_global("ffi.StructuralMutatorVarRemapSet", args, 3, &any));
+  OK(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any));
+  CHECK_INT(any.v_int64, 7);
+  args[1] = tvmffi_obj(b);
+  OK(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  args[1] = tvmffi_int(1);
+  FAILS(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any),
+        "TypeError", "Variable-remap key must be an object-backed value");
+  any = tvmffi_i_remap_get(mutator, tvmffi_i_pointer(kTVMFFIObject, NULL));
+  FAILS(tvmffi_i_give(any, &any), "TypeError",
+        "Variable-remap key must be an object-backed value");
+  OK(test_apply_attr(TVMFFI_I_STRUCTURAL_MUTATOR, "__ffi_shallow_copy__", args,
+                     1, &copy));
+  args[0] = copy;
+  args[1] = tvmffi_obj(a);
+  FAILS(test_apply_global("ffi.StructuralMutatorVarRemapSet", args, 3, &any),
+        "TypeError", "A copy of a structural visitor or mutator cannot visit");
+  FAILS(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any),
+        "TypeError", "A copy of a structural visitor or mutator cannot visit");
+  /* A raw text needs memory where it is the result. */
+  args[0] = tvmffi_obj(mutator);
+  args[1] = tvmffi_str("a text of some length");
+  OK(test_apply_global("ffi.StructuralMutatorDefaultMutate", args, 2, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "a text of some length");
+}
+
 /* A mutator of ours is told by others what nobody else has. */
 static void test_unique_values(TVMFFI_HERE) {
   TVMFFIAny callbacks = test_callbacks(TEST_ADD, kTVMFFIInt, 2), pair[2], any;
@@ -1057,12 +1511,20 @@ static const test_case test_visit_cases[] = {
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"visits: callbacks that throw", test_thrown_visits},
 #endif
+    {"visits: replaced values", test_replaced_values},
+    {"visits: callbacks by type", test_callback_types},
+    {"visits: callbacks that fail", test_callback_errors},
+    {"visits: containers that shrink", test_shrinking},
+    {"visits: objects without getter, setter or copier", test_odd_nodes},
     {"visits: containers that change", test_visited_changes},
     {"visits: a dict whose keys are set", test_set_while_visited},
     {"visits: depth", test_deep_visits},
     {"visits: without an end", test_endless_visits},
     {"visits: bad arguments", test_bad_visits},
     {"visits: visitors of C++", test_foreign_visitors},
+    {"visits: routes of hooks", test_visit_routes},
+    {"visits: routes of visitors of C++", test_foreign_routes},
+    {"visits: replacements of variables", test_remaps},
     {"visits: what nobody else has", test_unique_values},
 #endif
     {NULL, NULL}};
