@@ -13961,17 +13961,22 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_mul_64(uint64_t a, uint64_t b,
 #endif
 }
 
-/* A big natural number, lowest limb first. Has space for 800 digits, or for a
-   mantissa times 5^1145. */
-enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+/* A big natural number in 32-bit limbs, the lowest first. The caller provides
+   the memory of the limbs. */
 typedef struct {
-  int n; /* limbs in use; the highest is not 0 */
-  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  size_t n; /* limbs in use; the highest is not 0 */
+  uint32_t *limbs;
 } tvmffi_i_big;
+
+/* BIG_LIMBS have space for BIG_DIGITS digits, or for a mantissa times
+   5^1145. */
+enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+
+#define TVMFFI_I_NINE_DIGITS 1000000000u
 
 static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
   uint64_t carry = add;
-  int i;
+  size_t i;
   for (i = 0; i < b->n; ++i) {
     carry += (uint64_t)b->limbs[i] * factor;
     b->limbs[i] = (uint32_t)carry;
@@ -13983,7 +13988,7 @@ static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
 /* Divides `b` in place. Returns the remainder. */
 static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   uint64_t rest = 0;
-  int i;
+  size_t i;
   for (i = b->n; i-- > 0;) {
     rest = rest << 32 | b->limbs[i];
     b->limbs[i] = (uint32_t)(rest / by);
@@ -13991,6 +13996,23 @@ static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   }
   while (b->n && !b->limbs[b->n - 1]) --b->n;
   return (uint32_t)rest;
+}
+
+/* Appends the decimal digits in [p, end) to the number. Skips a decimal
+   point. */
+static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
+  uint32_t chunk = 0, scale = 1;
+  while (p != end) {
+    const char c = *p++;
+    if (c != '.') {
+      chunk = chunk * 10 + (uint32_t)(c - '0');
+      scale *= 10;
+    }
+    if (scale < TVMFFI_I_NINE_DIGITS && p != end) continue;
+    tvmffi_i_big_mul(b, scale, chunk);
+    chunk = 0;
+    scale = 1;
+  }
 }
 
 /* Returns the first 64 bits of b * 10^power. The highest bit is set and stands
@@ -14001,15 +14023,15 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
   int left = power < 0 ? -power : power, more = 0, i;
   uint32_t factor;
   uint64_t x, below;
+  size_t at;
   if (power < 0) {
     /* 5^left has at most 7/3 * left + 1 bits. Adds zero limbs, so that the
        quotient has 64 bits. */
-    more = (left * 7 / 3 + 130) / 32 - b->n;
+    more = (left * 7 / 3 + 130) / 32 - (int)b->n;
     if (more < 0) more = 0;
-    memmove((void *)(b->limbs + more), b->limbs,
-            (size_t)b->n * sizeof(b->limbs[0]));
+    memmove((void *)(b->limbs + more), b->limbs, b->n * sizeof(b->limbs[0]));
     memset((void *)b->limbs, 0, (size_t)more * sizeof(b->limbs[0]));
-    b->n += more;
+    b->n += (size_t)more;
   }
   while (left) {
     for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
@@ -14018,14 +14040,14 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
     else
       *lost |= tvmffi_i_big_div(b, factor) != 0;
   }
-  i = b->n;
-  x = (uint64_t)b->limbs[--i] << 32;
-  if (i) x |= b->limbs[--i];
-  below = i ? (uint64_t)b->limbs[--i] << 32 : 0;
-  while (i && !b->limbs[i - 1]) --i;
-  *lost |= i != 0;
+  at = b->n;
+  x = (uint64_t)b->limbs[--at] << 32;
+  if (at) x |= b->limbs[--at];
+  below = at ? (uint64_t)b->limbs[--at] << 32 : 0;
+  while (at && !b->limbs[at - 1]) --at;
+  *lost |= at != 0;
   i = tvmffi_i_high_zeros(x);
-  *top = 32 * (b->n - more) - 1 - i + power;
+  *top = 32 * ((int)b->n - more) - 1 - i + power;
   *lost |= below << i != 0;
   return i ? x << i | below >> (64 - i) : x;
 }
@@ -14204,30 +14226,22 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
    underflow. */
 TVMFFI_I_NOINLINE int tvmffi_i_digits_to_double(const char *p, const char *end,
                                                 int64_t power, uint64_t *out) {
-  uint32_t chunk = 0, scale = 1;
-  int digits = 0, lost = 0, top;
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  tvmffi_i_big b = {0, NULL};
+  int lost = 0, top;
   uint64_t x;
-  tvmffi_i_big b;
-  b.n = 0;
-  for (; p != end; ++p) {
-    if (*p == '.' || (!digits && *p == '0')) continue;
-    if (digits == TVMFFI_I_BIG_DIGITS) {
-      lost |= *p != '0';
-      ++power;
-      continue;
-    }
-    ++digits;
-    chunk = chunk * 10 + (uint32_t)(*p - '0');
-    scale *= 10;
-    if (scale < 1000000000) continue;
-    tvmffi_i_big_mul(&b, scale, chunk);
-    chunk = 0;
-    scale = 1;
-  }
+  b.limbs = limbs;
+  while (p != end && (*p == '0' || *p == '.')) ++p;
   *out = 0;
-  if (!digits) return 1;
-  if (digits + power > 310 || digits + power < -330) return 0;
-  tvmffi_i_big_mul(&b, scale, chunk);
+  if (p == end) return 1;
+  while (end - p > TVMFFI_I_BIG_DIGITS) {
+    if (*--end == '.') continue;
+    lost |= *end != '0';
+    ++power;
+  }
+  /* A point counts as a digit, so the limits have a margin. */
+  if (end - p + power > 310 || end - p + power < -330) return 0;
+  tvmffi_i_big_read(&b, p, end);
   x = tvmffi_i_big_times_ten(&b, (int)power, &top, &lost);
   return tvmffi_i_make_double(x, lost, top, out);
 }
@@ -14253,11 +14267,12 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
                                                         int *x) {
   uint64_t twice;
   int lost = 0, top, shift;
-  tvmffi_i_big b;
-  b.n = 2;
-  b.limbs[0] = (uint32_t)mantissa;
-  b.limbs[1] = (uint32_t)(mantissa >> 32);
-  if (!b.limbs[1]) b.n = 1;
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  tvmffi_i_big b = {0, NULL};
+  b.limbs = limbs;
+  limbs[0] = (uint32_t)mantissa;
+  limbs[1] = (uint32_t)(mantissa >> 32);
+  b.n = limbs[1] ? 2 : 1;
   twice = tvmffi_i_big_times_ten(&b, n - 1 - *x, &top, &lost);
   shift = 62 - top - power; /* fraction bits of `twice` */
   lost |= twice << (64 - shift) != 0;
@@ -24813,62 +24828,38 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
    big integers to and from decimal */
 
 #if !TVMFFI_NO_EXTRA
-/* Numbers are converted in 32-bit limbs, the lowest first, nine digits at a
-   time. */
-#define TVMFFI_I_NINE_DIGITS 1000000000u
-
-/* Negates a number in place: n 64-bit words in two's complement, the lowest
-   first. */
-static void tvmffi_i_negate_words(char *words, size_t n) {
-  uint64_t word, carry = 1;
-  size_t i;
-  for (i = 0; i < n; ++i) {
-    word = ~(uint64_t)tvmffi_i_bigint_word(words, i) + carry;
-    carry &= word == 0;
-    memcpy(words + 8 * i, &word, 8);
-  }
-}
-
 /* Appends a big integer in decimal. `words` is its value in two's complement,
    as 64-bit words, the lowest first. Takes quadratic time. */
 static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
                                  TVMFFIByteArray words) {
-  size_t num_words = words.size / 8, n = 2 * num_words, i;
-  int negative =
-      num_words && tvmffi_i_bigint_word(words.data, num_words - 1) < 0;
-  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words.size + 1);
-  uint32_t rest[4], limb;
-  uint64_t word;
-  /* A limb has at most ten digits. The rest is for the zeros that the last pass
-     may write, and for the sign. */
-  size_t most = 10 * n + 38, k;
-  char *room = x ? tvmffi_i_text_reserve(b, most) : NULL, *end, *p;
+  const size_t n = words.size / 4;
+  const int negative =
+      n && tvmffi_i_bigint_word(words.data, n / 2 - 1) < 0;
+  const uint64_t flip = negative ? UINT32_MAX : 0;
+  /* A limb has at most ten digits. The rest is for the zeros that the last
+     division may write, and for the sign. */
+  const size_t most = 10 * n + 10;
+  uint64_t carry = (uint64_t)negative;
+  tvmffi_i_big x = {0, NULL};
+  char *room, *end, *p;
+  x.limbs = (uint32_t *)tvmffi_i_alloc(words.size + 1);
+  room = x.limbs ? tvmffi_i_text_reserve(b, most) : NULL;
   if (!room) {
     b->failed = 1;
-    tvmffi_i_free(x);
+    tvmffi_i_free(x.limbs);
     return;
   }
-  memcpy((void *)x, words.data, words.size);
-  if (negative) tvmffi_i_negate_words((char *)x, num_words);
-  for (i = 0; i < num_words; ++i) {
-    memcpy(&word, x + 2 * i, 8);
-    x[2 * i] = (uint32_t)word;
-    x[2 * i + 1] = (uint32_t)(word >> 32);
+  for (; x.n < n; ++x.n, carry >>= 32) {
+    uint64_t word = (uint64_t)tvmffi_i_bigint_word(words.data, x.n / 2);
+    carry += (uint32_t)(word >> (32 * (x.n & 1))) ^ flip;
+    x.limbs[x.n] = (uint32_t)carry;
   }
   p = end = room + most;
-  do { /* four divisions in one pass, which the processor overlaps */
-    memset(rest, 0, sizeof(rest));
-    for (i = n; i-- > 0; x[i] = limb) {
-      for (limb = x[i], k = 0; k < 4; ++k) {
-        word = (uint64_t)rest[k] << 32 | limb;
-        limb = (uint32_t)(word / TVMFFI_I_NINE_DIGITS);
-        rest[k] = (uint32_t)(word % TVMFFI_I_NINE_DIGITS);
-      }
-    }
-    while (n && !x[n - 1]) --n;
-    for (k = 0; k < 4; ++k) p = tvmffi_i_digits_before(p, rest[k], 10, 9);
-  } while (n);
-  tvmffi_i_free(x);
+  do
+    p = tvmffi_i_digits_before(p, tvmffi_i_big_div(&x, TVMFFI_I_NINE_DIGITS),
+                               10, 9);
+  while (x.n);
+  tvmffi_i_free(x.limbs);
   while (p + 1 < end && *p == '0') ++p;
   if (negative) *--p = '-';
   memmove(room, p, (size_t)(end - p));
@@ -24881,34 +24872,27 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
   /* A word, two limbs, holds at least 18 digits. The division rounds down,
      which needs one more word, and the sign another one. */
-  size_t words = digits / 18 + 2, n = 0, i, k;
-  uint32_t *x = (uint32_t *)tvmffi_i_alloc(words * 8), scale = 1;
+  const size_t words = digits / 18 + 2;
+  const uint64_t flip = negative ? UINT64_MAX : 0;
+  uint64_t word, carry = (uint64_t)negative;
+  tvmffi_i_big x = {0, NULL};
   TVMFFIByteArray content;
-  uint64_t word = 0;
+  size_t i;
   int code;
-  if (!x) return tvmffi_i_no_memory();
-  memset((void *)x, 0, words * 8);
-  for (i = 0; i < digits; ++i) {
-    word = word * 10 + (uint64_t)(p[i] - '0');
-    scale *= 10;
-    if (scale < TVMFFI_I_NINE_DIGITS && i + 1 < digits) continue;
-    for (k = 0; k < n; ++k, word >>= 32) {
-      word += (uint64_t)x[k] * scale;
-      x[k] = (uint32_t)word;
-    }
-    if (word) x[n++] = (uint32_t)word;
-    word = 0;
-    scale = 1;
-  }
+  x.limbs = (uint32_t *)tvmffi_i_alloc(words * 8);
+  if (!x.limbs) return tvmffi_i_no_memory();
+  memset((void *)x.limbs, 0, words * 8);
+  tvmffi_i_big_read(&x, p, p + digits);
   for (i = 0; i < words; ++i) {
-    word = x[2 * i] | (uint64_t)x[2 * i + 1] << 32;
-    memcpy(x + 2 * i, &word, 8);
+    word = x.limbs[2 * i] | (uint64_t)x.limbs[2 * i + 1] << 32;
+    word = (word ^ flip) + carry;
+    carry &= word == 0;
+    memcpy(x.limbs + 2 * i, &word, 8);
   }
-  content.data = (const char *)x;
+  content.data = (const char *)x.limbs;
   content.size = words * 8;
-  if (negative) tvmffi_i_negate_words((char *)x, words);
   code = TVMFFIBigIntFromByteArray(&content, out);
-  tvmffi_i_free(x);
+  tvmffi_i_free(x.limbs);
   return code;
 }
 #endif

@@ -48,17 +48,22 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_mul_64(uint64_t a, uint64_t b,
 #endif
 }
 
-/* A big natural number, lowest limb first. Has space for 800 digits, or for a
-   mantissa times 5^1145. */
-enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+/* A big natural number in 32-bit limbs, the lowest first. The caller provides
+   the memory of the limbs. */
 typedef struct {
-  int n; /* limbs in use; the highest is not 0 */
-  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  size_t n; /* limbs in use; the highest is not 0 */
+  uint32_t *limbs;
 } tvmffi_i_big;
+
+/* BIG_LIMBS have space for BIG_DIGITS digits, or for a mantissa times
+   5^1145. */
+enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
+
+#define TVMFFI_I_NINE_DIGITS 1000000000u
 
 static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
   uint64_t carry = add;
-  int i;
+  size_t i;
   for (i = 0; i < b->n; ++i) {
     carry += (uint64_t)b->limbs[i] * factor;
     b->limbs[i] = (uint32_t)carry;
@@ -70,7 +75,7 @@ static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
 /* Divides `b` in place. Returns the remainder. */
 static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   uint64_t rest = 0;
-  int i;
+  size_t i;
   for (i = b->n; i-- > 0;) {
     rest = rest << 32 | b->limbs[i];
     b->limbs[i] = (uint32_t)(rest / by);
@@ -78,6 +83,23 @@ static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   }
   while (b->n && !b->limbs[b->n - 1]) --b->n;
   return (uint32_t)rest;
+}
+
+/* Appends the decimal digits in [p, end) to the number. Skips a decimal
+   point. */
+static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
+  uint32_t chunk = 0, scale = 1;
+  while (p != end) {
+    const char c = *p++;
+    if (c != '.') {
+      chunk = chunk * 10 + (uint32_t)(c - '0');
+      scale *= 10;
+    }
+    if (scale < TVMFFI_I_NINE_DIGITS && p != end) continue;
+    tvmffi_i_big_mul(b, scale, chunk);
+    chunk = 0;
+    scale = 1;
+  }
 }
 
 /* Returns the first 64 bits of b * 10^power. The highest bit is set and stands
@@ -88,15 +110,15 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
   int left = power < 0 ? -power : power, more = 0, i;
   uint32_t factor;
   uint64_t x, below;
+  size_t at;
   if (power < 0) {
     /* 5^left has at most 7/3 * left + 1 bits. Adds zero limbs, so that the
        quotient has 64 bits. */
-    more = (left * 7 / 3 + 130) / 32 - b->n;
+    more = (left * 7 / 3 + 130) / 32 - (int)b->n;
     if (more < 0) more = 0;
-    memmove((void *)(b->limbs + more), b->limbs,
-            (size_t)b->n * sizeof(b->limbs[0]));
+    memmove((void *)(b->limbs + more), b->limbs, b->n * sizeof(b->limbs[0]));
     memset((void *)b->limbs, 0, (size_t)more * sizeof(b->limbs[0]));
-    b->n += more;
+    b->n += (size_t)more;
   }
   while (left) {
     for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
@@ -105,14 +127,14 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
     else
       *lost |= tvmffi_i_big_div(b, factor) != 0;
   }
-  i = b->n;
-  x = (uint64_t)b->limbs[--i] << 32;
-  if (i) x |= b->limbs[--i];
-  below = i ? (uint64_t)b->limbs[--i] << 32 : 0;
-  while (i && !b->limbs[i - 1]) --i;
-  *lost |= i != 0;
+  at = b->n;
+  x = (uint64_t)b->limbs[--at] << 32;
+  if (at) x |= b->limbs[--at];
+  below = at ? (uint64_t)b->limbs[--at] << 32 : 0;
+  while (at && !b->limbs[at - 1]) --at;
+  *lost |= at != 0;
   i = tvmffi_i_high_zeros(x);
-  *top = 32 * (b->n - more) - 1 - i + power;
+  *top = 32 * ((int)b->n - more) - 1 - i + power;
   *lost |= below << i != 0;
   return i ? x << i | below >> (64 - i) : x;
 }
@@ -291,30 +313,22 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
    underflow. */
 TVMFFI_I_NOINLINE int tvmffi_i_digits_to_double(const char *p, const char *end,
                                                 int64_t power, uint64_t *out) {
-  uint32_t chunk = 0, scale = 1;
-  int digits = 0, lost = 0, top;
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  tvmffi_i_big b = {0, NULL};
+  int lost = 0, top;
   uint64_t x;
-  tvmffi_i_big b;
-  b.n = 0;
-  for (; p != end; ++p) {
-    if (*p == '.' || (!digits && *p == '0')) continue;
-    if (digits == TVMFFI_I_BIG_DIGITS) {
-      lost |= *p != '0';
-      ++power;
-      continue;
-    }
-    ++digits;
-    chunk = chunk * 10 + (uint32_t)(*p - '0');
-    scale *= 10;
-    if (scale < 1000000000) continue;
-    tvmffi_i_big_mul(&b, scale, chunk);
-    chunk = 0;
-    scale = 1;
-  }
+  b.limbs = limbs;
+  while (p != end && (*p == '0' || *p == '.')) ++p;
   *out = 0;
-  if (!digits) return 1;
-  if (digits + power > 310 || digits + power < -330) return 0;
-  tvmffi_i_big_mul(&b, scale, chunk);
+  if (p == end) return 1;
+  while (end - p > TVMFFI_I_BIG_DIGITS) {
+    if (*--end == '.') continue;
+    lost |= *end != '0';
+    ++power;
+  }
+  /* A point counts as a digit, so the limits have a margin. */
+  if (end - p + power > 310 || end - p + power < -330) return 0;
+  tvmffi_i_big_read(&b, p, end);
   x = tvmffi_i_big_times_ten(&b, (int)power, &top, &lost);
   return tvmffi_i_make_double(x, lost, top, out);
 }
@@ -340,11 +354,12 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
                                                         int *x) {
   uint64_t twice;
   int lost = 0, top, shift;
-  tvmffi_i_big b;
-  b.n = 2;
-  b.limbs[0] = (uint32_t)mantissa;
-  b.limbs[1] = (uint32_t)(mantissa >> 32);
-  if (!b.limbs[1]) b.n = 1;
+  uint32_t limbs[TVMFFI_I_BIG_LIMBS];
+  tvmffi_i_big b = {0, NULL};
+  b.limbs = limbs;
+  limbs[0] = (uint32_t)mantissa;
+  limbs[1] = (uint32_t)(mantissa >> 32);
+  b.n = limbs[1] ? 2 : 1;
   twice = tvmffi_i_big_times_ten(&b, n - 1 - *x, &top, &lost);
   shift = 62 - top - power; /* fraction bits of `twice` */
   lost |= twice << (64 - shift) != 0;
