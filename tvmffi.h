@@ -14318,108 +14318,36 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   return limit / 10;
 }
 
-/* -------- Integers to text -------- */
-
-static const char tvmffi_i_pairs[] =
-    "0001020304050607080910111213141516171819202122232425262728293031323334"
-    "3536373839404142434445464748495051525354555657585960616263646566676869"
-    "707172737475767778798081828384858687888990919293949596979899";
-
-/* Writes a number below 10^8 as exactly eight digits. */
-TVMFFI_I_INLINE void tvmffi_i_put_8_digits(char *to, uint32_t x) {
-  uint32_t high = x / 10000, low = x % 10000;
-  memcpy(to, tvmffi_i_pairs + high / 100 * 2, 2);
-  memcpy(to + 2, tvmffi_i_pairs + high % 100 * 2, 2);
-  memcpy(to + 4, tvmffi_i_pairs + low / 100 * 2, 2);
-  memcpy(to + 6, tvmffi_i_pairs + low % 100 * 2, 2);
-}
-
-/* Writes a number below 10^4 without leading zeros. Returns the length. */
-TVMFFI_I_INLINE size_t tvmffi_i_put_4(char *to, uint32_t x) {
-  uint32_t high = x / 100;
-  size_t n = 0;
-  if (x >= 1000) {
-    memcpy(to, tvmffi_i_pairs + high * 2, 2);
-    n = 2;
-  } else if (x >= 100) {
-    *to = (char)('0' + high);
-    n = 1;
-  }
-  if (x < 10) return *to = (char)('0' + x), 1;
-  memcpy(to + n, tvmffi_i_pairs + x % 100 * 2, 2);
-  return n + 2;
-}
-
-/* Writes a number below 10^8 without leading zeros. Returns the length. */
-TVMFFI_I_INLINE size_t tvmffi_i_put_8(char *to, uint32_t x) {
-  uint32_t low = x % 10000;
-  size_t n;
-  if (x < 10000) return tvmffi_i_put_4(to, x);
-  n = tvmffi_i_put_4(to, x / 10000);
-  memcpy(to + n, tvmffi_i_pairs + low / 100 * 2, 2);
-  memcpy(to + n + 2, tvmffi_i_pairs + low % 100 * 2, 2);
-  return n + 4;
-}
-
-/* Writes an integer to `to`, which has 24 bytes. Returns the length. */
-static size_t tvmffi_i_print_int(char *to, int64_t value) {
-  const uint64_t limit = 100000000;
-  uint64_t x = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, high;
-  size_t n = value < 0;
-  *to = '-';
-  if (x < limit) return n + tvmffi_i_put_8(to + n, (uint32_t)x);
-  high = x / limit;
-  if (high < limit) {
-    n += tvmffi_i_put_8(to + n, (uint32_t)high);
-  } else {
-    n += tvmffi_i_put_8(to + n, (uint32_t)(high / limit));
-    tvmffi_i_put_8_digits(to + n, (uint32_t)(high % limit));
-    n += 8;
-  }
-  tvmffi_i_put_8_digits(to + n, (uint32_t)(x % limit));
-  return n + 8;
-}
-
 /* Writes a positive double as printf's "%.*g" does, with precision 6 or 17.
-   Returns the length, at most 24. `to` has 40 bytes, because some bytes after
-   the text serve as scratch. */
+   Returns the length, at most 23. */
 static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
-  const uint64_t ten_16 = 10000000000000000u;
-  char digits[34]; /* 17 and scratch */
-  int x, n = 17;
-  size_t at = 0;
-  uint64_t all = tvmffi_i_first_digits(bits, precision, &x);
-  if (precision != 17) all *= TVMFFI_I_TEN_17 / TVMFFI_I_TEN_6;
-  digits[0] = (char)('0' + all / ten_16);
-  all %= ten_16;
-  tvmffi_i_put_8_digits(digits + 1, (uint32_t)(all / 100000000));
-  tvmffi_i_put_8_digits(digits + 9, (uint32_t)(all % 100000000));
+  char digits[17], *p;
+  int x;
+  const uint64_t all = tvmffi_i_first_digits(bits, precision, &x);
+  const int is_fixed = x >= 0 && x < precision;
+  const size_t point = is_fixed ? (size_t)x + 1 : 1; /* digits before it */
+  size_t n = (size_t)precision, at = point;
+  (void)tvmffi_i_digits_before(digits + n, all, 10, precision);
   while (n > 1 && digits[n - 1] == '0') --n;
   if (x >= -4 && x < 0) {
     memcpy(to, "0.000", 5);
     at = (size_t)(1 - x);
-    memcpy(to + at, digits, 17);
-    return at + (size_t)n;
+    memcpy(to + at, digits, n);
+    return at + n;
   }
-  if (x >= 0 && x < precision) {
-    at = (size_t)x + 1; /* digits before the point */
-    memcpy(to, digits, 17);
-    if (n <= x + 1) return at;
-    to[at] = '.';
-    memcpy(to + at + 1, digits + at, 16); /* constant size: inlined */
-    return (size_t)n + 1;
-  }
-  to[at++] = digits[0];
-  if (n > 1) {
+  memcpy(to, digits, point);
+  if (n > point) {
     to[at++] = '.';
-    memcpy(to + at, digits + 1, 16);
-    at += (size_t)n - 1;
+    memcpy(to + at, digits + point, n - point);
+    at += n - point;
   }
+  if (is_fixed) return at;
   to[at++] = 'e';
   to[at++] = x < 0 ? '-' : '+';
-  if (x < 0) x = -x;
-  if (x < 10) to[at++] = '0';
-  return at + tvmffi_i_put_4(to + at, (uint32_t)x);
+  p = tvmffi_i_digits_before(digits + 3, (uint64_t)(x < 0 ? -x : x), 10, 2);
+  n = (size_t)(digits + 3 - p);
+  memcpy(to + at, p, n);
+  return at + n;
 }
 #endif
 
@@ -14516,8 +14444,8 @@ TVMFFI_I_INLINE void tvmffi_i_text_char(tvmffi_i_text_buffer *b, char c) {
 }
 
 TVMFFI_I_INLINE void tvmffi_i_text_int(tvmffi_i_text_buffer *b, int64_t x) {
-  char *at = tvmffi_i_text_reserve(b, 24);
-  if (at) b->size += tvmffi_i_print_int(at, x);
+  char number[TVMFFI_I_DECIMAL];
+  tvmffi_i_text_str(b, tvmffi_i_decimal(number, x));
 }
 #endif
 
@@ -24707,9 +24635,10 @@ static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
    floats, big integers, dtypes as text */
 
 #if !TVMFFI_NO_EXTRA
-/* Appends a double in the format of printf("%g") in the C locale. `bits` is the
-   representation of the double. */
-static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
+/* Appends a double in the format of printf("%.*g") in the C locale, with
+   precision 6 or 17. `bits` is the representation of the double. */
+static void tvmffi_i_text_double(tvmffi_i_text_buffer *b, uint64_t bits,
+                                 int precision) {
   const uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN;
   char *at;
   if (bits != size) tvmffi_i_text_char(b, '-');
@@ -24719,8 +24648,8 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
                                                            : "inf");
     return;
   }
-  at = tvmffi_i_text_reserve(b, 40);
-  if (at) b->size += tvmffi_i_print_double(at, size, 6);
+  at = tvmffi_i_text_reserve(b, 23);
+  if (at) b->size += tvmffi_i_print_double(at, size, precision);
 }
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
@@ -25193,7 +25122,7 @@ static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
       tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
       return 1;
     case kTVMFFIInt: tvmffi_i_text_int(b, value->v_int64); return 1;
-    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64); return 1;
+    case kTVMFFIFloat: tvmffi_i_text_double(b, value->v_uint64, 6); return 1;
     case kTVMFFIDataType:
       TVMFFI_TRY(tvmffi_i_repr_dtype(b, value->v_dtype));
       return 1;
@@ -29060,34 +28989,23 @@ static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
   tvmffi_i_text_char(b, '"');
 }
 
-TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
-                                                uint64_t bits) {
-  uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
-  int exponent = (int)(size >> 52) - 1023;
-  char *at = tvmffi_i_text_reserve(b, 48);
-  if (!at) return;
-  if (size > TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_put(b, "NaN", 3);
+/* Appends a double with 17 digits. A whole number below 2^53 ends in ".0", to
+   tell it from an integer. */
+static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
+  const uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN;
+  const uint64_t limit = (uint64_t)(1023 + 53) << 52; /* 2^53 */
+  size_t begin = b->size, n;
+  if (size >= TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_str(b, size > TVMFFI_I_DOUBLE_INFINITY ? "NaN"
+                         : bits == size                  ? "Infinity"
+                                                         : "-Infinity");
     return;
   }
-  if (bits != size) {
-    *at++ = '-';
-    ++b->size;
-  }
-  if (size == TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_put(b, "Infinity", 8);
-    return;
-  }
-  /* A whole number below 2^53 is written with ".0", to tell it from an integer.
-     */
-  whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
-  if (!size || (exponent >= 0 && exponent <= 52 &&
-                !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
-    tvmffi_i_text_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+  tvmffi_i_text_double(b, bits, 17);
+  n = b->size - begin;
+  if (n && size < limit && !memchr(b->data + begin, '.', n) &&
+      !memchr(b->data + begin, 'e', n))
     tvmffi_i_text_put(b, ".0", 2);
-    return;
-  }
-  b->size += tvmffi_i_print_double(at, size, 17);
 }
 
 /* Appends a comma if `comma` is 1. With indentation, also appends a line end

@@ -7,6 +7,7 @@
 #include "../platform.h"
 #include "../core.h"
 #include "../graph.h"
+#include "number_text.h"
 #include "json_read.h"
 
 #if !TVMFFI_NO_EXTRA
@@ -61,34 +62,23 @@ static void tvmffi_i_json_put_string(tvmffi_i_text_buffer *b,
   tvmffi_i_text_char(b, '"');
 }
 
-TVMFFI_I_NOINLINE void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b,
-                                                uint64_t bits) {
-  uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN, whole;
-  int exponent = (int)(size >> 52) - 1023;
-  char *at = tvmffi_i_text_reserve(b, 48);
-  if (!at) return;
-  if (size > TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_put(b, "NaN", 3);
+/* Appends a double with 17 digits. A whole number below 2^53 ends in ".0", to
+   tell it from an integer. */
+static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
+  const uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN;
+  const uint64_t limit = (uint64_t)(1023 + 53) << 52; /* 2^53 */
+  size_t begin = b->size, n;
+  if (size >= TVMFFI_I_DOUBLE_INFINITY) {
+    tvmffi_i_text_str(b, size > TVMFFI_I_DOUBLE_INFINITY ? "NaN"
+                         : bits == size                  ? "Infinity"
+                                                         : "-Infinity");
     return;
   }
-  if (bits != size) {
-    *at++ = '-';
-    ++b->size;
-  }
-  if (size == TVMFFI_I_DOUBLE_INFINITY) {
-    tvmffi_i_text_put(b, "Infinity", 8);
-    return;
-  }
-  /* A whole number below 2^53 is written with ".0", to tell it from an integer.
-     */
-  whole = (size & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
-  if (!size || (exponent >= 0 && exponent <= 52 &&
-                !(whole & (((uint64_t)1 << (52 - exponent)) - 1)))) {
-    tvmffi_i_text_int(b, size ? (int64_t)(whole >> (52 - exponent)) : 0);
+  tvmffi_i_text_double(b, bits, 17);
+  n = b->size - begin;
+  if (n && size < limit && !memchr(b->data + begin, '.', n) &&
+      !memchr(b->data + begin, 'e', n))
     tvmffi_i_text_put(b, ".0", 2);
-    return;
-  }
-  b->size += tvmffi_i_print_double(at, size, 17);
 }
 
 /* Appends a comma if `comma` is 1. With indentation, also appends a line end

@@ -8,9 +8,10 @@
 #include "../platform.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Appends a double in the format of printf("%g") in the C locale. `bits` is the
-   representation of the double. */
-static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
+/* Appends a double in the format of printf("%.*g") in the C locale, with
+   precision 6 or 17. `bits` is the representation of the double. */
+static void tvmffi_i_text_double(tvmffi_i_text_buffer *b, uint64_t bits,
+                                 int precision) {
   const uint64_t size = bits & ~TVMFFI_I_DOUBLE_SIGN;
   char *at;
   if (bits != size) tvmffi_i_text_char(b, '-');
@@ -20,8 +21,8 @@ static void tvmffi_i_text_float(tvmffi_i_text_buffer *b, uint64_t bits) {
                                                            : "inf");
     return;
   }
-  at = tvmffi_i_text_reserve(b, 40);
-  if (at) b->size += tvmffi_i_print_double(at, size, 6);
+  at = tvmffi_i_text_reserve(b, 23);
+  if (at) b->size += tvmffi_i_print_double(at, size, precision);
 }
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,

@@ -166,7 +166,7 @@ static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
       tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
       return 1;
     case kTVMFFIInt: tvmffi_i_text_int(b, value->v_int64); return 1;
-    case kTVMFFIFloat: tvmffi_i_text_float(b, value->v_uint64); return 1;
+    case kTVMFFIFloat: tvmffi_i_text_double(b, value->v_uint64, 6); return 1;
     case kTVMFFIDataType:
       TVMFFI_TRY(tvmffi_i_repr_dtype(b, value->v_dtype));
       return 1;

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "../head.h"
+#include "../base.h"
 #include "libc.h"
 #include "memory.h"
-#include "decimal.h"
 
 /* Returns 1 if two texts are equal, else 0. `data` may be NULL if `size` is
    0. */
@@ -98,7 +98,7 @@ TVMFFI_I_INLINE void tvmffi_i_text_char(tvmffi_i_text_buffer *b, char c) {
 }
 
 TVMFFI_I_INLINE void tvmffi_i_text_int(tvmffi_i_text_buffer *b, int64_t x) {
-  char *at = tvmffi_i_text_reserve(b, 24);
-  if (at) b->size += tvmffi_i_print_int(at, x);
+  char number[TVMFFI_I_DECIMAL];
+  tvmffi_i_text_str(b, tvmffi_i_decimal(number, x));
 }
 #endif
