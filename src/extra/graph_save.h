@@ -27,7 +27,14 @@
 typedef struct {
   TVMFFIAny value; /* owned */
   int64_t index;   /* the node's index; -1 until the node is added */
+  size_t next;     /* the next value with the same hash, as for `first` */
 } tvmffi_i_saved;
+
+/* A record: the values with one hash. */
+typedef struct {
+  uintptr_t hash; /* not 0 */
+  size_t first;   /* stored as index in `saved` + 1, 0 means none */
+} tvmffi_i_saved_hash;
 
 /* A stack frame: a container or object whose children are being saved. */
 typedef struct {
@@ -40,18 +47,13 @@ typedef struct {
 } tvmffi_i_saving;
 
 /* The state of a graph writer, which writes nodes as JSON text or as a list of
-   maps.
-
-   The hash table `slot_array` finds a value in `saved`, so equal values share a
-   node. The upper half of a slot has 32 bits of the value's hash. The lower
-   half is the value's index + 1, or 0 if the slot is empty. */
+   maps. Equal values share a node. `hashes` finds a value in `saved`. */
 typedef struct {
   TVMFFIObject *nodes;         /* owned list of maps; NULL for text */
   tvmffi_i_json_writer writer; /* for text: the nodes so far */
   tvmffi_i_saved *saved;
   size_t num_saved, room_saved;
-  uint64_t *slot_array;
-  size_t num_slots;
+  tvmffi_i_records hashes;
   int64_t num_nodes;
   int64_t *parts; /* node indices of the children of all open containers */
   size_t num_parts, room_parts;
@@ -86,55 +88,35 @@ static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   return 0;
 }
 
-/* Grows `saved` and the hash table, so that one more value fits. */
-static int tvmffi_i_grow_saved(tvmffi_i_saver *s) {
-  size_t num = s->num_slots ? s->num_slots * 2 : 64, i, at;
-  uint64_t *slot_array;
-  TVMFFI_I_PUSH_ROOM(tvmffi_i_saved, s->saved, s->num_saved, s->room_saved);
-  if (s->num_saved * 2 < s->num_slots) return 0;
-  if (num > UINT32_MAX || num > PTRDIFF_MAX / sizeof(*slot_array))
-    return tvmffi_i_no_memory();
-  slot_array = (uint64_t *)tvmffi_i_alloc(num * sizeof(*slot_array));
-  if (!slot_array) return tvmffi_i_no_memory();
-  memset(slot_array, 0, num * sizeof(*slot_array));
-  for (i = 0; i < s->num_slots; ++i) {
-    if (!s->slot_array[i]) continue;
-    at = (size_t)(s->slot_array[i] >> 32) & (num - 1);
-    while (slot_array[at]) at = (at + 1) & (num - 1);
-    slot_array[at] = s->slot_array[i];
-  }
-  tvmffi_i_free(s->slot_array);
-  s->slot_array = slot_array;
-  s->num_slots = num;
-  return 0;
-}
-
-/* Looks up a value and sets *found to its index in `saved`. Returns 1 if the
-   value was there, 0 if it has been added, or an error code. If `owned`, takes
-   ownership of the value, also on failure. */
-static int tvmffi_i_find_saved(tvmffi_i_saver *s, TVMFFIAny value, int owned,
-                               size_t *found) {
+/* Looks up the value (owned) that is right behind the last of `saved`, and sets
+   *found to its index. Returns 1 if an equal value was there before, 0 if the
+   value has been added, or an error code. Releases the value unless added. */
+static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
+  tvmffi_i_saved *last = &s->saved[s->num_saved];
+  tvmffi_i_saved_hash *record = NULL;
+  size_t *next = NULL;
   uint64_t hash;
-  size_t at;
-  int code = tvmffi_i_grow_saved(s);
-  if (!code) code = tvmffi_i_any_hash(&value, &hash);
-  if (code) goto done;
-  hash = hash * 0x9E3779B97F4A7C15u >> 32;
-  at = (size_t)hash & (s->num_slots - 1);
-  for (; s->slot_array[at]; at = (at + 1) & (s->num_slots - 1)) {
-    if (s->slot_array[at] >> 32 != hash) continue;
-    *found = (uint32_t)s->slot_array[at] - 1;
-    code = tvmffi_i_any_equal(&s->saved[*found].value, &value);
-    if (code) goto done;
+  int code = tvmffi_i_any_hash(&last->value, &hash);
+  if (!code) {
+    record = (tvmffi_i_saved_hash *)tvmffi_i_add_record(
+        &s->hashes, sizeof(*record), 1, (uintptr_t)(hash << 1 | 1), 0);
+    if (!record) code = tvmffi_i_no_memory();
   }
+  if (!code) {
+    for (next = &record->first; !code && *next; next = &s->saved[*found].next) {
+      *found = *next - 1;
+      code = tvmffi_i_any_equal(&s->saved[*found].value, &last->value);
+    }
+  }
+  if (code) {
+    tvmffi_i_any_release(&last->value);
+    return code;
+  }
+  last->index = -1;
+  last->next = 0;
   *found = s->num_saved++;
-  s->slot_array[at] = hash << 32 | s->num_saved;
-  s->saved[*found].value = owned ? value : tvmffi_i_copy_owned(&value);
-  s->saved[*found].index = -1;
+  *next = s->num_saved;
   return 0;
-done:
-  if (owned) tvmffi_i_any_release(&value);
-  return code;
 }
 
 /* -------- Nodes -------- */
@@ -340,18 +322,15 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   }
 }
 
-/* Sets *part to the next child of the top frame, and *owned to whether the
-   caller owns the child. Returns 1 if there is a child, 0 at the end, or an
-   error code. Arrays and maps cannot change, so their children are borrowed. */
-static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part, int *owned) {
+/* Sets *part to the next child (owned) of the top frame. Returns 1 if there is a
+   child, 0 at the end, or an error code. */
+static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
-  int32_t index = f->c.object->type_index;
   const TVMFFIAny *child;
-  *owned = index != kTVMFFIArray && index != kTVMFFIMap;
   if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
-  *part = *owned ? tvmffi_i_copy_owned(child) : *child;
+  *part = tvmffi_i_copy_owned(child);
   return 1;
 }
 
@@ -383,18 +362,23 @@ static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
    to the node index of the value. */
 static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
                          int64_t *index) {
-  TVMFFIAny part = *root;
-  size_t saved = 0;
-  int code = 1, owned = 0;
+  size_t saved = 0, depth;
+  int code = 1;
   for (;;) {
+    TVMFFI_I_PUSH_ROOM(tvmffi_i_saved, s->saved, s->num_saved, s->room_saved);
+    depth = s->frames.depth;
+    if (depth)
+      code = tvmffi_i_next_part(s, &s->saved[s->num_saved].value);
+    else
+      s->saved[0].value = tvmffi_i_copy_owned(root);
+    if (code < 0) return code;
     if (code) {
-      size_t depth = s->frames.depth;
-      code = tvmffi_i_find_saved(s, part, owned, &saved);
+      code = tvmffi_i_find_saved(s, &saved);
       if (code < 0) return code;
       if (code && s->saved[saved].index < 0)
         return tvmffi_i_saving_cycle(s, saved);
       if (!code) TVMFFI_TRY(tvmffi_i_save_value(s, saved));
-      if (s->frames.depth > depth) goto next;
+      if (s->frames.depth > depth) continue;
     } else {
       saved = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames)->saved;
       TVMFFI_TRY(tvmffi_i_leave_saving(s));
@@ -402,9 +386,6 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     *index = s->saved[saved].index;
     if (!s->frames.depth) return 0;
     TVMFFI_TRY(tvmffi_i_add_part(s, *index));
-  next:
-    code = tvmffi_i_next_part(s, &part, &owned);
-    if (code < 0) return code;
   }
 }
 
@@ -470,7 +451,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   tvmffi_i_stack_close(&s.frames);
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
-  tvmffi_i_free(s.slot_array);
+  tvmffi_i_free_slots(s.hashes.table);
   tvmffi_i_text_release(&s.writer.text);
   tvmffi_i_free(s.writer.levels);
   tvmffi_i_release(s.nodes);

@@ -99,6 +99,7 @@ TVMFFI_I_INLINE void tvmffi_i_text_char(tvmffi_i_text_buffer *b, char c) {
 
 TVMFFI_I_INLINE void tvmffi_i_text_int(tvmffi_i_text_buffer *b, int64_t x) {
   char number[TVMFFI_I_DECIMAL];
-  tvmffi_i_text_str(b, tvmffi_i_decimal(number, x));
+  const char *p = tvmffi_i_decimal(number, x);
+  tvmffi_i_text_put(b, p, (size_t)(number + TVMFFI_I_DECIMAL - 1 - p));
 }
 #endif
