@@ -28481,13 +28481,6 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, p, "Expecting value");
 }
 
-/* Returns the index, in memory order, of the first nonzero byte of a word. The
-   word must not be 0. For little-endian machines only. */
-#if TVMFFI_I_GNU && defined(__BYTE_ORDER__) && \
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define TVMFFI_I_BYTES_BEFORE(found) ((unsigned)__builtin_ctzll(found) / 8)
-#endif
-
 /* Skips white space, most of which is one space or none. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
   if (p != end && (unsigned char)*p > ' ') return p;
@@ -28553,9 +28546,7 @@ unpaired:
                              "Invalid surrogate pair of \\uXXXX escapes");
 }
 
-/* Finds the first byte below `c` (at most 128) in a word. Returns 0 if there is
-   none. Otherwise the lowest set bit of the result is the highest bit of the
-   byte found. Higher bits of the result may be wrong. */
+/* Returns 0 if no byte of a word is below `c` (at most 128). */
 TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   const uint64_t ones = UINT64_MAX / 255;
   return (word - ones * c) & ~word & ones * 128;
@@ -28576,12 +28567,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
     if (written)
       found |= tvmffi_i_bytes_below(word ^ ones * '/', 1) |
                tvmffi_i_bytes_below(word ^ ones * 0x7F, 1);
-    if (!found) continue;
-#if defined(TVMFFI_I_BYTES_BEFORE)
-    return p + TVMFFI_I_BYTES_BEFORE(found);
-#else
-    break;
-#endif
+    if (found) break;
   }
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
          !(written && (*p == '/' || *p == 0x7F)))
@@ -28654,48 +28640,10 @@ TVMFFI_I_INLINE int tvmffi_i_is_digit(const char *p, const char *end) {
   return p != end && *p >= '0' && *p <= '9';
 }
 
-/* Converts eight decimal digits to a number. Each byte of `word` is a digit's
-   value, the first digit in the lowest byte. Joins digits to pairs, pairs to
-   fours, and the two fours. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_json_join_digits(uint64_t word) {
-  word = word * (1 + (10 << 8)) >> 8;
-  word = (word & 0x00FF00FF00FF00FFu) * (1 + (100 << 16)) >> 16;
-  return (word & 0x0000FFFF0000FFFFu) * (1 + ((uint64_t)10000 << 32)) >> 32;
-}
-
-#if defined(TVMFFI_I_BYTES_BEFORE)
-/* Reads the leading digits of the eight bytes at p. Sets *x to their value, and
-   returns how many digits there are. */
-TVMFFI_I_INLINE unsigned tvmffi_i_json_8_digits(const char *p, uint64_t *x) {
-  const uint64_t ones = UINT64_MAX / 255;
-  uint64_t word, other;
-  unsigned n;
-  memcpy(&word, p, 8);
-  word ^= ones * '0';
-  /* Marks bytes of 10 or more, which are not digits. */
-  other = ((word + ones * 0x76) | word) & ones * 128;
-  n = other ? TVMFFI_I_BYTES_BEFORE(other) : 8;
-  *x = n ? tvmffi_i_json_join_digits(word << (64 - 8 * n)) : 0;
-  return n;
-}
-#endif
-
 /* Appends the decimal digits at p to the number *x, modulo 2^64. Returns the
    end of the digits. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_digits(const char *p, const char *end,
                                                  uint64_t *x) {
-#if defined(TVMFFI_I_BYTES_BEFORE)
-  static const uint32_t tens[] = {1,      10,      100,      1000,     10000,
-                                  100000, 1000000, 10000000, 100000000};
-  uint64_t more;
-  unsigned n;
-  while (end - p >= 8) {
-    n = tvmffi_i_json_8_digits(p, &more);
-    *x = *x * tens[n] + more;
-    p += n;
-    if (n < 8) return p;
-  }
-#endif
   for (; tvmffi_i_is_digit(p, end); ++p) *x = *x * 10 + (uint64_t)(*p - '0');
   return p;
 }
