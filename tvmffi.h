@@ -13366,11 +13366,11 @@ TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
   return (uint32_t)(h ^ tvmffi_i_fold(first ^ k, last ^ l));
 }
 
-/* Same as `memcmp(a, b, size) == 0` for a size of 8 or more. The last two words
-   may overlap. */
+/* Same as `memcmp(a, b, size) == 0`. The last two words may overlap. */
 TVMFFI_I_INLINE int tvmffi_i_same_words(const char *a, const char *b,
                                         size_t size) {
   size_t i;
+  TVMFFI_ASSERT(size >= 8);
   for (i = 0; i + 8 < size; i += 8)
     if (tvmffi_i_read64(a + i) != tvmffi_i_read64(b + i)) return 0;
   return tvmffi_i_read64(a + size - 8) == tvmffi_i_read64(b + size - 8);
@@ -13497,6 +13497,7 @@ static int tvmffi_i_grow_slots(tvmffi_i_slots **table, size_t size, int words,
   const uintptr_t *slot;
   uintptr_t *to;
   size_t i;
+  TVMFFI_ASSERT(capacity && !(capacity & (capacity - 1)));
   made = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(*made) + capacity * size);
   if (!made) return -1;
   memset((void *)made, 0, sizeof(*made) + capacity * size);
@@ -13565,20 +13566,23 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
     uintptr_t slot[TVMFFI_I_NUM_SLOTS(n)]; \
   }
 
-/* Installs the first slots of an empty map. `size` includes their header. Needs
-   the mutex. */
+/* Installs the first slots of an empty map. `size` includes their header. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !map->table && !map->count);
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
+  TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   TVMFFI_I_STORE(&map->table, table);
 }
 
-/* Stores a node in a free slot. Call tvmffi_i_reserve before. Needs the mutex.
- */
+/* Stores a node in a free slot. Call tvmffi_i_reserve before. */
 static void tvmffi_i_fill_slot(tvmffi_i_name_table *map, tvmffi_i_node *node) {
   uintptr_t *slot = tvmffi_i_free_slot(map->table, sizeof(*slot), node->hash);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && map->count < map->table->mask);
+  TVMFFI_ASSERT(!((uintptr_t)node & TVMFFI_I_TAG));
   map->used += !*slot;
   ++map->count;
+  TVMFFI_ASSERT(map->count <= map->used && map->used <= map->table->mask);
   TVMFFI_I_STORE(slot, (uintptr_t)node + tvmffi_i_tag(node->hash));
 }
 
@@ -13598,13 +13602,14 @@ static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
 
 /* Removes a node. The node's slot becomes a tombstone if the search for another
    node passes the slot. Otherwise the slot becomes empty, and so do tombstones
-   right before the slot that no search passes. Needs the mutex. */
+   right before the slot that no search passes. */
 static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
                                 const tvmffi_i_node *node) {
   const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
   const size_t mask = map->table->mask;
   uintptr_t *slot = tvmffi_i_slot_at(map->table, sizeof(*slot), 0);
   size_t i = node->hash & mask;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && map->count > 0);
   while (slot[i] != (uintptr_t)node + tvmffi_i_tag(node->hash))
     i = (i + 1) & mask;
   --map->count;
@@ -13614,13 +13619,15 @@ static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
     TVMFFI_I_STORE(&slot[i], (uintptr_t)0);
     --map->used;
   }
+  TVMFFI_ASSERT(map->count <= map->used);
 }
 
 /* Ensures a free slot for one more node with a key of `size` bytes. Returns 0,
-   or -1 on failure. Needs the mutex. */
+   or -1 on failure. */
 static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   const tvmffi_i_slots *old = map->table;
   size_t capacity = TVMFFI_FREESTANDING ? 16 : 64;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (size >= UINT32_MAX) return -1;
   if (old) {
     const int is_full = map->count * 2 > old->mask;
@@ -13631,11 +13638,12 @@ static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   }
   if (tvmffi_i_grow_slots(&map->table, sizeof(uintptr_t), 0, capacity))
     return -1;
+  TVMFFI_ASSERT(map->count * 2 <= map->table->mask);
   map->used = map->count;
   return 0;
 }
 
-/* Inserts a node. Call tvmffi_i_reserve before. Needs the mutex. */
+/* Inserts a node. Call tvmffi_i_reserve before. */
 static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
                             const char *key, size_t size) {
   node->key = key;
@@ -13663,6 +13671,7 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t *tvmffi_i_record_slot(
     uintptr_t b) {
   const size_t mask = t->table->mask;
   size_t i = tvmffi_i_hash_words(words, a, b) & mask;
+  TVMFFI_ASSERT((words == 1 || words == 2) && t->count <= mask);
   for (;; i = (i + 1) & mask) {
     uintptr_t *slot = tvmffi_i_slot_at(t->table, size, i);
     if (!*slot || (slot[0] == a && (words == 1 || slot[1] == b))) return slot;
@@ -13693,19 +13702,20 @@ TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
   }
   slot = tvmffi_i_record_slot(t, size, words, a, b);
   if (*slot) return slot;
+  TVMFFI_ASSERT(a && t->count < t->table->mask);
   memcpy((void *)slot, &a, sizeof(a)); /* the record may have pointers there */
   if (words == 2) memcpy((void *)(slot + 1), &b, sizeof(b));
   ++t->count;
   return slot;
 }
 
-/* Removes the record with the key `a`, which must exist. Later records of the
-   probe sequence move into the hole. */
+/* Removes the record with the key `a`. Later records of the probe sequence move into the hole. */
 TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
                                                    size_t size, uintptr_t a) {
   const size_t mask = t->table->mask;
   uintptr_t *hole = tvmffi_i_record_slot(t, size, 1, a, 0), *slot;
   size_t i = (size_t)((char *)hole - (char *)(t->table + 1)) / size, n;
+  TVMFFI_ASSERT(t->count > 0 && *hole == a);
   for (n = 1;; ++n) {
     slot = tvmffi_i_slot_at(t->table, size, (i + n) & mask);
     if (!*slot) break;
@@ -13879,14 +13889,14 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
 /* Returns 1 if `a` sorts before `b`, else 0. */
 typedef int (*tvmffi_i_less)(const void *a, const void *b, const void *context);
 
-/* Sorts `n` items of `size` bytes (at most 32) in place by heapsort. Always
-   inlined, so that `less` and the memcpy of a constant `size` are inlined. */
+/* Sorts `n` items of `size` bytes in place by heapsort. Always inlined, so that `less` and the memcpy of a constant `size` are inlined. */
 TVMFFI_I_ALWAYS_INLINE void tvmffi_i_sort(void *items, size_t n, size_t size,
                                           tvmffi_i_less less,
                                           const void *context) {
   char *at = (char *)items;
   size_t start = n / 2, end = n, root, child;
   uint64_t moved[4];
+  TVMFFI_ASSERT(size <= sizeof(moved));
   while (end > 1) {
     if (start) {
       memcpy(moved, at + --start * size, size);
@@ -13932,9 +13942,10 @@ TVMFFI_I_INLINE int tvmffi_i_word_less(const void *a, const void *b,
 
 /* -------- Arithmetic -------- */
 
-/* Counts leading zero bits. `x` must not be 0. */
+/* Counts leading zero bits. */
 TVMFFI_I_INLINE int tvmffi_i_high_zeros(uint64_t x) {
 #if TVMFFI_I_GNU
+  TVMFFI_ASSERT(x);
   return __builtin_clzll(x);
 #else
   int n = 0;
@@ -13977,6 +13988,7 @@ enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
 static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
   uint64_t carry = add;
   size_t i;
+  TVMFFI_ASSERT(factor && (!b->n || b->limbs[b->n - 1]));
   for (i = 0; i < b->n; ++i) {
     carry += (uint64_t)b->limbs[i] * factor;
     b->limbs[i] = (uint32_t)carry;
@@ -13989,6 +14001,7 @@ static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
 static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   uint64_t rest = 0;
   size_t i;
+  TVMFFI_ASSERT(by);
   for (i = b->n; i-- > 0;) {
     rest = rest << 32 | b->limbs[i];
     b->limbs[i] = (uint32_t)(rest / by);
@@ -14004,6 +14017,7 @@ static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
   uint32_t chunk = 0, scale = 1;
   while (p != end) {
     const char c = *p++;
+    TVMFFI_ASSERT(c == '.' || (c >= '0' && c <= '9'));
     if (c != '.') {
       chunk = chunk * 10 + (uint32_t)(c - '0');
       scale *= 10;
@@ -14016,14 +14030,15 @@ static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
 }
 
 /* Returns the first 64 bits of b * 10^power. The highest bit is set and stands
-   for 2^*top. Sets `*lost` if any later bit of the product is not 0. `b` is not
-   0 and is overwritten. */
+   for 2^*top. Sets `*lost` if any later bit of the product is not 0. Overwrites
+   `b`. */
 static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
                                        int *lost) {
   int left = power < 0 ? -power : power, more = 0, i;
   uint32_t factor;
   uint64_t x, below;
   size_t at;
+  TVMFFI_ASSERT(b->n && b->limbs[b->n - 1]);
   if (power < 0) {
     /* 5^left has at most 7/3 * left + 1 bits. Adds zero limbs, so that the
        quotient has 64 bits. */
@@ -14032,6 +14047,7 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
     memmove((void *)(b->limbs + more), b->limbs, b->n * sizeof(b->limbs[0]));
     memset((void *)b->limbs, 0, (size_t)more * sizeof(b->limbs[0]));
     b->n += (size_t)more;
+    TVMFFI_ASSERT(b->n <= TVMFFI_I_BIG_LIMBS);
   }
   while (left) {
     for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
@@ -14041,6 +14057,7 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
       *lost |= tvmffi_i_big_div(b, factor) != 0;
   }
   at = b->n;
+  TVMFFI_ASSERT(at && at <= TVMFFI_I_BIG_LIMBS && (power >= 0 || at > 1));
   x = (uint64_t)b->limbs[--at] << 32;
   if (at) x |= b->limbs[--at];
   below = at ? (uint64_t)b->limbs[--at] << 32 : 0;
@@ -14065,6 +14082,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
    strtod sets ERANGE. */
 static int tvmffi_i_make_double(uint64_t x, int lost, int top, uint64_t *out) {
   int drop = 11; /* bits of x below the mantissa */
+  TVMFFI_ASSERT(x >> 63);
   if (top > 1023) return 0;
   if (top < -1022) {
     drop += -1022 - top;
@@ -14153,6 +14171,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_far_power(int power, uint64_t *below) {
       power - (power > 0 ? TVMFFI_I_NUM_FIVES : TVMFFI_I_MIN_POWER);
   const uint64_t fine = tvmffi_i_fives[i];
   uint64_t five, carry, low = tvmffi_i_mul_64(fine, coarse[0], &five);
+  TVMFFI_ASSERT(i >= 0 && i < TVMFFI_I_NUM_FIVES);
   (void)tvmffi_i_mul_64(fine, coarse[1], &carry);
   low += carry;
   five += low < carry;
@@ -14165,10 +14184,12 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_far_power(int power, uint64_t *below) {
 enum { TVMFFI_I_POWER_ERROR = 5 };
 
 /* Returns the low half of the first 128 bits of x * 5^power, and stores the
-   high half in `*high`. The highest bit of `x` is set. */
+   high half in `*high`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
                                             uint64_t *high) {
   uint64_t five, below, low, carry;
+  TVMFFI_ASSERT(x >> 63);
+  TVMFFI_ASSERT(power >= TVMFFI_I_MIN_POWER && power <= TVMFFI_I_MAX_POWER);
   if (power >= 0 && power < TVMFFI_I_NUM_FIVES) {
     return tvmffi_i_mul_64(x, tvmffi_i_fives[power], high);
   }
@@ -14192,6 +14213,7 @@ TVMFFI_I_INLINE int tvmffi_i_round_product(uint64_t high, uint64_t low,
                                            int shift, uint64_t *out) {
   const uint64_t half = (uint64_t)1 << (shift - 1);
   const uint64_t rest = high & (2 * half - 1);
+  TVMFFI_ASSERT(shift > 0 && shift < 64);
   if ((rest == half && !low) ||
       (rest == half - 1 && low > UINT64_MAX - TVMFFI_I_POWER_ERROR))
     return 0;
@@ -14218,6 +14240,7 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
   *out += (uint64_t)(64 - is_short - zeros + tvmffi_i_power_bits(ten) + ten +
                      1022)
           << 52;
+  TVMFFI_ASSERT(*out < TVMFFI_I_DOUBLE_INFINITY && *out >> 52);
   return 1;
 }
 
@@ -14275,6 +14298,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
   b.n = limbs[1] ? 2 : 1;
   twice = tvmffi_i_big_times_ten(&b, n - 1 - *x, &top, &lost);
   shift = 62 - top - power; /* fraction bits of `twice` */
+  TVMFFI_ASSERT(shift > 0 && shift < 64);
   lost |= twice << (64 - shift) != 0;
   twice >>= shift;
   if (twice >= 2 * (n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6)) {
@@ -14292,6 +14316,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   const uint64_t limit = n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6;
   uint64_t mantissa = bits & (top - 1), high, low, digits;
   int power = (int)(bits >> 52), is_known = 0, zeros, shift, ten, first;
+  TVMFFI_ASSERT(bits && bits < TVMFFI_I_DOUBLE_INFINITY);
+  TVMFFI_ASSERT(n == 6 || n == 17);
   if (power)
     mantissa |= top;
   else
@@ -14313,6 +14339,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
     *x = first;
     digits = tvmffi_i_first_digits_slowly(mantissa, power, n, x);
   }
+  TVMFFI_ASSERT(digits >= limit / 10 && digits <= limit);
   if (digits < limit) return digits;
   ++*x;
   return limit / 10;
@@ -14327,6 +14354,7 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
   const int is_fixed = x >= 0 && x < precision;
   const size_t point = is_fixed ? (size_t)x + 1 : 1; /* digits before it */
   size_t n = (size_t)precision, at = point;
+  TVMFFI_ASSERT(x >= -324 && x <= 308);
   (void)tvmffi_i_digits_before(digits + n, all, 10, precision);
   while (n > 1 && digits[n - 1] == '0') --n;
   if (x >= -4 && x < 0) {
@@ -14347,6 +14375,7 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
   p = tvmffi_i_digits_before(digits + 3, (uint64_t)(x < 0 ? -x : x), 10, 2);
   n = (size_t)(digits + 3 - p);
   memcpy(to + at, p, n);
+  TVMFFI_ASSERT(at + n <= 23);
   return at + n;
 }
 #endif
@@ -14397,6 +14426,7 @@ static void tvmffi_i_text_release(tvmffi_i_text_buffer *b) {
 TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   size_t capacity;
   char *data;
+  TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
   if (size > PTRDIFF_MAX / 4 || b->size > PTRDIFF_MAX / 4) return -1;
@@ -14420,6 +14450,7 @@ TVMFFI_I_INLINE char *tvmffi_i_text_reserve(tvmffi_i_text_buffer *b,
   if (TVMFFI_I_UNLIKELY(size >= b->capacity - b->size || b->failed) &&
       tvmffi_i_text_grow(b, size))
     return NULL;
+  TVMFFI_ASSERT(b->data && size < b->capacity - b->size);
   return b->data + b->size;
 }
 

@@ -20,9 +20,10 @@
 
 /* -------- Arithmetic -------- */
 
-/* Counts leading zero bits. `x` must not be 0. */
+/* Counts leading zero bits. */
 TVMFFI_I_INLINE int tvmffi_i_high_zeros(uint64_t x) {
 #if TVMFFI_I_GNU
+  TVMFFI_ASSERT(x);
   return __builtin_clzll(x);
 #else
   int n = 0;
@@ -65,6 +66,7 @@ enum { TVMFFI_I_BIG_LIMBS = 96, TVMFFI_I_BIG_DIGITS = 800 };
 static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
   uint64_t carry = add;
   size_t i;
+  TVMFFI_ASSERT(factor && (!b->n || b->limbs[b->n - 1]));
   for (i = 0; i < b->n; ++i) {
     carry += (uint64_t)b->limbs[i] * factor;
     b->limbs[i] = (uint32_t)carry;
@@ -77,6 +79,7 @@ static void tvmffi_i_big_mul(tvmffi_i_big *b, uint32_t factor, uint32_t add) {
 static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   uint64_t rest = 0;
   size_t i;
+  TVMFFI_ASSERT(by);
   for (i = b->n; i-- > 0;) {
     rest = rest << 32 | b->limbs[i];
     b->limbs[i] = (uint32_t)(rest / by);
@@ -92,6 +95,7 @@ static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
   uint32_t chunk = 0, scale = 1;
   while (p != end) {
     const char c = *p++;
+    TVMFFI_ASSERT(c == '.' || (c >= '0' && c <= '9'));
     if (c != '.') {
       chunk = chunk * 10 + (uint32_t)(c - '0');
       scale *= 10;
@@ -104,14 +108,15 @@ static void tvmffi_i_big_read(tvmffi_i_big *b, const char *p, const char *end) {
 }
 
 /* Returns the first 64 bits of b * 10^power. The highest bit is set and stands
-   for 2^*top. Sets `*lost` if any later bit of the product is not 0. `b` is not
-   0 and is overwritten. */
+   for 2^*top. Sets `*lost` if any later bit of the product is not 0. Overwrites
+   `b`. */
 static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
                                        int *lost) {
   int left = power < 0 ? -power : power, more = 0, i;
   uint32_t factor;
   uint64_t x, below;
   size_t at;
+  TVMFFI_ASSERT(b->n && b->limbs[b->n - 1]);
   if (power < 0) {
     /* 5^left has at most 7/3 * left + 1 bits. Adds zero limbs, so that the
        quotient has 64 bits. */
@@ -120,6 +125,7 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
     memmove((void *)(b->limbs + more), b->limbs, b->n * sizeof(b->limbs[0]));
     memset((void *)b->limbs, 0, (size_t)more * sizeof(b->limbs[0]));
     b->n += (size_t)more;
+    TVMFFI_ASSERT(b->n <= TVMFFI_I_BIG_LIMBS);
   }
   while (left) {
     for (factor = 1, i = 0; i < 13 && left; ++i, --left) factor *= 5;
@@ -129,6 +135,7 @@ static uint64_t tvmffi_i_big_times_ten(tvmffi_i_big *b, int power, int *top,
       *lost |= tvmffi_i_big_div(b, factor) != 0;
   }
   at = b->n;
+  TVMFFI_ASSERT(at && at <= TVMFFI_I_BIG_LIMBS && (power >= 0 || at > 1));
   x = (uint64_t)b->limbs[--at] << 32;
   if (at) x |= b->limbs[--at];
   below = at ? (uint64_t)b->limbs[--at] << 32 : 0;
@@ -153,6 +160,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_round_half(uint64_t twice, int lost) {
    strtod sets ERANGE. */
 static int tvmffi_i_make_double(uint64_t x, int lost, int top, uint64_t *out) {
   int drop = 11; /* bits of x below the mantissa */
+  TVMFFI_ASSERT(x >> 63);
   if (top > 1023) return 0;
   if (top < -1022) {
     drop += -1022 - top;
@@ -241,6 +249,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_far_power(int power, uint64_t *below) {
       power - (power > 0 ? TVMFFI_I_NUM_FIVES : TVMFFI_I_MIN_POWER);
   const uint64_t fine = tvmffi_i_fives[i];
   uint64_t five, carry, low = tvmffi_i_mul_64(fine, coarse[0], &five);
+  TVMFFI_ASSERT(i >= 0 && i < TVMFFI_I_NUM_FIVES);
   (void)tvmffi_i_mul_64(fine, coarse[1], &carry);
   low += carry;
   five += low < carry;
@@ -253,10 +262,12 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_far_power(int power, uint64_t *below) {
 enum { TVMFFI_I_POWER_ERROR = 5 };
 
 /* Returns the low half of the first 128 bits of x * 5^power, and stores the
-   high half in `*high`. The highest bit of `x` is set. */
+   high half in `*high`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_mul_power(uint64_t x, int power,
                                             uint64_t *high) {
   uint64_t five, below, low, carry;
+  TVMFFI_ASSERT(x >> 63);
+  TVMFFI_ASSERT(power >= TVMFFI_I_MIN_POWER && power <= TVMFFI_I_MAX_POWER);
   if (power >= 0 && power < TVMFFI_I_NUM_FIVES) {
     return tvmffi_i_mul_64(x, tvmffi_i_fives[power], high);
   }
@@ -280,6 +291,7 @@ TVMFFI_I_INLINE int tvmffi_i_round_product(uint64_t high, uint64_t low,
                                            int shift, uint64_t *out) {
   const uint64_t half = (uint64_t)1 << (shift - 1);
   const uint64_t rest = high & (2 * half - 1);
+  TVMFFI_ASSERT(shift > 0 && shift < 64);
   if ((rest == half && !low) ||
       (rest == half - 1 && low > UINT64_MAX - TVMFFI_I_POWER_ERROR))
     return 0;
@@ -306,6 +318,7 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
   *out += (uint64_t)(64 - is_short - zeros + tvmffi_i_power_bits(ten) + ten +
                      1022)
           << 52;
+  TVMFFI_ASSERT(*out < TVMFFI_I_DOUBLE_INFINITY && *out >> 52);
   return 1;
 }
 
@@ -363,6 +376,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
   b.n = limbs[1] ? 2 : 1;
   twice = tvmffi_i_big_times_ten(&b, n - 1 - *x, &top, &lost);
   shift = 62 - top - power; /* fraction bits of `twice` */
+  TVMFFI_ASSERT(shift > 0 && shift < 64);
   lost |= twice << (64 - shift) != 0;
   twice >>= shift;
   if (twice >= 2 * (n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6)) {
@@ -380,6 +394,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   const uint64_t limit = n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6;
   uint64_t mantissa = bits & (top - 1), high, low, digits;
   int power = (int)(bits >> 52), is_known = 0, zeros, shift, ten, first;
+  TVMFFI_ASSERT(bits && bits < TVMFFI_I_DOUBLE_INFINITY);
+  TVMFFI_ASSERT(n == 6 || n == 17);
   if (power)
     mantissa |= top;
   else
@@ -401,6 +417,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
     *x = first;
     digits = tvmffi_i_first_digits_slowly(mantissa, power, n, x);
   }
+  TVMFFI_ASSERT(digits >= limit / 10 && digits <= limit);
   if (digits < limit) return digits;
   ++*x;
   return limit / 10;
@@ -415,6 +432,7 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
   const int is_fixed = x >= 0 && x < precision;
   const size_t point = is_fixed ? (size_t)x + 1 : 1; /* digits before it */
   size_t n = (size_t)precision, at = point;
+  TVMFFI_ASSERT(x >= -324 && x <= 308);
   (void)tvmffi_i_digits_before(digits + n, all, 10, precision);
   while (n > 1 && digits[n - 1] == '0') --n;
   if (x >= -4 && x < 0) {
@@ -435,6 +453,7 @@ static size_t tvmffi_i_print_double(char *to, uint64_t bits, int precision) {
   p = tvmffi_i_digits_before(digits + 3, (uint64_t)(x < 0 ? -x : x), 10, 2);
   n = (size_t)(digits + 3 - p);
   memcpy(to + at, p, n);
+  TVMFFI_ASSERT(at + n <= 23);
   return at + n;
 }
 #endif

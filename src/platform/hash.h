@@ -60,11 +60,11 @@ TVMFFI_I_ALWAYS_INLINE uint32_t tvmffi_i_hash(const char *data, size_t size) {
   return (uint32_t)(h ^ tvmffi_i_fold(first ^ k, last ^ l));
 }
 
-/* Same as `memcmp(a, b, size) == 0` for a size of 8 or more. The last two words
-   may overlap. */
+/* Same as `memcmp(a, b, size) == 0`. The last two words may overlap. */
 TVMFFI_I_INLINE int tvmffi_i_same_words(const char *a, const char *b,
                                         size_t size) {
   size_t i;
+  TVMFFI_ASSERT(size >= 8);
   for (i = 0; i + 8 < size; i += 8)
     if (tvmffi_i_read64(a + i) != tvmffi_i_read64(b + i)) return 0;
   return tvmffi_i_read64(a + size - 8) == tvmffi_i_read64(b + size - 8);

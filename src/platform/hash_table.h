@@ -87,6 +87,7 @@ static int tvmffi_i_grow_slots(tvmffi_i_slots **table, size_t size, int words,
   const uintptr_t *slot;
   uintptr_t *to;
   size_t i;
+  TVMFFI_ASSERT(capacity && !(capacity & (capacity - 1)));
   made = (tvmffi_i_slots *)tvmffi_i_alloc(sizeof(*made) + capacity * size);
   if (!made) return -1;
   memset((void *)made, 0, sizeof(*made) + capacity * size);
@@ -155,20 +156,23 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
     uintptr_t slot[TVMFFI_I_NUM_SLOTS(n)]; \
   }
 
-/* Installs the first slots of an empty map. `size` includes their header. Needs
-   the mutex. */
+/* Installs the first slots of an empty map. `size` includes their header. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !map->table && !map->count);
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
+  TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   TVMFFI_I_STORE(&map->table, table);
 }
 
-/* Stores a node in a free slot. Call tvmffi_i_reserve before. Needs the mutex.
- */
+/* Stores a node in a free slot. Call tvmffi_i_reserve before. */
 static void tvmffi_i_fill_slot(tvmffi_i_name_table *map, tvmffi_i_node *node) {
   uintptr_t *slot = tvmffi_i_free_slot(map->table, sizeof(*slot), node->hash);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && map->count < map->table->mask);
+  TVMFFI_ASSERT(!((uintptr_t)node & TVMFFI_I_TAG));
   map->used += !*slot;
   ++map->count;
+  TVMFFI_ASSERT(map->count <= map->used && map->used <= map->table->mask);
   TVMFFI_I_STORE(slot, (uintptr_t)node + tvmffi_i_tag(node->hash));
 }
 
@@ -188,13 +192,14 @@ static int tvmffi_i_is_passed(tvmffi_i_slots *table, size_t i) {
 
 /* Removes a node. The node's slot becomes a tombstone if the search for another
    node passes the slot. Otherwise the slot becomes empty, and so do tombstones
-   right before the slot that no search passes. Needs the mutex. */
+   right before the slot that no search passes. */
 static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
                                 const tvmffi_i_node *node) {
   const uintptr_t tombstone = (uintptr_t)&tvmffi_i_tombstone;
   const size_t mask = map->table->mask;
   uintptr_t *slot = tvmffi_i_slot_at(map->table, sizeof(*slot), 0);
   size_t i = node->hash & mask;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && map->count > 0);
   while (slot[i] != (uintptr_t)node + tvmffi_i_tag(node->hash))
     i = (i + 1) & mask;
   --map->count;
@@ -204,13 +209,15 @@ static void tvmffi_i_clear_slot(tvmffi_i_name_table *map,
     TVMFFI_I_STORE(&slot[i], (uintptr_t)0);
     --map->used;
   }
+  TVMFFI_ASSERT(map->count <= map->used);
 }
 
 /* Ensures a free slot for one more node with a key of `size` bytes. Returns 0,
-   or -1 on failure. Needs the mutex. */
+   or -1 on failure. */
 static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   const tvmffi_i_slots *old = map->table;
   size_t capacity = TVMFFI_FREESTANDING ? 16 : 64;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   if (size >= UINT32_MAX) return -1;
   if (old) {
     const int is_full = map->count * 2 > old->mask;
@@ -221,11 +228,12 @@ static int tvmffi_i_reserve(tvmffi_i_name_table *map, size_t size) {
   }
   if (tvmffi_i_grow_slots(&map->table, sizeof(uintptr_t), 0, capacity))
     return -1;
+  TVMFFI_ASSERT(map->count * 2 <= map->table->mask);
   map->used = map->count;
   return 0;
 }
 
-/* Inserts a node. Call tvmffi_i_reserve before. Needs the mutex. */
+/* Inserts a node. Call tvmffi_i_reserve before. */
 static void tvmffi_i_insert(tvmffi_i_name_table *map, tvmffi_i_node *node,
                             const char *key, size_t size) {
   node->key = key;
@@ -253,6 +261,7 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t *tvmffi_i_record_slot(
     uintptr_t b) {
   const size_t mask = t->table->mask;
   size_t i = tvmffi_i_hash_words(words, a, b) & mask;
+  TVMFFI_ASSERT((words == 1 || words == 2) && t->count <= mask);
   for (;; i = (i + 1) & mask) {
     uintptr_t *slot = tvmffi_i_slot_at(t->table, size, i);
     if (!*slot || (slot[0] == a && (words == 1 || slot[1] == b))) return slot;
@@ -283,19 +292,20 @@ TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
   }
   slot = tvmffi_i_record_slot(t, size, words, a, b);
   if (*slot) return slot;
+  TVMFFI_ASSERT(a && t->count < t->table->mask);
   memcpy((void *)slot, &a, sizeof(a)); /* the record may have pointers there */
   if (words == 2) memcpy((void *)(slot + 1), &b, sizeof(b));
   ++t->count;
   return slot;
 }
 
-/* Removes the record with the key `a`, which must exist. Later records of the
-   probe sequence move into the hole. */
+/* Removes the record with the key `a`. Later records of the probe sequence move into the hole. */
 TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
                                                    size_t size, uintptr_t a) {
   const size_t mask = t->table->mask;
   uintptr_t *hole = tvmffi_i_record_slot(t, size, 1, a, 0), *slot;
   size_t i = (size_t)((char *)hole - (char *)(t->table + 1)) / size, n;
+  TVMFFI_ASSERT(t->count > 0 && *hole == a);
   for (n = 1;; ++n) {
     slot = tvmffi_i_slot_at(t->table, size, (i + n) & mask);
     if (!*slot) break;

@@ -51,6 +51,7 @@ static void tvmffi_i_text_release(tvmffi_i_text_buffer *b) {
 TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   size_t capacity;
   char *data;
+  TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
   if (size > PTRDIFF_MAX / 4 || b->size > PTRDIFF_MAX / 4) return -1;
@@ -74,6 +75,7 @@ TVMFFI_I_INLINE char *tvmffi_i_text_reserve(tvmffi_i_text_buffer *b,
   if (TVMFFI_I_UNLIKELY(size >= b->capacity - b->size || b->failed) &&
       tvmffi_i_text_grow(b, size))
     return NULL;
+  TVMFFI_ASSERT(b->data && size < b->capacity - b->size);
   return b->data + b->size;
 }
 
