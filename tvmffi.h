@@ -24688,6 +24688,7 @@ static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
                               uint64_t x, int width) {
   char digits[16], *end = digits + 16;
   const char *p = tvmffi_i_digits_before(end, x, 16, width);
+  TVMFFI_ASSERT(p >= digits && end - p >= width);
   tvmffi_i_text_str(b, prefix);
   tvmffi_i_text_put(b, p, (size_t)(end - p));
 }
@@ -24714,7 +24715,9 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
   const char *known = u[0] ? strchr(plain, s[0]) : NULL;
   size_t n = tvmffi_i_colour(s, size), i;
   uint32_t code;
+  TVMFFI_ASSERT(size > 0 && !tvmffi_i_is_plain(*s));
   if (n) {
+    TVMFFI_ASSERT(n > 2 && n <= size);
     tvmffi_i_text_str(b, "\\x1b[");
     tvmffi_i_text_put(b, s + 2, n - 2);
     return n;
@@ -24732,6 +24735,7 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
     tvmffi_i_text_hex(b, "\\x", u[0], 2);
     return 1;
   }
+  TVMFFI_ASSERT(n <= size && code < 1u << 21);
   tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
   return n;
 }
@@ -24743,6 +24747,7 @@ static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
     for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
     tvmffi_i_text_put(b, s.data + begin, i - begin);
     if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
+    TVMFFI_ASSERT(i > begin && i <= s.size);
   }
   tvmffi_i_text_char(b, '"');
 }
@@ -24778,6 +24783,7 @@ static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
 static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
                                   size_t n) {
   size_t i;
+  TVMFFI_ASSERT(x || !n);
   for (i = 0; i < n; ++i) {
     if (i) tvmffi_i_text_put(b, ", ", 2);
     tvmffi_i_text_int(b, x[i]);
@@ -24803,6 +24809,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint64_t carry = (uint64_t)negative;
   tvmffi_i_big x = {0, NULL};
   char *room, *end, *p;
+  TVMFFI_ASSERT(words.size % 8 == 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   room = x.limbs ? tvmffi_i_text_reserve(b, most) : NULL;
   if (!room) {
@@ -24815,20 +24822,22 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
     carry += (uint32_t)(word >> (32 * (x.n & 1))) ^ flip;
     x.limbs[x.n] = (uint32_t)carry;
   }
+  TVMFFI_ASSERT(x.n == n && !carry);
   p = end = room + most;
   do
     p = tvmffi_i_digits_before(p, tvmffi_i_big_div(&x, TVMFFI_I_NINE_DIGITS),
                                10, 9);
   while (x.n);
   tvmffi_i_free(x.limbs);
+  TVMFFI_ASSERT(p > room);
   while (p + 1 < end && *p == '0') ++p;
   if (negative) *--p = '-';
   memmove(room, p, (size_t)(end - p));
   b->size += (size_t)(end - p);
 }
 
-/* Converts `digits` decimal digits at p to an int or a big integer. `digits` is
-   at least 1. Takes quadratic time. */
+/* Converts `digits` decimal digits at p to an int or a big integer. Takes
+   quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
   /* A word, two limbs, holds at least 18 digits. The division rounds down,
@@ -24840,10 +24849,12 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
   TVMFFIByteArray content;
   size_t i;
   int code;
+  TVMFFI_ASSERT(digits > 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words * 8);
   if (!x.limbs) return tvmffi_i_no_memory();
   memset((void *)x.limbs, 0, words * 8);
   tvmffi_i_big_read(&x, p, p + digits);
+  TVMFFI_ASSERT(x.n <= 2 * words - 2);
   for (i = 0; i < words; ++i) {
     word = x.limbs[2 * i] | (uint64_t)x.limbs[2 * i + 1] << 32;
     word = (word ^ flip) + carry;
@@ -28496,6 +28507,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_error(const tvmffi_i_json_reader *r,
                                               const char *p, const char *what) {
   const char *line = r->begin, *at;
   long long count = 1;
+  TVMFFI_ASSERT(p >= r->begin && p <= r->end);
   for (at = r->begin; at < p; ++at) {
     if (*at != '\n') continue;
     ++count;
@@ -28532,6 +28544,7 @@ static const char *tvmffi_i_json_match(const char *p, const char *end,
 static int32_t tvmffi_i_json_hex(const char *p, const char *end) {
   int32_t x = 0;
   int i, c;
+  TVMFFI_ASSERT(p <= end);
   if (end - p < 4) return -1;
   for (i = 0; i < 4; ++i) {
     c = p[i];
@@ -28550,6 +28563,7 @@ static void tvmffi_i_put_code_point(tvmffi_i_text_buffer *b, uint32_t c) {
   const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   char utf8[4];
   size_t i;
+  TVMFFI_ASSERT(c < 0x110000 && (c < 0xD800 || c > 0xDFFF));
   for (i = n; --i > 0; c >>= 6) utf8[i] = (char)(0x80 | (c & 0x3F));
   utf8[0] = (char)(n > 1 ? (0xF00u >> n & 0xFF) | c : c);
   tvmffi_i_text_put(b, utf8, n);
@@ -28561,6 +28575,7 @@ static const char *tvmffi_i_json_unicode(tvmffi_i_json_reader *r,
                                          const char *p) {
   const char *start = p - 1;
   int32_t x = tvmffi_i_json_hex(p, r->end), high = x - 0xD800;
+  TVMFFI_ASSERT(start > r->begin && *start == 'u');
   if (high >= 0 && high < 0x800) {
     p = high < 0x400 ? tvmffi_i_json_match(p + 4, r->end, "\\u") : NULL;
     if (!p) goto unpaired;
@@ -28577,9 +28592,10 @@ unpaired:
                              "Invalid surrogate pair of \\uXXXX escapes");
 }
 
-/* Returns 0 if no byte of a word is below `c` (at most 128). */
+/* Returns 0 if no byte of a word is below `c`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   const uint64_t ones = UINT64_MAX / 255;
+  TVMFFI_ASSERT(c <= 128);
   return (word - ones * c) & ~word & ones * 128;
 }
 
@@ -28590,6 +28606,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
   const uint64_t ones = UINT64_MAX / 255;
   uint64_t word, found;
+  TVMFFI_ASSERT(p <= end);
   for (; end - p >= 8; p += 8) {
     memcpy(&word, p, 8);
     found = tvmffi_i_bytes_below(word, ' ') |
@@ -28617,6 +28634,7 @@ static const char *tvmffi_i_json_escape(tvmffi_i_json_reader *r,
                                         const char *p) {
   static const char names[] = TVMFFI_I_JSON_ESCAPES;
   const char *name = p != r->end && *p ? strchr(names, *p) : NULL;
+  TVMFFI_ASSERT(p > r->begin && p[-1] == '\\');
   if (name) {
     tvmffi_i_text_char(&r->text, TVMFFI_I_JSON_ESCAPED[name - names]);
     return p + 1;
@@ -28633,6 +28651,7 @@ static const char *tvmffi_i_json_escaped(tvmffi_i_json_reader *r,
                                          const char *from, const char *p,
                                          TVMFFIAny *out) {
   const char *start = from - 1;
+  TVMFFI_ASSERT(start >= r->begin && *start == '"' && p >= from);
   r->text.size = 0;
   for (;; p = tvmffi_i_json_plain(from, r->end, 0)) {
     if (p == r->end)
@@ -28657,6 +28676,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
                                                  const char *p,
                                                  TVMFFIAny *out) {
   const char *start = p + 1;
+  TVMFFI_ASSERT(p != r->end && *p == '"');
   p = tvmffi_i_json_plain(start, r->end, 0);
   if (p == r->end || *p != '"') return tvmffi_i_json_escaped(r, start, p, out);
   return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFISmallStr,
@@ -28713,6 +28733,7 @@ TVMFFI_I_COLD const char *tvmffi_i_json_no_digits(const tvmffi_i_json_reader *r,
    is its absolute value modulo 2^64. */
 TVMFFI_I_INLINE int tvmffi_i_json_fits(const char *p, const char *end,
                                        int negative, uint64_t x) {
+  TVMFFI_ASSERT(p < end);
   if (end - p <= 18) return 1;
   while (p != end && *p == '0') ++p;
   return end - p <= 19 && x <= (uint64_t)INT64_MAX + (unsigned)negative;
@@ -28732,6 +28753,7 @@ static const char *tvmffi_i_json_exponent(const char *p, const char *end,
     for (start = p; tvmffi_i_is_digit(p, end); ++p)
       if (exponent < INT64_MAX / 40) exponent = exponent * 10 + (*p - '0');
     if (p == start) return NULL;
+    TVMFFI_ASSERT(exponent >= 0);
     *power += below ? -exponent : exponent;
   }
   return tvmffi_i_json_in_number(p, end) ? NULL : p;
@@ -28758,6 +28780,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
     p = tvmffi_i_json_digits(p, end, &x);
     power = point - p;
     digits -= power;
+    TVMFFI_ASSERT(power <= 0 && digits >= -power);
   }
   if (!digits) return tvmffi_i_json_no_digits(r, start, out);
   point = p;
@@ -28765,6 +28788,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   if (!p || ((digits > 19 || !tvmffi_i_short_to_double(x, power, &bits)) &&
              !tvmffi_i_digits_to_double(first, point, power, &bits)))
     return tvmffi_i_json_no_value(r, start);
+  TVMFFI_ASSERT(bits < TVMFFI_I_DOUBLE_INFINITY);
   tvmffi_i_json_set_float(out, negative ? bits | TVMFFI_I_DOUBLE_SIGN : bits);
   return p;
 }
@@ -28777,6 +28801,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
                                                  TVMFFIAny *out) {
   const char *found;
   if (p == r->end) return tvmffi_i_json_no_value(r, p);
+  TVMFFI_ASSERT(*p != '{' && *p != '[');
   switch (*p) {
     case '"': return tvmffi_i_json_string(r, p, out);
     case 't':
@@ -28804,6 +28829,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
         r, p, "Expecting property name enclosed in double quotes");
   p = tvmffi_i_json_string(r, p, key);
   if (!p) return p;
+  TVMFFI_ASSERT(p[-1] == '"' && p <= r->end);
   p = tvmffi_i_json_skip(p, r->end);
   if (p != r->end && *p == ':') return p + 1;
   tvmffi_i_any_release(key);
@@ -28818,6 +28844,7 @@ static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
                                         int is_object) {
   tvmffi_i_map_object *m;
   tvmffi_i_seq *array;
+  TVMFFI_ASSERT(!is_object || n % 2 == 0);
   if (!is_object) {
     array = tvmffi_i_empty_array((int64_t)n);
     if (!array) return NULL;
@@ -28844,6 +28871,8 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
   size_t n = 0, open = 0;
   char closer = 0; /* closing bracket of the innermost container, or 0 */
   for (;; r->num_values = n) {
+    TVMFFI_ASSERT(n == r->num_values && open <= n);
+    TVMFFI_ASSERT(closer != '}' || (n - open) % 2 == 0);
     TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, n + 1, r->room_values);
     out = &r->values[n];
     if (closer == '}') {
@@ -28865,6 +28894,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       ++n;
       p = tvmffi_i_json_skip(p, end);
     }
+    TVMFFI_ASSERT(n <= r->room_values);
     r->num_values = n;
     for (;;) { /* closes each container that ends after this value */
       wrong = "Expecting ',' delimiter";
@@ -28877,8 +28907,10 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       if (!made) return -1;
       r->num_values = n = open;
       --out;
+      TVMFFI_ASSERT(n > 0 && out->type_index == kTVMFFIInt);
       closer = (char)out->zero_padding;
       open = (size_t)out->v_int64;
+      TVMFFI_ASSERT(open < n && !closer == !open);
       *out = tvmffi_obj(made);
       p = tvmffi_i_json_skip(p + 1, end);
     }
@@ -28887,6 +28919,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
     if (p == end) goto wrong;
   }
 over:
+  TVMFFI_ASSERT(n == 1 && r->num_values == 1);
   if (p == end) return 0;
   wrong = "Extra data";
 wrong:
@@ -28896,6 +28929,7 @@ wrong:
 
 static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
                                        TVMFFIByteArray text) {
+  TVMFFI_ASSERT(text.data || !text.size);
   memset((void *)r, 0, sizeof(*r));
   r->begin = text.data;
   r->end = text.data + text.size;
@@ -28938,9 +28972,11 @@ typedef struct {
    highest power of two. In a cycle, the writer reaches the mark again sooner or
    later. */
 TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
+  TVMFFI_ASSERT(*mark <= level);
   if (!(level & (level - 1))) *mark = level;
 }
 TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
+  TVMFFI_ASSERT(*mark <= level);
   if (*mark == level) *mark = level / 2;
 }
 
@@ -28949,6 +28985,7 @@ static void tvmffi_i_json_put_escape(tvmffi_i_text_buffer *b, unsigned char c) {
   static const char hex[] = "0123456789abcdef", bytes[] = TVMFFI_I_JSON_ESCAPED;
   const char *known = c ? strchr(bytes, c) : NULL;
   char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
+  TVMFFI_ASSERT(known || c < ' ' || c == 0x7F);
   if (known) escape[1] = TVMFFI_I_JSON_ESCAPES[known - bytes];
   escape[4] = hex[c >> 4];
   escape[5] = hex[c & 15];
@@ -28993,6 +29030,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
 static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   size_t margin = w->indent > 0 ? w->depth * (size_t)w->indent : 0;
   char *at;
+  TVMFFI_ASSERT(w->depth > 0 || !comma);
   if (comma) tvmffi_i_text_char(&w->text, ',');
   if (!w->indent) return;
   tvmffi_i_text_char(&w->text, '\n');
@@ -29004,10 +29042,12 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
 
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
+  TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
   tvmffi_i_mark_entered(&w->mark, w->depth);
+  TVMFFI_ASSERT(w->depth < w->room);
   level = &w->levels[w->depth++];
   tvmffi_i_children_open(&level->c, object, NULL);
   level->any = 0;
@@ -29047,6 +29087,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
   int is_map = level->c.object->type_index == kTVMFFIMap;
   const TVMFFIAny *child = tvmffi_i_next_in_container(&level->c);
+  TVMFFI_ASSERT(w->depth > 0 && w->depth <= w->room);
   *next = child;
   if (!child) {
     tvmffi_i_mark_left(&w->mark, --w->depth);
@@ -29064,6 +29105,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
     tvmffi_i_json_put_string(&w->text, tvmffi_any_str(child));
     tvmffi_i_text_str(&w->text, w->indent ? ": " : ":");
     *next = tvmffi_i_next_in_container(&level->c);
+    TVMFFI_ASSERT(*next);
   }
   return 0;
 }
@@ -29072,6 +29114,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
    memory. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
+  TVMFFI_ASSERT(value && !w->depth);
   for (;;) {
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
     if (!w->depth || w->text.failed) break;
@@ -29085,6 +29128,7 @@ static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
    even a short text becomes an object: Python code sees the difference. */
 static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   int code;
+  TVMFFI_ASSERT(b->failed || b->data);
   if (b->failed || b->size >= sizeof(out->v_bytes))
     return tvmffi_i_text_take(b, out);
   code = tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
@@ -29096,6 +29140,7 @@ static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
    the caller). Returns `code`, or the code of a new error. */
 static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
                              TVMFFIAny *out) {
+  TVMFFI_ASSERT(code || !w->depth);
   if (!code) code = tvmffi_i_text_take_object(&w->text, out);
   tvmffi_i_text_release(&w->text);
   tvmffi_i_free(w->levels);
@@ -29115,6 +29160,7 @@ static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   size_t i, k, n, most = PTRDIFF_MAX / 2;
   char *to = NULL;
+  TVMFFI_ASSERT(bytes.data || !bytes.size);
   if (bytes.size > most) return tvmffi_i_no_memory();
   to = tvmffi_i_text_reserve(&b, (bytes.size + 2) / 3 * 4);
   for (i = 0; to && i < bytes.size; i += 3) {
@@ -29125,6 +29171,7 @@ static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
       *to++ = k <= n ? tvmffi_i_base64_digits[word >> (18 - 6 * k) & 63] : '=';
     b.size += 4;
   }
+  TVMFFI_ASSERT(b.failed || b.size == (bytes.size + 2) / 3 * 4);
   return tvmffi_i_text_take(&b, out);
 }
 
@@ -29151,6 +29198,7 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
     if (text.data[i - 1] != '=') to[bytes.size++] = (char)(word >> 8 & 255);
     if (c != '=') to[bytes.size++] = (char)(word & 255);
   }
+  TVMFFI_ASSERT(bytes.size <= text.size / 4 * 3);
   code = TVMFFIBytesFromByteArray(&bytes, out);
   tvmffi_i_free(to);
   return code;
@@ -29218,6 +29266,7 @@ static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
                               TVMFFIAny value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
+  TVMFFI_ASSERT(*map && (*map)->type_index == kTVMFFIMap);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
   tvmffi_i_any_release(&key);
   tvmffi_i_any_release(&value);
@@ -29230,6 +29279,7 @@ static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   TVMFFIObject *array = tvmffi_i_new_array((int64_t)n, &items);
   size_t i;
   if (!array) return -1;
+  TVMFFI_ASSERT(numbers || !n);
   for (i = 0; i < n; ++i) items[i] = tvmffi_int(numbers[i]);
   *out = tvmffi_obj(array);
   return 0;
@@ -29244,6 +29294,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
   size_t *next = NULL;
   uint64_t hash;
   int code = tvmffi_i_any_hash(&last->value, &hash);
+  TVMFFI_ASSERT(s->num_saved < s->room_saved);
   if (!code) {
     record = (tvmffi_i_saved_hash *)tvmffi_i_add_record(
         &s->hashes, sizeof(*record), 1, (uintptr_t)(hash << 1 | 1), 0);
@@ -29252,6 +29303,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
   if (!code) {
     for (next = &record->first; !code && *next; next = &s->saved[*found].next) {
       *found = *next - 1;
+      TVMFFI_ASSERT(*found < s->num_saved);
       code = tvmffi_i_any_equal(&s->saved[*found].value, &last->value);
     }
   }
@@ -29275,6 +29327,7 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
+  TVMFFI_ASSERT(s->nodes->type_index == kTVMFFIList);
   /* As in upstream, the key of a type that is not built in becomes an object
      even if it is short: Python code sees the difference. */
   code = is_builtin
@@ -29297,6 +29350,7 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
   tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
   const TVMFFIByteArray *key;
+  TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
   if (index == kTVMFFISmallStr) index = kTVMFFIStr;
   if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
   key = &TVMFFIGetTypeInfo(index)->type_key;
@@ -29312,8 +29366,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
     }
     tvmffi_i_text_char(b, '}');
     if (b->failed) return tvmffi_i_no_memory();
+    TVMFFI_ASSERT(!s->writer.depth);
   }
   s->saved[saved].index = s->num_nodes++;
+  TVMFFI_ASSERT((size_t)s->num_nodes <= s->num_saved);
   return 0;
 }
 
@@ -29332,6 +29388,7 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
   do {
     const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
     int32_t index = f->c.object->type_index;
+    TVMFFI_ASSERT(s->frames.depth > 0 && f->saved >= saved);
     if (index == kTVMFFIList || index == kTVMFFIDict) object = f->c.object;
     left = f->saved;
     tvmffi_i_release(f->fields);
@@ -29352,6 +29409,7 @@ static int tvmffi_i_enter_saving(tvmffi_i_saver *s, size_t saved) {
   tvmffi_i_children_open(&f->c, object, TVMFFIGetTypeInfo(object->type_index));
   f->saved = saved;
   f->base = s->num_parts;
+  TVMFFI_ASSERT(s->saved[saved].index < 0);
   f->fields = NULL;
   if (tvmffi_i_is_container(object->type_index)) return 0;
   f->fields = tvmffi_i_new_map(kTVMFFIMap, 0);
@@ -29369,6 +29427,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
   if (!type) return -1;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin && value.v_ptr);
   if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     data = tvmffi_is_instance(index, TVMFFI_I_INT_ENUM)
                ? tvmffi_int(e->int_index)
@@ -29408,6 +29467,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   TVMFFIAny data = tvmffi_none();
   const TVMFFIShapeCell *shape;
   int64_t device[2];
+  TVMFFI_ASSERT(saved + 1 == s->num_saved);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
@@ -29450,6 +29510,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
    (owned) in *part, 0 after the last field, or an error code. Saves bool, int,
    float and dtype fields without a node. */
 static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
+  TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
     int code = tvmffi_i_read_next(&f->c, 0, &value);
@@ -29474,6 +29535,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
 static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   const TVMFFIAny *child;
+  TVMFFI_ASSERT(s->frames.depth > 0 && f->saved < s->num_saved);
   if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
@@ -29484,9 +29546,11 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
 /* Stores the node index of the top frame's current child. */
 static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
     return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
+  TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
   return 0;
 }
@@ -29497,6 +29561,8 @@ static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   size_t saved = f->saved;
   TVMFFIAny data = tvmffi_obj(f->fields);
+  TVMFFI_ASSERT(f->base <= s->num_parts);
+  TVMFFI_ASSERT(!f->fields || f->base == s->num_parts);
   if (!f->fields)
     TVMFFI_TRY(tvmffi_i_numbers(s->num_parts ? s->parts + f->base : NULL,
                                 s->num_parts - f->base, &data));
@@ -29514,6 +29580,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
   for (;;) {
     TVMFFI_I_PUSH_ROOM(tvmffi_i_saved, s->saved, s->num_saved, s->room_saved);
     depth = s->frames.depth;
+    TVMFFI_ASSERT(depth || !s->num_saved);
     if (depth)
       code = tvmffi_i_next_part(s, &s->saved[s->num_saved].value);
     else
@@ -29525,12 +29592,14 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
       if (code && s->saved[saved].index < 0)
         return tvmffi_i_saving_cycle(s, saved);
       if (!code) TVMFFI_TRY(tvmffi_i_save_value(s, saved));
+      TVMFFI_ASSERT(s->frames.depth == depth || s->saved[saved].index < 0);
       if (s->frames.depth > depth) continue;
     } else {
       saved = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames)->saved;
       TVMFFI_TRY(tvmffi_i_leave_saving(s));
     }
     *index = s->saved[saved].index;
+    TVMFFI_ASSERT(s->frames.depth || *index == s->num_nodes - 1);
     if (!s->frames.depth) return 0;
     TVMFFI_TRY(tvmffi_i_add_part(s, *index));
   }
@@ -29541,6 +29610,7 @@ static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
                                const TVMFFIAny *metadata, TVMFFIAny *out) {
   tvmffi_i_json_writer w;
   int code = 0;
+  TVMFFI_ASSERT(!s->nodes && index < s->num_nodes);
   memset((void *)&w, 0, sizeof(w));
   tvmffi_i_text_str(&w.text, "{\"root_index\":");
   tvmffi_i_text_int(&w.text, index);
@@ -29562,6 +29632,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
+  TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
   code = tvmffi_i_set_named(&graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
@@ -29592,6 +29663,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   if (!code)
     code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
                    : tvmffi_i_graph_map(&s, index, metadata, out);
+  TVMFFI_ASSERT(code || (!s.frames.depth && !s.num_parts));
   for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
     tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
   while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);
@@ -29645,6 +29717,7 @@ typedef struct {
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
     tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
+    TVMFFI_ASSERT(l->loaded[f->node].state == TVMFFI_I_IN_PROGRESS);
     tvmffi_i_release(f->made);
     tvmffi_i_release(f->data);
   }
@@ -29746,6 +29819,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   char number[TVMFFI_I_DECIMAL];
   TVMFFIByteArray text;
   TVMFFIAny index = *data;
+  TVMFFI_ASSERT(tvmffi_is_instance(type_index, TVMFFI_I_ENUM_BASE));
   if (tvmffi_is_instance(type_index, TVMFFI_I_INT_ENUM)) {
     TVMFFI_TRY(tvmffi_i_cast_int(data, &index.v_int64));
     index = tvmffi_int(index.v_int64);
@@ -29783,6 +29857,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   TVMFFIAny held = tvmffi_none();
   long long size;
   if (!f) return -1;
+  TVMFFI_ASSERT(l->loaded[node].state == TVMFFI_I_UNREAD);
   memset((void *)f, 0, sizeof(*f));
   f->node = node;
   f->type_index = type_index;
@@ -29794,6 +29869,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   TVMFFI_TRY(
       tvmffi_i_cast_to(is_container ? kTVMFFIArray : kTVMFFIMap, data, &held));
   f->data = held.v_obj;
+  TVMFFI_ASSERT(f->data && is_container == !f->made);
   if (!tvmffi_i_is_map_type(type_index)) return 0;
   size = (long long)TVMFFI_I_CELL(TVMFFISeqCell, f->data)->size;
   if (size % 2 == 0) return 0;
@@ -29810,6 +29886,7 @@ static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
                                            TVMFFIByteArray name) {
   const TVMFFIAny *found;
   TVMFFIAny key = tvmffi_none();
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   if (TVMFFIStringFromByteArray(&name, &key)) return &tvmffi_i_map_failed;
   found = tvmffi_i_map_lookup(map, &key);
   tvmffi_i_any_release(&key);
@@ -29845,6 +29922,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
   const TVMFFIAny *hook;
   TVMFFIByteArray text = {NULL, 0};
   int code = tvmffi_i_load_plain(index, data, value);
+  TVMFFI_ASSERT(code < 2 && l->loaded[node].state == TVMFFI_I_UNREAD);
   if (code != 1) return code;
   switch (index) {
     case kTVMFFIDevice: return tvmffi_i_load_device(data, value);
@@ -29882,6 +29960,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   if (!code) code = tvmffi_i_load_data(l, node, type_index, data, &value);
   tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
+  TVMFFI_ASSERT(loaded->state == TVMFFI_I_UNREAD);
   loaded->value = value;
   loaded->state = TVMFFI_I_KNOWN;
   return 0;
@@ -29891,6 +29970,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
    node. Returns 1 with that node in *index, 0 after the last field, or an error
    code. */
 static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
+  TVMFFI_ASSERT(f->made && f->data);
   while ((f->field = tvmffi_i_next_field(&f->cursor))) {
     const TVMFFIFieldInfo *field = f->field;
     const TVMFFIAny *data = tvmffi_i_get_named(f->data, field->name);
@@ -29923,6 +30003,8 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   int64_t is_map = tvmffi_i_is_map_type(f->type_index);
+  TVMFFI_ASSERT(f->data->type_index == kTVMFFIArray);
+  TVMFFI_ASSERT(!is_map || cell->size % 2 == 0);
   for (; f->at < cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
@@ -29944,8 +30026,10 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
       *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
                                  cell->size, &items);
   int64_t i;
+  TVMFFI_ASSERT(f->at == cell->size);
   if (!made) return -1;
   for (i = 0; i < cell->size; ++i) {
+    TVMFFI_ASSERT(l->loaded[indices[i].v_int64].state == TVMFFI_I_KNOWN);
     items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
@@ -29966,6 +30050,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
 static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
   tvmffi_i_loaded *node = &l->loaded[f->node];
+  TVMFFI_ASSERT(node->state == TVMFFI_I_IN_PROGRESS);
   if (f->made)
     node->value = tvmffi_obj(f->made);
   else
@@ -30000,7 +30085,9 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
     }
     if (!l->frames.depth) return 0;
     f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
-    if (f->field && l->loaded[node].state == TVMFFI_I_KNOWN)
+    TVMFFI_ASSERT(!f->field || l->loaded[node].state == TVMFFI_I_KNOWN);
+    TVMFFI_ASSERT(!f->field || f->made);
+    if (f->field)
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
     code = f->made ? tvmffi_i_load_fields(f, &node)
                    : tvmffi_i_load_items(l, f, &node);
@@ -30039,6 +30126,8 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));
   l.num_nodes = n;
   code = tvmffi_i_load(&l, root->v_int64);
+  TVMFFI_ASSERT(code || !l.frames.depth);
+  TVMFFI_ASSERT(code || l.loaded[root->v_int64].state == TVMFFI_I_KNOWN);
   if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
   tvmffi_i_end_loading(&l);
   return code;
@@ -32435,6 +32524,7 @@ static const char *tvmffi_i_utf8_end(const char *p, const char *end) {
   uint32_t c = (unsigned char)*p;
   const size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
   size_t i;
+  TVMFFI_ASSERT(p < end);
   if (!more) return p + 1;
   if (c < 0xC0 || c > 0xF4 || (size_t)(end - p) <= more) return NULL;
   c &= 0x3Fu >> more;
@@ -32457,6 +32547,7 @@ static const char *tvmffi_i_json_some_digits(const char *p, const char *end) {
 /* Returns the end of the number at p, or NULL if it is not one of RFC 8259. */
 static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
   const char *start;
+  TVMFFI_ASSERT(p < end);
   if (*p == '-') ++p;
   start = p;
   p = tvmffi_i_json_some_digits(p, end);
@@ -32491,7 +32582,9 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
       next = tvmffi_i_json_strict_number(p, end);
       if (!next) return (void)tvmffi_i_json_no_value(&r, p), -1;
     }
+    TVMFFI_ASSERT(next > p && next <= end);
   }
+  TVMFFI_ASSERT(!in_string);
   return 0;
 }
 
@@ -32566,6 +32659,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   if (value->type_index != kTVMFFIBigInt)
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   words = TVMFFIBigIntGetContentByteArray(&any);
+  TVMFFI_ASSERT(words.size > 8 && words.size % 8 == 0);
   TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
 }
 

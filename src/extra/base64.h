@@ -14,6 +14,7 @@ static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   size_t i, k, n, most = PTRDIFF_MAX / 2;
   char *to = NULL;
+  TVMFFI_ASSERT(bytes.data || !bytes.size);
   if (bytes.size > most) return tvmffi_i_no_memory();
   to = tvmffi_i_text_reserve(&b, (bytes.size + 2) / 3 * 4);
   for (i = 0; to && i < bytes.size; i += 3) {
@@ -24,6 +25,7 @@ static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
       *to++ = k <= n ? tvmffi_i_base64_digits[word >> (18 - 6 * k) & 63] : '=';
     b.size += 4;
   }
+  TVMFFI_ASSERT(b.failed || b.size == (bytes.size + 2) / 3 * 4);
   return tvmffi_i_text_take(&b, out);
 }
 
@@ -50,6 +52,7 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
     if (text.data[i - 1] != '=') to[bytes.size++] = (char)(word >> 8 & 255);
     if (c != '=') to[bytes.size++] = (char)(word & 255);
   }
+  TVMFFI_ASSERT(bytes.size <= text.size / 4 * 3);
   code = TVMFFIBytesFromByteArray(&bytes, out);
   tvmffi_i_free(to);
   return code;

@@ -23,6 +23,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint64_t carry = (uint64_t)negative;
   tvmffi_i_big x = {0, NULL};
   char *room, *end, *p;
+  TVMFFI_ASSERT(words.size % 8 == 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   room = x.limbs ? tvmffi_i_text_reserve(b, most) : NULL;
   if (!room) {
@@ -35,20 +36,22 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
     carry += (uint32_t)(word >> (32 * (x.n & 1))) ^ flip;
     x.limbs[x.n] = (uint32_t)carry;
   }
+  TVMFFI_ASSERT(x.n == n && !carry);
   p = end = room + most;
   do
     p = tvmffi_i_digits_before(p, tvmffi_i_big_div(&x, TVMFFI_I_NINE_DIGITS),
                                10, 9);
   while (x.n);
   tvmffi_i_free(x.limbs);
+  TVMFFI_ASSERT(p > room);
   while (p + 1 < end && *p == '0') ++p;
   if (negative) *--p = '-';
   memmove(room, p, (size_t)(end - p));
   b->size += (size_t)(end - p);
 }
 
-/* Converts `digits` decimal digits at p to an int or a big integer. `digits` is
-   at least 1. Takes quadratic time. */
+/* Converts `digits` decimal digits at p to an int or a big integer. Takes
+   quadratic time. */
 static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
                                   TVMFFIAny *out) {
   /* A word, two limbs, holds at least 18 digits. The division rounds down,
@@ -60,10 +63,12 @@ static int tvmffi_i_digits_to_int(const char *p, size_t digits, int negative,
   TVMFFIByteArray content;
   size_t i;
   int code;
+  TVMFFI_ASSERT(digits > 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words * 8);
   if (!x.limbs) return tvmffi_i_no_memory();
   memset((void *)x.limbs, 0, words * 8);
   tvmffi_i_big_read(&x, p, p + digits);
+  TVMFFI_ASSERT(x.n <= 2 * words - 2);
   for (i = 0; i < words; ++i) {
     word = x.limbs[2 * i] | (uint64_t)x.limbs[2 * i + 1] << 32;
     word = (word ^ flip) + carry;

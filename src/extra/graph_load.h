@@ -49,6 +49,7 @@ typedef struct {
 static void tvmffi_i_end_loading(tvmffi_i_loader *l) {
   for (; l->frames.depth; TVMFFI_I_POP(tvmffi_i_loading, &l->frames)) {
     tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
+    TVMFFI_ASSERT(l->loaded[f->node].state == TVMFFI_I_IN_PROGRESS);
     tvmffi_i_release(f->made);
     tvmffi_i_release(f->data);
   }
@@ -150,6 +151,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   char number[TVMFFI_I_DECIMAL];
   TVMFFIByteArray text;
   TVMFFIAny index = *data;
+  TVMFFI_ASSERT(tvmffi_is_instance(type_index, TVMFFI_I_ENUM_BASE));
   if (tvmffi_is_instance(type_index, TVMFFI_I_INT_ENUM)) {
     TVMFFI_TRY(tvmffi_i_cast_int(data, &index.v_int64));
     index = tvmffi_int(index.v_int64);
@@ -187,6 +189,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   TVMFFIAny held = tvmffi_none();
   long long size;
   if (!f) return -1;
+  TVMFFI_ASSERT(l->loaded[node].state == TVMFFI_I_UNREAD);
   memset((void *)f, 0, sizeof(*f));
   f->node = node;
   f->type_index = type_index;
@@ -198,6 +201,7 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
   TVMFFI_TRY(
       tvmffi_i_cast_to(is_container ? kTVMFFIArray : kTVMFFIMap, data, &held));
   f->data = held.v_obj;
+  TVMFFI_ASSERT(f->data && is_container == !f->made);
   if (!tvmffi_i_is_map_type(type_index)) return 0;
   size = (long long)TVMFFI_I_CELL(TVMFFISeqCell, f->data)->size;
   if (size % 2 == 0) return 0;
@@ -214,6 +218,7 @@ static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
                                            TVMFFIByteArray name) {
   const TVMFFIAny *found;
   TVMFFIAny key = tvmffi_none();
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   if (TVMFFIStringFromByteArray(&name, &key)) return &tvmffi_i_map_failed;
   found = tvmffi_i_map_lookup(map, &key);
   tvmffi_i_any_release(&key);
@@ -249,6 +254,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
   const TVMFFIAny *hook;
   TVMFFIByteArray text = {NULL, 0};
   int code = tvmffi_i_load_plain(index, data, value);
+  TVMFFI_ASSERT(code < 2 && l->loaded[node].state == TVMFFI_I_UNREAD);
   if (code != 1) return code;
   switch (index) {
     case kTVMFFIDevice: return tvmffi_i_load_device(data, value);
@@ -286,6 +292,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
   if (!code) code = tvmffi_i_load_data(l, node, type_index, data, &value);
   tvmffi_i_any_release(&map);
   if (code || l->frames.depth > depth) return code;
+  TVMFFI_ASSERT(loaded->state == TVMFFI_I_UNREAD);
   loaded->value = value;
   loaded->state = TVMFFI_I_KNOWN;
   return 0;
@@ -295,6 +302,7 @@ static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
    node. Returns 1 with that node in *index, 0 after the last field, or an error
    code. */
 static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
+  TVMFFI_ASSERT(f->made && f->data);
   while ((f->field = tvmffi_i_next_field(&f->cursor))) {
     const TVMFFIFieldInfo *field = f->field;
     const TVMFFIAny *data = tvmffi_i_get_named(f->data, field->name);
@@ -327,6 +335,8 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   int64_t is_map = tvmffi_i_is_map_type(f->type_index);
+  TVMFFI_ASSERT(f->data->type_index == kTVMFFIArray);
+  TVMFFI_ASSERT(!is_map || cell->size % 2 == 0);
   for (; f->at < cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
@@ -348,8 +358,10 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
       *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
                                  cell->size, &items);
   int64_t i;
+  TVMFFI_ASSERT(f->at == cell->size);
   if (!made) return -1;
   for (i = 0; i < cell->size; ++i) {
+    TVMFFI_ASSERT(l->loaded[indices[i].v_int64].state == TVMFFI_I_KNOWN);
     items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
@@ -370,6 +382,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
 static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
   tvmffi_i_loading *f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
   tvmffi_i_loaded *node = &l->loaded[f->node];
+  TVMFFI_ASSERT(node->state == TVMFFI_I_IN_PROGRESS);
   if (f->made)
     node->value = tvmffi_obj(f->made);
   else
@@ -404,7 +417,9 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
     }
     if (!l->frames.depth) return 0;
     f = TVMFFI_I_TOP(tvmffi_i_loading, &l->frames);
-    if (f->field && l->loaded[node].state == TVMFFI_I_KNOWN)
+    TVMFFI_ASSERT(!f->field || l->loaded[node].state == TVMFFI_I_KNOWN);
+    TVMFFI_ASSERT(!f->field || f->made);
+    if (f->field)
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
     code = f->made ? tvmffi_i_load_fields(f, &node)
                    : tvmffi_i_load_items(l, f, &node);
@@ -443,6 +458,8 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));
   l.num_nodes = n;
   code = tvmffi_i_load(&l, root->v_int64);
+  TVMFFI_ASSERT(code || !l.frames.depth);
+  TVMFFI_ASSERT(code || l.loaded[root->v_int64].state == TVMFFI_I_KNOWN);
   if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
   tvmffi_i_end_loading(&l);
   return code;

@@ -71,6 +71,7 @@ static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
                               TVMFFIAny value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
+  TVMFFI_ASSERT(*map && (*map)->type_index == kTVMFFIMap);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
   tvmffi_i_any_release(&key);
   tvmffi_i_any_release(&value);
@@ -83,6 +84,7 @@ static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   TVMFFIObject *array = tvmffi_i_new_array((int64_t)n, &items);
   size_t i;
   if (!array) return -1;
+  TVMFFI_ASSERT(numbers || !n);
   for (i = 0; i < n; ++i) items[i] = tvmffi_int(numbers[i]);
   *out = tvmffi_obj(array);
   return 0;
@@ -97,6 +99,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
   size_t *next = NULL;
   uint64_t hash;
   int code = tvmffi_i_any_hash(&last->value, &hash);
+  TVMFFI_ASSERT(s->num_saved < s->room_saved);
   if (!code) {
     record = (tvmffi_i_saved_hash *)tvmffi_i_add_record(
         &s->hashes, sizeof(*record), 1, (uintptr_t)(hash << 1 | 1), 0);
@@ -105,6 +108,7 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
   if (!code) {
     for (next = &record->first; !code && *next; next = &s->saved[*found].next) {
       *found = *next - 1;
+      TVMFFI_ASSERT(*found < s->num_saved);
       code = tvmffi_i_any_equal(&s->saved[*found].value, &last->value);
     }
   }
@@ -128,6 +132,7 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
   TVMFFIAny any = tvmffi_none();
   int code;
   if (!node) return -1;
+  TVMFFI_ASSERT(s->nodes->type_index == kTVMFFIList);
   /* As in upstream, the key of a type that is not built in becomes an object
      even if it is short: Python code sees the difference. */
   code = is_builtin
@@ -150,6 +155,7 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
   tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
   const TVMFFIByteArray *key;
+  TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
   if (index == kTVMFFISmallStr) index = kTVMFFIStr;
   if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
   key = &TVMFFIGetTypeInfo(index)->type_key;
@@ -165,8 +171,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
     }
     tvmffi_i_text_char(b, '}');
     if (b->failed) return tvmffi_i_no_memory();
+    TVMFFI_ASSERT(!s->writer.depth);
   }
   s->saved[saved].index = s->num_nodes++;
+  TVMFFI_ASSERT((size_t)s->num_nodes <= s->num_saved);
   return 0;
 }
 
@@ -185,6 +193,7 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
   do {
     const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
     int32_t index = f->c.object->type_index;
+    TVMFFI_ASSERT(s->frames.depth > 0 && f->saved >= saved);
     if (index == kTVMFFIList || index == kTVMFFIDict) object = f->c.object;
     left = f->saved;
     tvmffi_i_release(f->fields);
@@ -205,6 +214,7 @@ static int tvmffi_i_enter_saving(tvmffi_i_saver *s, size_t saved) {
   tvmffi_i_children_open(&f->c, object, TVMFFIGetTypeInfo(object->type_index));
   f->saved = saved;
   f->base = s->num_parts;
+  TVMFFI_ASSERT(s->saved[saved].index < 0);
   f->fields = NULL;
   if (tvmffi_i_is_container(object->type_index)) return 0;
   f->fields = tvmffi_i_new_map(kTVMFFIMap, 0);
@@ -222,6 +232,7 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIAny *hook;
   TVMFFIAny data = tvmffi_none();
   if (!type) return -1;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin && value.v_ptr);
   if (tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     data = tvmffi_is_instance(index, TVMFFI_I_INT_ENUM)
                ? tvmffi_int(e->int_index)
@@ -261,6 +272,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   TVMFFIAny data = tvmffi_none();
   const TVMFFIShapeCell *shape;
   int64_t device[2];
+  TVMFFI_ASSERT(saved + 1 == s->num_saved);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
@@ -303,6 +315,7 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
    (owned) in *part, 0 after the last field, or an error code. Saves bool, int,
    float and dtype fields without a node. */
 static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
+  TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
     int code = tvmffi_i_read_next(&f->c, 0, &value);
@@ -327,6 +340,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
 static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   const TVMFFIAny *child;
+  TVMFFI_ASSERT(s->frames.depth > 0 && f->saved < s->num_saved);
   if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
@@ -337,9 +351,11 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
 /* Stores the node index of the top frame's current child. */
 static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
     return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
+  TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
   return 0;
 }
@@ -350,6 +366,8 @@ static int tvmffi_i_leave_saving(tvmffi_i_saver *s) {
   const tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   size_t saved = f->saved;
   TVMFFIAny data = tvmffi_obj(f->fields);
+  TVMFFI_ASSERT(f->base <= s->num_parts);
+  TVMFFI_ASSERT(!f->fields || f->base == s->num_parts);
   if (!f->fields)
     TVMFFI_TRY(tvmffi_i_numbers(s->num_parts ? s->parts + f->base : NULL,
                                 s->num_parts - f->base, &data));
@@ -367,6 +385,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
   for (;;) {
     TVMFFI_I_PUSH_ROOM(tvmffi_i_saved, s->saved, s->num_saved, s->room_saved);
     depth = s->frames.depth;
+    TVMFFI_ASSERT(depth || !s->num_saved);
     if (depth)
       code = tvmffi_i_next_part(s, &s->saved[s->num_saved].value);
     else
@@ -378,12 +397,14 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
       if (code && s->saved[saved].index < 0)
         return tvmffi_i_saving_cycle(s, saved);
       if (!code) TVMFFI_TRY(tvmffi_i_save_value(s, saved));
+      TVMFFI_ASSERT(s->frames.depth == depth || s->saved[saved].index < 0);
       if (s->frames.depth > depth) continue;
     } else {
       saved = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames)->saved;
       TVMFFI_TRY(tvmffi_i_leave_saving(s));
     }
     *index = s->saved[saved].index;
+    TVMFFI_ASSERT(s->frames.depth || *index == s->num_nodes - 1);
     if (!s->frames.depth) return 0;
     TVMFFI_TRY(tvmffi_i_add_part(s, *index));
   }
@@ -394,6 +415,7 @@ static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
                                const TVMFFIAny *metadata, TVMFFIAny *out) {
   tvmffi_i_json_writer w;
   int code = 0;
+  TVMFFI_ASSERT(!s->nodes && index < s->num_nodes);
   memset((void *)&w, 0, sizeof(w));
   tvmffi_i_text_str(&w.text, "{\"root_index\":");
   tvmffi_i_text_int(&w.text, index);
@@ -415,6 +437,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
+  TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
   code = tvmffi_i_set_named(&graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
@@ -445,6 +468,7 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   if (!code)
     code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
                    : tvmffi_i_graph_map(&s, index, metadata, out);
+  TVMFFI_ASSERT(code || (!s.frames.depth && !s.num_parts));
   for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
     tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
   while (s.num_saved) tvmffi_i_any_release(&s.saved[--s.num_saved].value);

@@ -34,6 +34,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_error(const tvmffi_i_json_reader *r,
                                               const char *p, const char *what) {
   const char *line = r->begin, *at;
   long long count = 1;
+  TVMFFI_ASSERT(p >= r->begin && p <= r->end);
   for (at = r->begin; at < p; ++at) {
     if (*at != '\n') continue;
     ++count;
@@ -70,6 +71,7 @@ static const char *tvmffi_i_json_match(const char *p, const char *end,
 static int32_t tvmffi_i_json_hex(const char *p, const char *end) {
   int32_t x = 0;
   int i, c;
+  TVMFFI_ASSERT(p <= end);
   if (end - p < 4) return -1;
   for (i = 0; i < 4; ++i) {
     c = p[i];
@@ -88,6 +90,7 @@ static void tvmffi_i_put_code_point(tvmffi_i_text_buffer *b, uint32_t c) {
   const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
   char utf8[4];
   size_t i;
+  TVMFFI_ASSERT(c < 0x110000 && (c < 0xD800 || c > 0xDFFF));
   for (i = n; --i > 0; c >>= 6) utf8[i] = (char)(0x80 | (c & 0x3F));
   utf8[0] = (char)(n > 1 ? (0xF00u >> n & 0xFF) | c : c);
   tvmffi_i_text_put(b, utf8, n);
@@ -99,6 +102,7 @@ static const char *tvmffi_i_json_unicode(tvmffi_i_json_reader *r,
                                          const char *p) {
   const char *start = p - 1;
   int32_t x = tvmffi_i_json_hex(p, r->end), high = x - 0xD800;
+  TVMFFI_ASSERT(start > r->begin && *start == 'u');
   if (high >= 0 && high < 0x800) {
     p = high < 0x400 ? tvmffi_i_json_match(p + 4, r->end, "\\u") : NULL;
     if (!p) goto unpaired;
@@ -115,9 +119,10 @@ unpaired:
                              "Invalid surrogate pair of \\uXXXX escapes");
 }
 
-/* Returns 0 if no byte of a word is below `c` (at most 128). */
+/* Returns 0 if no byte of a word is below `c`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   const uint64_t ones = UINT64_MAX / 255;
+  TVMFFI_ASSERT(c <= 128);
   return (word - ones * c) & ~word & ones * 128;
 }
 
@@ -128,6 +133,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
   const uint64_t ones = UINT64_MAX / 255;
   uint64_t word, found;
+  TVMFFI_ASSERT(p <= end);
   for (; end - p >= 8; p += 8) {
     memcpy(&word, p, 8);
     found = tvmffi_i_bytes_below(word, ' ') |
@@ -155,6 +161,7 @@ static const char *tvmffi_i_json_escape(tvmffi_i_json_reader *r,
                                         const char *p) {
   static const char names[] = TVMFFI_I_JSON_ESCAPES;
   const char *name = p != r->end && *p ? strchr(names, *p) : NULL;
+  TVMFFI_ASSERT(p > r->begin && p[-1] == '\\');
   if (name) {
     tvmffi_i_text_char(&r->text, TVMFFI_I_JSON_ESCAPED[name - names]);
     return p + 1;
@@ -171,6 +178,7 @@ static const char *tvmffi_i_json_escaped(tvmffi_i_json_reader *r,
                                          const char *from, const char *p,
                                          TVMFFIAny *out) {
   const char *start = from - 1;
+  TVMFFI_ASSERT(start >= r->begin && *start == '"' && p >= from);
   r->text.size = 0;
   for (;; p = tvmffi_i_json_plain(from, r->end, 0)) {
     if (p == r->end)
@@ -195,6 +203,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
                                                  const char *p,
                                                  TVMFFIAny *out) {
   const char *start = p + 1;
+  TVMFFI_ASSERT(p != r->end && *p == '"');
   p = tvmffi_i_json_plain(start, r->end, 0);
   if (p == r->end || *p != '"') return tvmffi_i_json_escaped(r, start, p, out);
   return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFISmallStr,
@@ -251,6 +260,7 @@ TVMFFI_I_COLD const char *tvmffi_i_json_no_digits(const tvmffi_i_json_reader *r,
    is its absolute value modulo 2^64. */
 TVMFFI_I_INLINE int tvmffi_i_json_fits(const char *p, const char *end,
                                        int negative, uint64_t x) {
+  TVMFFI_ASSERT(p < end);
   if (end - p <= 18) return 1;
   while (p != end && *p == '0') ++p;
   return end - p <= 19 && x <= (uint64_t)INT64_MAX + (unsigned)negative;
@@ -270,6 +280,7 @@ static const char *tvmffi_i_json_exponent(const char *p, const char *end,
     for (start = p; tvmffi_i_is_digit(p, end); ++p)
       if (exponent < INT64_MAX / 40) exponent = exponent * 10 + (*p - '0');
     if (p == start) return NULL;
+    TVMFFI_ASSERT(exponent >= 0);
     *power += below ? -exponent : exponent;
   }
   return tvmffi_i_json_in_number(p, end) ? NULL : p;
@@ -296,6 +307,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
     p = tvmffi_i_json_digits(p, end, &x);
     power = point - p;
     digits -= power;
+    TVMFFI_ASSERT(power <= 0 && digits >= -power);
   }
   if (!digits) return tvmffi_i_json_no_digits(r, start, out);
   point = p;
@@ -303,6 +315,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   if (!p || ((digits > 19 || !tvmffi_i_short_to_double(x, power, &bits)) &&
              !tvmffi_i_digits_to_double(first, point, power, &bits)))
     return tvmffi_i_json_no_value(r, start);
+  TVMFFI_ASSERT(bits < TVMFFI_I_DOUBLE_INFINITY);
   tvmffi_i_json_set_float(out, negative ? bits | TVMFFI_I_DOUBLE_SIGN : bits);
   return p;
 }
@@ -315,6 +328,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_scalar(tvmffi_i_json_reader *r,
                                                  TVMFFIAny *out) {
   const char *found;
   if (p == r->end) return tvmffi_i_json_no_value(r, p);
+  TVMFFI_ASSERT(*p != '{' && *p != '[');
   switch (*p) {
     case '"': return tvmffi_i_json_string(r, p, out);
     case 't':
@@ -342,6 +356,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_key(tvmffi_i_json_reader *r,
         r, p, "Expecting property name enclosed in double quotes");
   p = tvmffi_i_json_string(r, p, key);
   if (!p) return p;
+  TVMFFI_ASSERT(p[-1] == '"' && p <= r->end);
   p = tvmffi_i_json_skip(p, r->end);
   if (p != r->end && *p == ':') return p + 1;
   tvmffi_i_any_release(key);
@@ -356,6 +371,7 @@ static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
                                         int is_object) {
   tvmffi_i_map_object *m;
   tvmffi_i_seq *array;
+  TVMFFI_ASSERT(!is_object || n % 2 == 0);
   if (!is_object) {
     array = tvmffi_i_empty_array((int64_t)n);
     if (!array) return NULL;
@@ -382,6 +398,8 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
   size_t n = 0, open = 0;
   char closer = 0; /* closing bracket of the innermost container, or 0 */
   for (;; r->num_values = n) {
+    TVMFFI_ASSERT(n == r->num_values && open <= n);
+    TVMFFI_ASSERT(closer != '}' || (n - open) % 2 == 0);
     TVMFFI_I_PUSH_ROOM(TVMFFIAny, r->values, n + 1, r->room_values);
     out = &r->values[n];
     if (closer == '}') {
@@ -403,6 +421,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       ++n;
       p = tvmffi_i_json_skip(p, end);
     }
+    TVMFFI_ASSERT(n <= r->room_values);
     r->num_values = n;
     for (;;) { /* closes each container that ends after this value */
       wrong = "Expecting ',' delimiter";
@@ -415,8 +434,10 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
       if (!made) return -1;
       r->num_values = n = open;
       --out;
+      TVMFFI_ASSERT(n > 0 && out->type_index == kTVMFFIInt);
       closer = (char)out->zero_padding;
       open = (size_t)out->v_int64;
+      TVMFFI_ASSERT(open < n && !closer == !open);
       *out = tvmffi_obj(made);
       p = tvmffi_i_json_skip(p + 1, end);
     }
@@ -425,6 +446,7 @@ static int tvmffi_i_json_read(tvmffi_i_json_reader *r) {
     if (p == end) goto wrong;
   }
 over:
+  TVMFFI_ASSERT(n == 1 && r->num_values == 1);
   if (p == end) return 0;
   wrong = "Extra data";
 wrong:
@@ -434,6 +456,7 @@ wrong:
 
 static void tvmffi_i_json_begin_reader(tvmffi_i_json_reader *r,
                                        TVMFFIByteArray text) {
+  TVMFFI_ASSERT(text.data || !text.size);
   memset((void *)r, 0, sizeof(*r));
   r->begin = text.data;
   r->end = text.data + text.size;

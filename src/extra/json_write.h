@@ -31,9 +31,11 @@ typedef struct {
    highest power of two. In a cycle, the writer reaches the mark again sooner or
    later. */
 TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
+  TVMFFI_ASSERT(*mark <= level);
   if (!(level & (level - 1))) *mark = level;
 }
 TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
+  TVMFFI_ASSERT(*mark <= level);
   if (*mark == level) *mark = level / 2;
 }
 
@@ -42,6 +44,7 @@ static void tvmffi_i_json_put_escape(tvmffi_i_text_buffer *b, unsigned char c) {
   static const char hex[] = "0123456789abcdef", bytes[] = TVMFFI_I_JSON_ESCAPED;
   const char *known = c ? strchr(bytes, c) : NULL;
   char escape[6] = {'\\', 'u', '0', '0', '0', '0'};
+  TVMFFI_ASSERT(known || c < ' ' || c == 0x7F);
   if (known) escape[1] = TVMFFI_I_JSON_ESCAPES[known - bytes];
   escape[4] = hex[c >> 4];
   escape[5] = hex[c & 15];
@@ -86,6 +89,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
 static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   size_t margin = w->indent > 0 ? w->depth * (size_t)w->indent : 0;
   char *at;
+  TVMFFI_ASSERT(w->depth > 0 || !comma);
   if (comma) tvmffi_i_text_char(&w->text, ',');
   if (!w->indent) return;
   tvmffi_i_text_char(&w->text, '\n');
@@ -97,10 +101,12 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
 
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
+  TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
   tvmffi_i_mark_entered(&w->mark, w->depth);
+  TVMFFI_ASSERT(w->depth < w->room);
   level = &w->levels[w->depth++];
   tvmffi_i_children_open(&level->c, object, NULL);
   level->any = 0;
@@ -140,6 +146,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   tvmffi_i_json_level *level = &w->levels[w->depth - 1];
   int is_map = level->c.object->type_index == kTVMFFIMap;
   const TVMFFIAny *child = tvmffi_i_next_in_container(&level->c);
+  TVMFFI_ASSERT(w->depth > 0 && w->depth <= w->room);
   *next = child;
   if (!child) {
     tvmffi_i_mark_left(&w->mark, --w->depth);
@@ -157,6 +164,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
     tvmffi_i_json_put_string(&w->text, tvmffi_any_str(child));
     tvmffi_i_text_str(&w->text, w->indent ? ": " : ":");
     *next = tvmffi_i_next_in_container(&level->c);
+    TVMFFI_ASSERT(*next);
   }
   return 0;
 }
@@ -165,6 +173,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
    memory. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
+  TVMFFI_ASSERT(value && !w->depth);
   for (;;) {
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
     if (!w->depth || w->text.failed) break;
@@ -178,6 +187,7 @@ static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
    even a short text becomes an object: Python code sees the difference. */
 static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   int code;
+  TVMFFI_ASSERT(b->failed || b->data);
   if (b->failed || b->size >= sizeof(out->v_bytes))
     return tvmffi_i_text_take(b, out);
   code = tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
@@ -189,6 +199,7 @@ static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
    the caller). Returns `code`, or the code of a new error. */
 static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
                              TVMFFIAny *out) {
+  TVMFFI_ASSERT(code || !w->depth);
   if (!code) code = tvmffi_i_text_take_object(&w->text, out);
   tvmffi_i_text_release(&w->text);
   tvmffi_i_free(w->levels);

@@ -29,6 +29,7 @@ static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
                               uint64_t x, int width) {
   char digits[16], *end = digits + 16;
   const char *p = tvmffi_i_digits_before(end, x, 16, width);
+  TVMFFI_ASSERT(p >= digits && end - p >= width);
   tvmffi_i_text_str(b, prefix);
   tvmffi_i_text_put(b, p, (size_t)(end - p));
 }
@@ -55,7 +56,9 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
   const char *known = u[0] ? strchr(plain, s[0]) : NULL;
   size_t n = tvmffi_i_colour(s, size), i;
   uint32_t code;
+  TVMFFI_ASSERT(size > 0 && !tvmffi_i_is_plain(*s));
   if (n) {
+    TVMFFI_ASSERT(n > 2 && n <= size);
     tvmffi_i_text_str(b, "\\x1b[");
     tvmffi_i_text_put(b, s + 2, n - 2);
     return n;
@@ -73,6 +76,7 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
     tvmffi_i_text_hex(b, "\\x", u[0], 2);
     return 1;
   }
+  TVMFFI_ASSERT(n <= size && code < 1u << 21);
   tvmffi_i_text_hex(b, n < 4 ? "\\u" : "\\U", code, n < 4 ? 4 : 8);
   return n;
 }
@@ -84,6 +88,7 @@ static void tvmffi_i_repr_str(tvmffi_i_text_buffer *b, TVMFFIByteArray s) {
     for (begin = i; i < s.size && tvmffi_i_is_plain(s.data[i]);) ++i;
     tvmffi_i_text_put(b, s.data + begin, i - begin);
     if (i < s.size) i += tvmffi_i_escape(b, s.data + i, s.size - i);
+    TVMFFI_ASSERT(i > begin && i <= s.size);
   }
   tvmffi_i_text_char(b, '"');
 }
@@ -119,6 +124,7 @@ static int tvmffi_i_repr_dtype(tvmffi_i_text_buffer *b, DLDataType dtype) {
 static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
                                   size_t n) {
   size_t i;
+  TVMFFI_ASSERT(x || !n);
   for (i = 0; i < n; ++i) {
     if (i) tvmffi_i_text_put(b, ", ", 2);
     tvmffi_i_text_int(b, x[i]);

@@ -20,6 +20,7 @@ static const char *tvmffi_i_utf8_end(const char *p, const char *end) {
   uint32_t c = (unsigned char)*p;
   const size_t more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
   size_t i;
+  TVMFFI_ASSERT(p < end);
   if (!more) return p + 1;
   if (c < 0xC0 || c > 0xF4 || (size_t)(end - p) <= more) return NULL;
   c &= 0x3Fu >> more;
@@ -42,6 +43,7 @@ static const char *tvmffi_i_json_some_digits(const char *p, const char *end) {
 /* Returns the end of the number at p, or NULL if it is not one of RFC 8259. */
 static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
   const char *start;
+  TVMFFI_ASSERT(p < end);
   if (*p == '-') ++p;
   start = p;
   p = tvmffi_i_json_some_digits(p, end);
@@ -76,7 +78,9 @@ static int tvmffi_i_json_check_strict(TVMFFIByteArray text) {
       next = tvmffi_i_json_strict_number(p, end);
       if (!next) return (void)tvmffi_i_json_no_value(&r, p), -1;
     }
+    TVMFFI_ASSERT(next > p && next <= end);
   }
+  TVMFFI_ASSERT(!in_string);
   return 0;
 }
 
