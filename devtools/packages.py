@@ -48,6 +48,10 @@ SANITIZERS = """clang: clang++
 llvm: llvm-symbolizer
 libclang-rt-dev: links clang -fsanitize=address
 """
+COVERAGE = """clang-19 libclang-rt-19-dev: \
+links clang-19 -fprofile-instr-generate
+llvm-19: llvm-cov-19
+"""
 PORTS = """clang-19 lld-19 llvm-19 libclang-rt-19-dev: links clang-19
 llvm-19: llvm-size-19
 clang-14: clang-14
@@ -104,7 +108,8 @@ def needs(kind):
         "all": f"{GCC}g++: g++\ngcc-{version}-multilib g++-{version}-multilib: "
                f"links g++ -m32\n{SANITIZERS}valgrind: valgrind\n"
                "spin: spin\n"
-               + PACKAGING + PORTS + TORCH,
+               + COVERAGE + PACKAGING + PORTS + TORCH,
+        "coverage": COVERAGE,
         "ports": PORTS,
         "sanitizers": SANITIZERS + GCC,
         "release": "git: git\nnodejs: node\nnpm: npm\n",
@@ -124,7 +129,8 @@ def missing(kind):
 
 
 def need_tools(kind=None):
-    """`kind` is all, compare, packaging, ports, release or sanitizers."""
+    """`kind` is all, compare, coverage, packaging, ports, release or
+    sanitizers."""
     names = missing(kind)
     if names and CI and os.getuid() == 0:
         say(f"installing {names}")

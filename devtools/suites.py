@@ -147,9 +147,8 @@ def default():
 
 
 def coverage():
-    say("line coverage")
-    configure_and_check("coverage", ["-Db_coverage=true", "-Doptimization=0",
-                                     *BARE], "all", *suites("coverage"))
+    say("coverage")
+    record("coverage", "python", "tests/tools/coverage.py")
 
 
 def sanitizers():

@@ -1,93 +1,375 @@
 #!/usr/bin/env python3
-"""Runs the unit tests, then asks gcovr which lines of the header they reached.
+"""Measures what the unit tests reach of src/: lines, branches and conditions.
 
-The program is the one built with coverage, as C11. Output is TAP.
+    python3 tests/tools/coverage.py                    TAP, as a test
+    python3 tests/tools/coverage.py --list copy graph  what two rooms miss
+
+clang compiles tvmffi_impl_test.c without assertions, which are no branches
+that a test could take. The program runs twice side by side: as it is, and with
+each allocation failing.
+
+- Lines: a line counts if its first token is code.
+- Branches: each condition has two, true and false, and each `case` has one.
+- Conditions: those of decisions with `&&` or `||`, by MC/DC. A condition is
+  covered if two evaluations differ in it and in the result, and in no other
+  condition that was evaluated.
+
+Constant conditions do not count. What the expansion of a macro contains counts
+where it is expanded, if that is a function of src/. What no build of the tests
+compiles, such as code for boards, is not measured.
+
+--list prints the place in src/ and the text of what is missing:
+    not reached           the line never ran
+    never true            the condition was never true; `case`: not taken
+    never false           the condition was never false
+    decides nothing       the condition was both true and false, but no two
+                          evaluations show that it changes the result
+With no ROOM it prints all rooms. A ROOM is a file (copy), a layer (graph), or
+both (core/object).
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter, defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = True
-from tap import Tap  # noqa: E402
 
-LIMIT = 95.0
+# Layers with macros that expand in files of users.
+USER_LAYERS = ("head", "base", "interface")
+LIMITS = {"lines": 96.5, "branches": 89.0, "conditions": 70.0}
+# The kinds of regions that llvm-cov exports.
+CODE, EXPANSION, SKIPPED, GAP, BRANCH, DECISION, CONDITION = range(7)
+PROGRAM = "tvmffi_impl_test.c"
+FLAGS = ["-std=c11", "-O0", "-g", "-rdynamic", "-fprofile-instr-generate",
+         "-fcoverage-mapping", "-fcoverage-mcdc",
+         "-Xclang", "-fmcdc-max-conditions=32", "-Xclang",
+         "-fmcdc-max-test-vectors=1000000", "-DTEST_NO_ASSERTS=1",
+         "-DTEST_SYMBOLS=1"]
+DROPPED = re.compile(r"tvmffi\.h:(\d+):\d+: warning: (unsupported MC/DC.*)")
+HINT = re.compile(r"\bTVMFFI_I_(?:UN)?LIKELY(?=\()")
 
 
-def line_ranges(lines):
-    """[3, 4, 5, 9] as '3-5 9'."""
-    groups = []
-    for line in lines:
-        if groups and line == groups[-1][1] + 1:
-            groups[-1][1] = line
+def without_hints(line):
+    """A line with spaces for TVMFFI_I_LIKELY and TVMFFI_I_UNLIKELY: clang drops
+    a decision with a function call around some of its conditions."""
+    if re.match(r"#define \w+LIKELY", line):
+        return line
+    return HINT.sub(lambda name: " " * len(name[0]), line)
+
+
+NOT_REACHED = "not reached"
+
+
+class Figure(dict):
+    """The things that a figure counts, by their place: [line, whether it is
+    covered, what to print if not]. Two functions of one macro have the same
+    places; one of them can cover a place for both."""
+
+    def add(self, place, line, is_covered, text):
+        old = self.setdefault(place, [line, False, None])
+        old[1] = old[1] or bool(is_covered)
+        old[2] = old[2] or text
+
+    def missing(self):
+        return [(line, text) for line, is_covered, text in self.values()
+                if not is_covered]
+
+
+class Function:
+    """What the export tells of one function of the header."""
+
+    def __init__(self, exported, root, lines):
+        self.lines = lines
+        self.root = root
+        self.regions = exported["regions"]
+        self.branches = exported["branches"]
+        self.decisions = exported["mcdc_records"]
+        # The region that expands each file of the function: a macro is one.
+        self.sites = {region[6]: region for region in self.regions
+                      if region[7] == EXPANSION}
+
+    def text(self, place):
+        line, column, line_end, column_end = place[:4]
+        if line == line_end:
+            found = self.lines[line - 1][column - 1:column_end - 1]
         else:
-            groups.append([line, line])
-    return " ".join(f"{a}-{b}" if a != b else str(a) for a, b in groups)
+            found = " ".join(
+                [self.lines[line - 1][column - 1:],
+                 *self.lines[line:line_end - 1],
+                 self.lines[line_end - 1][:column_end - 1]])
+        return " ".join(found.replace("\\ ", " ").split())
+
+    def chain(self, place, file):
+        """The place, then the places whose macros contain it."""
+        places = [tuple(place[:4])]
+        while file in self.sites:
+            site = self.sites[file]
+            file = site[5]
+            places.append(tuple(site[:4]))
+        return tuple(places)
+
+    def describe(self, places):
+        """The line in the function, and the text with its macro."""
+        inner = self.text(places[0])
+        line, column = places[-1][:2]
+        if len(places) > 1:
+            inner += f" in {self.lines[line - 1][column - 1:].rstrip(chr(92))}"
+        return line, inner.strip()
+
+    def count_at(self, line, column, file, extended=False):
+        """How often the innermost region around a place ran; None if it is no
+        code. `extended`: the regions that begin on the line, too."""
+        best, kind, count = None, None, None
+        for region in self.regions:
+            start, end = tuple(region[:2]), tuple(region[2:4])
+            if region[5] != file or not start <= (line, column) < end:
+                continue
+            if best is None or start > best[0] or \
+                    start == best[0] and end <= best[1]:
+                best, kind, count = (start, end), region[7], region[4]
+        if kind in (None, SKIPPED):
+            return None
+        if extended:
+            count = max([count, *(region[4] for region in self.regions
+                                  if region[5] == file and region[0] == line
+                                  and region[7] in (CODE, EXPANSION))])
+        return count
+
+    def count_lines(self, figure):
+        body = max((region for region in self.regions
+                    if region[5] == self.root and region[7] == CODE),
+                   key=lambda region: (region[2] - region[0], region[3]))
+        for number in range(body[0], body[2] + 1):
+            line = self.lines[number - 1]
+            column = len(line) - len(line.lstrip()) + 1
+            if number == body[0]:
+                column = body[1]
+            elif not line.strip(" \t{}();\\") or line.lstrip()[0] == "#":
+                continue
+            count = self.count_at(number, column, self.root, True)
+            if count is not None:
+                figure.add(number, number, count, NOT_REACHED)
+
+    def is_constant(self, branch):
+        if branch[4] or branch[5]:
+            return False
+        return bool(self.count_at(branch[0], branch[1], branch[6]))
+
+    def count_branches(self, figure):
+        for branch in self.branches:
+            if self.is_constant(branch):
+                continue
+            places = self.chain(branch, branch[6])
+            line, text = self.describe(places)
+            seen = branch[4] or branch[5]
+            figure.add((places, True), line, branch[4],
+                       f"never true: {text}" if seen else None)
+            if not re.match(r"(case|default)\b", text):
+                figure.add((places, False), line, branch[5],
+                           f"never false: {text}" if seen else None)
+
+    def conditions_of(self, decision, taken):
+        """A decision's file and branches. The export does not name its file;
+        two expansions of one macro have the same place."""
+        start, end = tuple(decision[:2]), tuple(decision[2:4])
+        found = defaultdict(list)
+        for branch in self.branches:
+            if branch[8] != CONDITION:
+                continue
+            file, place = branch[6], branch
+            while True:
+                if start <= tuple(place[:2]) and tuple(place[2:4]) <= end:
+                    found[file].append(branch)
+                if file not in self.sites:
+                    break
+                place = self.sites[file]
+                file = place[5]
+        for file in sorted(found):
+            if (file, start, end) not in taken and \
+                    len(found[file]) == len(decision[6]):
+                taken.add((file, start, end))
+                return file, found[file]
+        return self.root, []
+
+    def count_conditions(self, figure):
+        taken = set()
+        for decision in self.decisions:
+            file, branches = self.conditions_of(decision, taken)
+            whole = self.describe(self.chain(decision, file))[1]
+            if not branches:
+                figure.add(tuple(decision[:4]), decision[0], False,
+                           f"cannot find the conditions of: {whole}")
+            for branch, is_covered in zip(branches, decision[6]):
+                if self.is_constant(branch):
+                    continue
+                places = self.chain(branch, branch[6])
+                line, text = self.describe(places)
+                figure.add(places, line, is_covered,
+                           f"decides nothing: {text} -- in: {whole}"
+                           if branch[4] and branch[5] else None)
 
 
-def covered(data, header):
-    """How often each line was run: {line: count}."""
-    counts = {}
-    for file in json.loads(data)["files"]:
-        if Path(file["file"]).name != header:
+def functions(data, header, lines, places):
+    """The functions of the header, without those of the user's macros."""
+    in_macro = set()
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#define") or number - 1 in in_macro and \
+                lines[number - 2].endswith("\\"):
+            in_macro.add(number)
+    for exported in data["functions"]:
+        names = exported["filenames"]
+        expanded = {region[6] for region in exported["regions"]
+                    if region[7] == EXPANSION}
+        # A function that begins in a macro has the file of the macro, too.
+        root, *others = [file for file in range(len(names))
+                         if file not in expanded]
+        if others or Path(names[root]).resolve() != header:
             continue
-        for line in file["lines"]:
-            number = line["line_number"]
-            counts[number] = counts.get(number, 0) + line["count"]
-    return counts
+        line = min(region[0] for region in exported["regions"]
+                   if region[5] == root)
+        if line not in in_macro or \
+                places[line - 1].path.parent.name not in USER_LAYERS:
+            yield Function(exported, root, lines)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", type=Path, required=True)
-    parser.add_argument("--objects", type=Path, required=True,
-                        help="where the program's .gcda files are written")
-    parser.add_argument("--gcovr", default="gcovr")
-    parser.add_argument("--gcov", default="gcov")
-    parser.add_argument("--header", default="tvmffi.h")
-    args = parser.parse_args()
-    tap = Tap()
-    for old in args.objects.glob("*.gcda"):
-        old.unlink()
-    # Side by side: the counts of each are added to the files when it ends.
+def checked(command, **options):
+    run = subprocess.run([str(word) for word in command], capture_output=True,
+                         text=True, errors="replace", check=False, **options)
+    if run.returncode:
+        sys.exit(f"{command[0]}: status {run.returncode}\n{run.stderr[-3000:]}")
+    return run
+
+
+def measure(root, version, folder, lines):
+    """The export of llvm-cov, the decisions that clang drops, and (name,
+    status, output) of each run."""
+    (folder / "tvmffi.h").write_text("\n".join([*lines, ""]))
+    # From its standard input: a file includes what lies beside it first.
+    compiled = checked(
+        [f"clang-{version}", *FLAGS, "-x", "c", "-", "-iquote", root, "-o",
+         "unit", "-lpthread"], cwd=folder, input=(root / PROGRAM).read_text())
     runs = []
-    for extra in ([], ["--oom"]):
+    for extra in ([], ["--oom", "--short"]):
         out = tempfile.TemporaryFile()
         runs.append((extra, out, subprocess.Popen(
-            [args.program.resolve(), *extra], stdout=out,
-            stderr=subprocess.STDOUT)))
+            [folder / "unit", *extra], stdout=out, stderr=subprocess.STDOUT,
+            cwd=root, env={"LLVM_PROFILE_FILE": str(folder / "%p.profraw")})))
+    results = []
     for extra, out, run in runs:
         status = run.wait()
         out.seek(0)
-        tap.ok(status == 0, " ".join(["unit tests", *extra]),
-               f"status {status}\n"
-               + out.read().decode(errors="replace")[-2000:])
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "coverage.json"
-        run = subprocess.run(
-            [*args.gcovr.split(), "--root", str(ROOT), "--gcov-executable",
-             args.gcov, "--filter", ".*" + args.header.replace(".", r"\."),
-             "--merge-mode-functions=merge-use-line-min",
-             # Threads count without atomics; a lost count can go below zero.
-             "--gcov-ignore-parse-errors=negative_hits.warn_once_per_file",
-             "--json", str(out), "--exclude-noncode-lines", str(args.objects)],
-            capture_output=True, text=True)
-        data = out.read_text() if out.exists() else '{"files": []}'
-    counts = covered(data, args.header)
-    missed = sorted(n for n, count in counts.items() if not count)
-    percent = 100.0 * (len(counts) - len(missed)) / max(1, len(counts))
-    summary = (f"line coverage of {args.header}: {percent:.1f} % "
-               f"({len(counts) - len(missed)} of {len(counts)} lines)")
-    tap.note(summary)
-    tap.note("not reached: " + (line_ranges(missed) or "none"))
-    tap.ok(len(counts) > 100 and percent >= LIMIT,
-           f"at least {LIMIT:.0f} % of the lines are covered",
-           summary + "\n" + run.stderr[-2000:])
+        results.append((" ".join(["unit tests", *extra]), status,
+                        out.read().decode(errors="replace")))
+    checked([f"llvm-profdata-{version}", "merge", "-sparse", "-o", "profile",
+             *folder.glob("*.profraw")], cwd=folder)
+    exported = checked([f"llvm-cov-{version}", "export", "unit",
+                        "-instr-profile=profile"], cwd=folder).stdout
+    return json.loads(exported)["data"][0], \
+        DROPPED.findall(compiled.stderr), results
+
+
+def count(data, header, lines, places):
+    """{"lines": Figure, ...}"""
+    figures = {name: Figure() for name in LIMITS}
+    for function in functions(data, header, lines, places):
+        function.count_lines(figures["lines"])
+        function.count_branches(figures["branches"])
+        function.count_conditions(figures["conditions"])
+    return figures
+
+
+def room_of(line):
+    """src/core/object.h is core/object."""
+    return "/".join(line.path.with_suffix("").parts[-2:])
+
+
+def is_named(room, names):
+    return not names or any(name in (room, *room.split("/")) for name in names)
+
+
+def show(figures, dropped, places, rooms):
+    """Prints what is missing, by room and line."""
+    order = {number: at for at, number in enumerate(sorted(figures["lines"]))}
+    found = []  # [first line, last line, text]
+    for line, text in sorted(
+            [entry for figure in figures.values()
+             for entry in figure.missing() if entry[1]]
+            + [(int(line), text) for line, text in dropped]):
+        last = found[-1] if found else [0, 0, ""]
+        if text == NOT_REACHED == last[2] and \
+                order[line] == order[last[1]] + 1 and \
+                places[line - 1].path == places[last[1] - 1].path:
+            last[1] = line
+        else:
+            found.append([line, line, text])
+    for first, last, text in found:
+        place = places[first - 1]
+        if is_named(room_of(place), rooms):
+            end = places[last - 1].number
+            print("/".join(place.path.parts[-3:])
+                  + f":{place.number}" + f"-{end}" * (end != place.number)
+                  + f": {text}")
+
+
+def report(figures, dropped, results, places):
+    from tap import Tap
+    tap = Tap()
+    for name, status, output in results:
+        tap.ok(status == 0, name, f"status {status}\n" + "\n".join(
+            line for line in output.splitlines() if not line.startswith("ok"))
+            [-2000:])
+    by_room = defaultdict(dict)
+    for name, figure in figures.items():
+        missing = figure.missing()
+        for room, number in Counter(room_of(places[line - 1])
+                                    for line, _ in missing).items():
+            by_room[room][name] = number
+        total = len(figure)
+        percent = 100.0 * (total - len(missing)) / max(1, total)
+        text = (f"{name}: {percent:.2f} % ({total - len(missing)} of {total})")
+        tap.note(text)
+        tap.ok(total > 1000 and percent >= LIMITS[name],
+               f"at least {LIMITS[name]:g} % of the {name} are covered", text)
+    order = list(dict.fromkeys(room_of(place) for place in places))
+    for room in sorted(by_room, key=order.index):
+        tap.note(f"missing in {room}: " + ", ".join(
+            f"{number} {name}" for name, number in by_room[room].items()))
+    for line, text in dropped:
+        place = places[int(line) - 1]
+        tap.note(f"not measured: {room_of(place)}:{place.number}: {text}")
     return tap.done()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--list", nargs="*", metavar="ROOM")
+    parser.add_argument("--root", type=Path,
+                        default=Path(__file__).resolve().parents[2],
+                        help="the folder of the repository")
+    parser.add_argument("--llvm", default="19", help="the version of clang")
+    args = parser.parse_args()
+    root = args.root.resolve()
+    sys.path[:0] = [str(root / "src"), str(root / "tests/tools")]
+    import amalgamate
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        places = amalgamate.header()
+        lines = [without_hints(place.text) for place in places]
+        data, dropped, results = measure(root, args.llvm, folder, lines)
+        figures = count(data, folder / "tvmffi.h", lines, places)
+    if args.list is None:
+        return report(figures, dropped, results, places)
+    show(figures, dropped, places, args.list)
+    failed = [name for name, status, _ in results if status]
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+    return 0
 
 
 if __name__ == "__main__":
