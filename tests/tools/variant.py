@@ -1,0 +1,55 @@
+"""Builds and runs the unit tests with a changed copy of tvmffi.h."""
+
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tvmffi_impl_test.c"
+MEMORY = 4 << 30  # bytes: a faulty copy may allocate without end
+
+
+class Run:
+    """The end of a program: `status` is None if its time was up."""
+
+    def __init__(self, status, output):
+        self.status, self.output = status, output
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(command, seconds, **options):
+    """Runs a command and, when its time is up, ends it with its children."""
+    with subprocess.Popen(
+            [str(word) for word in command], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True, **options) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+            return Run(process.returncode, output)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return Run(None, process.communicate()[0])
+
+
+def build(folder, header, cc):
+    """Compiles the unit tests with `header`, the text of a tvmffi.h, in a
+    folder. The program is folder/unit if the Run's status is 0."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tvmffi.h").write_text(header, encoding="utf-8")
+    # From standard input, because a file includes first what lies beside it.
+    with PROGRAM.open() as source:
+        return run([*cc.split(), "-std=c11", "-O0", "-w", "-x", "c", "-",
+                    "-iquote", ROOT, "-o", "unit", "-lpthread"], 300,
+                   cwd=folder, stdin=source)
+
+
+def test(folder, seconds, *options):
+    """Runs the unit tests, with smaller sizes."""
+    return run([folder / "unit", "--short", *options], seconds, cwd=ROOT,
+               stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
