@@ -270,7 +270,9 @@ def measure(root, version, folder, lines):
     exported = checked([f"llvm-cov-{version}", "export", "unit",
                         "-instr-profile=profile"], cwd=folder).stdout
     return json.loads(exported)["data"][0], \
-        DROPPED.findall(compiled.stderr), results
+        [(int(line), "not measured: " + (
+            "a decision is inside a condition" if "nested" in text else text))
+         for line, text in DROPPED.findall(compiled.stderr)], results
 
 
 def count(data, header, lines, places):
@@ -299,7 +301,7 @@ def show(figures, dropped, places, rooms):
     for line, text in sorted(
             [entry for figure in figures.values()
              for entry in figure.missing() if entry[1]]
-            + [(int(line), text) for line, text in dropped]):
+            + dropped):
         last = found[-1] if found else [0, 0, ""]
         if text == NOT_REACHED == last[2] and \
                 order[line] == order[last[1]] + 1 and \
@@ -339,9 +341,9 @@ def report(figures, dropped, results, places):
     for room in sorted(by_room, key=order.index):
         tap.note(f"missing in {room}: " + ", ".join(
             f"{number} {name}" for name, number in by_room[room].items()))
-    for line, text in dropped:
-        place = places[int(line) - 1]
-        tap.note(f"not measured: {room_of(place)}:{place.number}: {text}")
+    for line, text in sorted(dropped):
+        place = places[line - 1]
+        tap.note(f"{room_of(place)}:{place.number}: {text}")
     return tap.done()
 
 
