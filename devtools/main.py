@@ -162,6 +162,12 @@ def lint():
     run("python", "tests/tools/lint.py", *compilers())
 
 
+def mutate(*options):
+    packages.need_tools()
+    run(sys.executable, "tests/tools/mutate.py", "--cc",
+        os.environ.get("CC") or "cc", *options)
+
+
 def web(option, page=""):
     tvm = packages.installed_tvm()
     if option == "--serve":

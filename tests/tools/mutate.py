@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Changes one place of src/ at a time, and tells which changes no test finds.
+
+    ./dev mutate --seed 1 --count 60
+
+A mutant is a copy of tvmffi.h with one small change: a comparison turned, a
+constant off by one, `&&` for `||`, `+` for `-`, a `!` or a statement left out,
+a memory order weakened. The seed chooses the places, in code that the unit
+tests compile, but in no assertion, macro, or room of head and interface. The
+unit tests find a mutant if one fails, crashes, breaks an assertion, leaks or
+takes ten times as long. A mutant that does not compile, or to the same program,
+does not count.
+
+Prints each mutant and how it was found. One that survives needs a test or an
+assertion, or its place is not needed. If it behaves as before, describe it in
+equal_mutants.txt, which is skipped: a room, the line before, the line after and
+the reason, then an empty line.
+"""
+
+import argparse
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import variant  # noqa: E402
+
+sys.path.append(str(variant.ROOT / "src"))
+import amalgamate  # noqa: E402
+
+EQUAL = Path(__file__).with_name("equal_mutants.txt")
+SKIPPED_LAYERS = ("head", "interface")
+# A pattern, and what a match can become.
+CHANGES = [
+    (r" <= ", [" < ", " > "]), (r" >= ", [" > ", " < "]),
+    (r" < ", [" <= ", " >= "]), (r" > ", [" >= ", " <= "]),
+    (r" == ", [" != "]), (r" != ", [" == "]),
+    (r" &&(?= |$)", [" ||"]), (r" \|\|(?= |$)", [" &&"]),
+    (r"(?<=[\w)\]]) \+ ", [" - "]), (r"(?<=[\w)\]]) - ", [" + "]),
+    (r"\+\+", ["--"]), (r"--", ["++"]),
+    (r"(?<=[( ])!(?=[\w(])", [""]),
+    (r"(?<![\w.])\d+(?![\w.])", [lambda x: str(int(x) + 1),
+                                 lambda x: str(abs(int(x) - 1))]),
+    (r"\bTVMFFI_I_LOAD_SEQ\(", ["TVMFFI_I_LOAD("]),
+    (r"\bTVMFFI_I_LOAD\(", ["TVMFFI_I_LOAD_RELAXED("]),
+    (r"\bTVMFFI_I_STORE_SEQ\(", ["TVMFFI_I_STORE("]),
+]
+STATEMENT = re.compile(r"(?!return|break|continue|goto|typedef|const|static)"
+                       r"[\w*(][^{}]*(?:\(|=|\+\+|--)[^{}]*;")
+DECLARATION = re.compile(r"(?:\w+ )+\**\w+(?:\[.*\])? =|\w+ \*+\w+")
+ASSERTION = re.compile(r"\bTVMFFI_ASSERT\(|\bTVMFFI_STATIC_ASSERT\(")
+HIDDEN = re.compile(r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])+'|/\*.*?(?:\*/|$)",
+                    re.S)
+
+
+class Mutant:
+    """A change of a line of the header."""
+
+    def __init__(self, number, before, after):
+        self.number, self.before, self.after = number, before, after
+
+
+def compiled_lines(header, cc):
+    """The numbers of the header's lines that the unit tests compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "tvmffi.h").write_text(header, encoding="utf-8")
+        with variant.PROGRAM.open() as source:
+            run = variant.run([*cc.split(), "-std=c11", "-E", "-x", "c", "-",
+                               "-iquote", variant.ROOT], 60, cwd=folder,
+                              stdin=source)
+    if run.status:
+        sys.exit(run.output)
+    found, number, inside = set(), 0, False
+    for line in run.output.split("\n"):
+        marker = re.match(r'# (\d+) "(.*?)"', line)
+        if marker:
+            number = int(marker[1])
+            inside = Path(marker[2]).name == "tvmffi.h"
+        else:
+            if inside and line.strip():
+                found.add(number)
+            number += 1
+    return found
+
+
+def visible(texts):
+    """The lines with spaces for comments, strings, directives and asserts."""
+    text = HIDDEN.sub(lambda match: re.sub(r"[^\n]", " ", match[0]),
+                      "\n".join(texts))
+    lines, inside = [], ""
+    for line in text.split("\n"):
+        if not inside:
+            inside = "directive" if line.lstrip().startswith("#") else \
+                "assert" if ASSERTION.search(line) else ""
+        lines.append(" " * len(line) if inside else line)
+        ends = not line.endswith("\\") if inside == "directive" else \
+            line.rstrip().endswith(";")
+        if ends:
+            inside = ""
+    return lines
+
+
+def mutants_of(number, line, seen, previous):
+    """All mutants of a line; `seen` is its visible part."""
+    for pattern, changes in CHANGES:
+        for match in re.finditer(pattern, seen):
+            for change in changes:
+                new = change if isinstance(change, str) else change(match[0])
+                yield Mutant(number, line, line[:match.start()] + new
+                             + line[match.end():])
+    text = seen.strip()
+    if STATEMENT.fullmatch(text) and not DECLARATION.match(text) and \
+            re.search(r"[;{})]\s*$|\belse\s*$|:\s*$|^\s*$", previous):
+        indent = line[:len(line) - len(line.lstrip())]
+        yield Mutant(number, line, f"{indent};")
+
+
+def read_equal():
+    """(room, before, after) of the mutants that behave as the original."""
+    found = set()
+    for block in EQUAL.read_text(encoding="utf-8").split("\n\n"):
+        lines = [line.strip() for line in block.strip().split("\n")
+                 if not line.startswith("#")]
+        if len(lines) >= 4:
+            found.add(tuple(lines[:3]))
+    return found
+
+
+def room_of(place):
+    return "/".join(place.path.parts[-3:])
+
+
+def candidates(places, cc):
+    """All mutants, in the order of the header."""
+    texts = [place.text for place in places]
+    compiled = compiled_lines("\n".join([*texts, ""]), cc)
+    seen, equal, previous = visible(texts), read_equal(), ""
+    for number, place in enumerate(places, 1):
+        line = seen[number - 1]
+        if number in compiled and \
+                place.path.parent.name not in (*SKIPPED_LAYERS, "src"):
+            for mutant in mutants_of(number, place.text, line, previous):
+                if (room_of(place), mutant.before.strip(),
+                        mutant.after.strip()) not in equal:
+                    yield mutant
+        if line.strip():
+            previous = line
+
+
+def how_found(run):
+    """In words, or None if all tests passed."""
+    if run.status is None:
+        return "time"
+    broken = re.search(r"the assertion fails: (.*)", run.output)
+    if broken:
+        return f"assertion {broken[1]}"
+    failed = re.search(r"^not ok \d+ - (.*)", run.output, re.M)
+    if failed:
+        return f"test {failed[1]}"
+    if run.status < 0:
+        return f"signal {-run.status}"
+    return f"status {run.status}" if run.status else None
+
+
+class Tester:
+    def __init__(self, places, folder, cc):
+        self.places, self.folder, self.cc = places, folder, cc
+        self.seconds = 600
+        began = time.monotonic()
+        self.original = self.build("original", [])
+        began = time.monotonic()
+        run = variant.test(folder / "original", self.seconds)
+        if run.status:
+            sys.exit(f"the unit tests fail:\n{run.output[-2000:]}")
+        self.seconds = max(30, 10 * (time.monotonic() - began))
+
+    def build(self, name, mutants):
+        """The program's bytes, or None if it does not compile."""
+        texts = [place.text for place in self.places]
+        for mutant in mutants:
+            texts[mutant.number - 1] = mutant.after
+        built = variant.build(self.folder / name, "\n".join([*texts, ""]),
+                              self.cc)
+        if built.status and not mutants:
+            sys.exit(built.output)
+        return None if built.status else \
+            (self.folder / name / "unit").read_bytes()
+
+    def test(self, job):
+        """(whether the mutant counts, how it was found)"""
+        name, mutant = job
+        try:
+            program = self.build(name, [mutant])
+            if program in (None, self.original):
+                return False, None
+            return True, how_found(variant.test(self.folder / name,
+                                                self.seconds))
+        finally:
+            shutil.rmtree(self.folder / name)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--room", default="",
+                        help="only rooms whose path contains this")
+    parser.add_argument("--cc", default="cc", help="with its options")
+    args = parser.parse_args()
+    places = amalgamate.header()
+    chosen = [mutant for mutant in candidates(places, args.cc)
+              if args.room in room_of(places[mutant.number - 1])]
+    random.Random(args.seed).shuffle(chosen)
+    print(f"{len(chosen)} changes are possible", flush=True)
+    found, survivors, at = 0, [], 0
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+        tester = Tester(places, Path(name), args.cc)
+        while found + len(survivors) < args.count and at < len(chosen):
+            end = at + args.count - found - len(survivors)
+            batch = list(enumerate(chosen[at:end], at))
+            jobs = [(str(i), mutant) for i, mutant in batch]
+            at = end
+            for (_, mutant), (counts, how) in zip(batch,
+                                                  pool.map(tester.test, jobs)):
+                if not counts:
+                    continue
+                place = places[mutant.number - 1]
+                line = (f"{room_of(place)}:{place.number}: "
+                        f"{mutant.before.strip()} -> {mutant.after.strip()}")
+                found += how is not None
+                if how is None:
+                    survivors.append(line)
+                print(f"found, {how}: {line}" if how else f"SURVIVES: {line}",
+                      flush=True)
+    print(f"seed {args.seed}: {found + len(survivors)} mutants, {found} found, "
+          f"{len(survivors)} survive")
+    for line in survivors:
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
