@@ -46,14 +46,10 @@ FAULTS = [
     size_t next = block ?""", """\
   if (size > left + 64) {
     size_t next = block ?""", "size % 8 == 0 && size <= left"),
-    ("a cached block is counted too large", "objects", """\
-      p->list[i] = block;
-      p->available -= (int32_t)i;
-      return;
+    ("a thread's budget of memory is counted too small", "objects", """\
+  p->available += TVMFFI_I_POOL_SLICE;
 """, """\
-      p->list[i] = block;
-      p->available -= (int32_t)i + 1;
-      return;
+  p->available += TVMFFI_I_POOL_SLICE - 1;
 """, "p->available == p->budget"),
     ("a chunk of a stack ends inside its last frame", "", """\
     c->end = c->first + n * size;

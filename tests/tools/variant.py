@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,18 +24,33 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(command, seconds, **options):
-    """Runs a command and, when its time is up, ends it with its children."""
+def run(command, seconds, until=None, **options):
+    """Runs a command, and ends it with its children when its time is up or when
+    it prints a line that begins with `until`."""
+    def stop():
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def time_is_up():
+        late.append(True)
+        stop()
+
+    late, lines = [], []
     with subprocess.Popen(
             [str(word) for word in command], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace",
             start_new_session=True, **options) as process:
-        try:
-            output, _ = process.communicate(timeout=seconds)
-            return Run(process.returncode, output)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return Run(None, process.communicate()[0])
+        timer = threading.Timer(seconds, time_is_up)
+        timer.start()
+        for line in process.stdout:
+            lines.append(line)
+            if until and line.startswith(until):
+                stop()
+        status = process.wait()
+        timer.cancel()
+    return Run(None if late else status, "".join(lines))
 
 
 def build(folder, header, cc):
@@ -50,6 +66,6 @@ def build(folder, header, cc):
 
 
 def test(folder, seconds, *options):
-    """Runs the unit tests, with smaller sizes."""
-    return run([folder / "unit", "--short", *options], seconds, cwd=ROOT,
-               stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
+    """Runs the unit tests, with smaller sizes, until one fails."""
+    return run([folder / "unit", "--short", *options], seconds, "not ok",
+               cwd=ROOT, stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
