@@ -115,47 +115,36 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str,
 TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
                        TVMFFI_I_METHOD_GET_FUNCTION, found)
 
-/* Defines a function that calls a method without arguments. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, result)                  \
-  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module)) {                 \
-    TVMFFIByteArray none = {"", 0};                                           \
-    TVMFFIAny value;                                                          \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module), method, none, \
-                                    none, &value));                           \
-    TVMFFI_RETURN(result);                                                    \
+/* Defines a function that calls a method with the strings `a` and `b`. The
+   arguments behind `result` are the function's parameters. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)    \
+  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                     \
+    const TVMFFIByteArray none = {"", 0};                                  \
+    TVMFFIAny value;                                                       \
+    (void)none;                                                            \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),            \
+                                    TVMFFI_I_METHOD_##method, a, b,        \
+                                    &value));                              \
+    TVMFFI_RETURN(result);                                                 \
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32,
-                     TVMFFI_I_METHOD_PROPERTY_MASK, (int32_t)value.v_int64)
+TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
+                     (int32_t)value.v_int64, (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, TVMFFI_I_METHOD_KIND, value)
+TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none, value,
+                     (i_module, module))
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
-TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats,
-                     TVMFFI_I_METHOD_WRITE_FORMATS, value)
-
+TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats, WRITE_FORMATS,
+                     none, none, value, (i_module, module))
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_I_BUILTIN_FUNC(ModuleInspectSource, i_source, (i_module, module),
-                      (str, format)) {
-  TVMFFIByteArray none = {"", 0};
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_INSPECT, format, none,
-                                  &value));
-  TVMFFI_RETURN(value);
-}
-
+TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
+                     value, (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_I_BUILTIN_FUNC(ModuleWriteToFile, none, (i_module, module),
-                      (str, file_name), (str, format)) {
-  TVMFFIAny value;
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_WRITE, file_name, format,
-                                  &value));
-  TVMFFI_RETURN();
-}
+TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format, ,
+                     (i_module, module), (str, file_name), (str, format))
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
