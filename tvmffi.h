@@ -30210,21 +30210,16 @@ static int tvmffi_i_is_registered(const tvmffi_i_record *r) {
 
 /* Counts the references that an array, list, map or dict owns to its items. */
 static void tvmffi_i_count_items(const TVMFFIObject *o) {
-  const TVMFFIAny any = tvmffi_obj((TVMFFIObject *)(uintptr_t)o);
-  const tvmffi_i_pair *pair;
-  int64_t k;
-  uint64_t i;
-  if (any.type_index == kTVMFFIArray || any.type_index == kTVMFFIList) {
-    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    for (k = 0; k < cell->size; ++k)
-      tvmffi_i_count_reference((const TVMFFIAny *)cell->data + k);
-  } else if (any.type_index == kTVMFFIMap || any.type_index == kTVMFFIDict) {
-    for (i = tvmffi_i_map_begin(o); (pair = tvmffi_i_map_pair(o, i)) != NULL;
-         i = tvmffi_i_map_after(o, i)) {
-      tvmffi_i_count_reference(&pair->key);
-      tvmffi_i_count_reference(&pair->value);
-    }
-  }
+#if TVMFFI_NO_CONTAINERS
+  (void)o;
+#else
+  tvmffi_i_children c;
+  const TVMFFIAny *child;
+  if (!tvmffi_i_is_container(o->type_index)) return;
+  tvmffi_i_children_open(&c, (TVMFFIObject *)(uintptr_t)o, NULL);
+  while ((child = tvmffi_i_next_in_container(&c)) != NULL)
+    tvmffi_i_count_reference(child);
+#endif
 }
 
 static void tvmffi_i_count_type(const TVMFFITypeInfo *info) {
@@ -31217,19 +31212,30 @@ static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+/* Copies the only argument, an object of `type`. Returns 0, -1 with the error
+   raised, or TVMFFI_I_MISMATCH for other arguments. */
+static int tvmffi_i_copy_arg(const TVMFFITypeInfo *type, size_t size,
+                             const TVMFFIAny *args, int32_t num_args,
+                             TVMFFIAny *result) {
   TVMFFIObject *o;
-  if (num_args != 1)
-    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
-  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
-      !tvmffi_is_instance(args->type_index, layout->type->type_index))
-    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
-  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
+  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
+      !args->v_obj || !tvmffi_is_instance(args->type_index, type->type_index))
+    return TVMFFI_I_MISMATCH;
+  o = tvmffi_i_copy_object(args->v_obj, type, size);
   if (!o) return -1;
   *result = tvmffi_obj(o);
   return 0;
+}
+
+static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  int code =
+      tvmffi_i_copy_arg(layout->type, layout->size, args, num_args, result);
+  if (code != TVMFFI_I_MISMATCH) return code;
+  return num_args == 1
+             ? tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, code)
+             : tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
 }
 
 static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
@@ -31526,19 +31532,17 @@ TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
 
 /* Returns the keys of all registered types, ordered by type index. */
 TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
-  tvmffi_i_table *table;
+  const tvmffi_i_type *t;
   TVMFFIObject *keys;
   TVMFFIAny *item;
-  int32_t i, n = 0;
-  const tvmffi_i_type *t;
+  int32_t i, end, n = 0;
   tvmffi_i_start_types();
-  table = TVMFFI_I_LOAD(&tvmffi_i_types);
-  for (i = 0; i < table->capacity; ++i)
-    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
+  end = TVMFFI_I_LOAD(&tvmffi_i_types)->capacity;
+  for (i = 0; i < end; ++i) n += tvmffi_i_type_at(i) != NULL;
   keys = tvmffi_i_new_array(n, &item);
   if (!keys) return -1;
-  for (i = 0; n && i < table->capacity; ++i) {
-    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
+  for (i = 0; n && i < end; ++i) {
+    t = tvmffi_i_type_at(i);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
       tvmffi_i_release(keys);
@@ -32930,15 +32934,11 @@ static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
-  TVMFFIObject *o;
-  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
-      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
-    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  o = tvmffi_i_copy_object(args->v_obj, type,
-                           (size_t)type->metadata->total_size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  int code = tvmffi_i_copy_arg(type, (size_t)type->metadata->total_size, args,
+                               num_args, result);
+  return code == TVMFFI_I_MISMATCH
+             ? tvmffi_i_bad_attr_call(attr, args, num_args, result)
+             : code;
 }
 
 static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,

@@ -39,19 +39,30 @@ static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
-                                 int32_t num_args, TVMFFIAny *result) {
-  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+/* Copies the only argument, an object of `type`. Returns 0, -1 with the error
+   raised, or TVMFFI_I_MISMATCH for other arguments. */
+static int tvmffi_i_copy_arg(const TVMFFITypeInfo *type, size_t size,
+                             const TVMFFIAny *args, int32_t num_args,
+                             TVMFFIAny *result) {
   TVMFFIObject *o;
-  if (num_args != 1)
-    return tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
-  if (args->type_index < kTVMFFIStaticObjectBegin || !args->v_obj ||
-      !tvmffi_is_instance(args->type_index, layout->type->type_index))
-    return tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, TVMFFI_I_MISMATCH);
-  o = tvmffi_i_copy_object(args->v_obj, layout->type, layout->size);
+  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
+      !args->v_obj || !tvmffi_is_instance(args->type_index, type->type_index))
+    return TVMFFI_I_MISMATCH;
+  o = tvmffi_i_copy_object(args->v_obj, type, size);
   if (!o) return -1;
   *result = tvmffi_obj(o);
   return 0;
+}
+
+static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  const tvmffi_i_layout *layout = (const tvmffi_i_layout *)self;
+  int code =
+      tvmffi_i_copy_arg(layout->type, layout->size, args, num_args, result);
+  if (code != TVMFFI_I_MISMATCH) return code;
+  return num_args == 1
+             ? tvmffi_i_bad_arg(&tvmffi_i_py_copy, 0, args, code)
+             : tvmffi_i_bad_call(&tvmffi_i_py_copy, num_args, result);
 }
 
 static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,

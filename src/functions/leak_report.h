@@ -6,6 +6,7 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
+#include "../graph.h"
 #include "../interface.h"
 
 #if TVMFFI_DEBUG
@@ -28,21 +29,16 @@ static int tvmffi_i_is_registered(const tvmffi_i_record *r) {
 
 /* Counts the references that an array, list, map or dict owns to its items. */
 static void tvmffi_i_count_items(const TVMFFIObject *o) {
-  const TVMFFIAny any = tvmffi_obj((TVMFFIObject *)(uintptr_t)o);
-  const tvmffi_i_pair *pair;
-  int64_t k;
-  uint64_t i;
-  if (any.type_index == kTVMFFIArray || any.type_index == kTVMFFIList) {
-    const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-    for (k = 0; k < cell->size; ++k)
-      tvmffi_i_count_reference((const TVMFFIAny *)cell->data + k);
-  } else if (any.type_index == kTVMFFIMap || any.type_index == kTVMFFIDict) {
-    for (i = tvmffi_i_map_begin(o); (pair = tvmffi_i_map_pair(o, i)) != NULL;
-         i = tvmffi_i_map_after(o, i)) {
-      tvmffi_i_count_reference(&pair->key);
-      tvmffi_i_count_reference(&pair->value);
-    }
-  }
+#if TVMFFI_NO_CONTAINERS
+  (void)o;
+#else
+  tvmffi_i_children c;
+  const TVMFFIAny *child;
+  if (!tvmffi_i_is_container(o->type_index)) return;
+  tvmffi_i_children_open(&c, (TVMFFIObject *)(uintptr_t)o, NULL);
+  while ((child = tvmffi_i_next_in_container(&c)) != NULL)
+    tvmffi_i_count_reference(child);
+#endif
 }
 
 static void tvmffi_i_count_type(const TVMFFITypeInfo *info) {

@@ -28,19 +28,17 @@ TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
 
 /* Returns the keys of all registered types, ordered by type index. */
 TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
-  tvmffi_i_table *table;
+  const tvmffi_i_type *t;
   TVMFFIObject *keys;
   TVMFFIAny *item;
-  int32_t i, n = 0;
-  const tvmffi_i_type *t;
+  int32_t i, end, n = 0;
   tvmffi_i_start_types();
-  table = TVMFFI_I_LOAD(&tvmffi_i_types);
-  for (i = 0; i < table->capacity; ++i)
-    n += TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]) != NULL;
+  end = TVMFFI_I_LOAD(&tvmffi_i_types)->capacity;
+  for (i = 0; i < end; ++i) n += tvmffi_i_type_at(i) != NULL;
   keys = tvmffi_i_new_array(n, &item);
   if (!keys) return -1;
-  for (i = 0; n && i < table->capacity; ++i) {
-    t = TVMFFI_I_LOAD(&tvmffi_i_entries(table)[i]);
+  for (i = 0; n && i < end; ++i) {
+    t = tvmffi_i_type_at(i);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
       tvmffi_i_release(keys);

@@ -197,15 +197,11 @@ static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_attr *attr = (const tvmffi_i_attr *)self;
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(attr->type_index);
-  TVMFFIObject *o;
-  if (num_args != 1 || args->type_index < kTVMFFIStaticObjectBegin ||
-      !args->v_obj || !tvmffi_is_instance(args->type_index, attr->type_index))
-    return tvmffi_i_bad_attr_call(attr, args, num_args, result);
-  o = tvmffi_i_copy_object(args->v_obj, type,
-                           (size_t)type->metadata->total_size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  int code = tvmffi_i_copy_arg(type, (size_t)type->metadata->total_size, args,
+                               num_args, result);
+  return code == TVMFFI_I_MISMATCH
+             ? tvmffi_i_bad_attr_call(attr, args, num_args, result)
+             : code;
 }
 
 static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
