@@ -13069,6 +13069,26 @@ TVMFFI_I_INLINE size_t tvmffi_i_pool_class(size_t size) {
   return (size + sizeof(size_t) - 1) / 16;
 }
 
+/* Takes the first block of a size class, whose list is not empty, out of the
+   cache. */
+TVMFFI_I_INLINE void *tvmffi_i_pool_pop(tvmffi_i_pool *p, size_t i) {
+  void *block = p->list[i];
+  TVMFFI_ASSERT(block && p->state > 0);
+  p->list[i] = *(void **)block;
+  p->available += (int32_t)i;
+  TVMFFI_ASSERT(p->available <= p->budget);
+  return block;
+}
+
+/* Puts a block into the cache. The block fits into the thread's budget. */
+TVMFFI_I_INLINE void tvmffi_i_pool_push(tvmffi_i_pool *p, size_t i,
+                                        void *block) {
+  TVMFFI_ASSERT(p->state > 0 && p->available >= (int32_t)i);
+  *(void **)block = p->list[i];
+  p->list[i] = block;
+  p->available -= (int32_t)i;
+}
+
 /* Units of 16 bytes left in the budget that all threads share. */
 static uint64_t tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
 static uint64_t tvmffi_i_pool_trims; /* calls of tvmffi_memory_trim */
@@ -13100,14 +13120,12 @@ static int tvmffi_i_pool_grow(tvmffi_i_pool *p) {
 /* Frees all cached blocks, and gives back the thread's budget beyond the first
    slice (32 KB). Returns 1 if a block was cached, else 0. */
 TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
-  int i, any = 0;
+  size_t i;
+  int any = 0;
   p->skip = 0;
   for (i = 0; i < TVMFFI_I_POOL_CLASSES; ++i) {
     while (p->list[i]) {
-      void *block = p->list[i];
-      p->list[i] = *(void **)block;
-      p->available += i;
-      TVMFFI_I_FREE(block);
+      TVMFFI_I_FREE(tvmffi_i_pool_pop(p, i));
       any = 1;
     }
   }
@@ -13121,8 +13139,8 @@ TVMFFI_I_SLOW int tvmffi_i_pool_flush(tvmffi_i_pool *p) {
 static void tvmffi_i_exit_pool(void) {
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
   if (p->state <= 0) return;
-  p->state = -1;
   (void)tvmffi_i_pool_flush(p);
+  p->state = -1;
   p->budget = p->available = 0;
 }
 
@@ -13142,12 +13160,8 @@ static int tvmffi_i_pool_evict(tvmffi_i_pool *p, size_t i) {
   TVMFFI_ASSERT(i < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i);
   for (n = 1; n < TVMFFI_I_POOL_CLASSES && p->available < (int32_t)i; ++n) {
     k = k + 1 < TVMFFI_I_POOL_CLASSES ? k + 1 : 0;
-    while (p->list[k] && p->available < (int32_t)i) {
-      void *other = p->list[k];
-      p->list[k] = *(void **)other;
-      p->available += (int32_t)k;
-      TVMFFI_I_FREE(other);
-    }
+    while (p->list[k] && p->available < (int32_t)i)
+      TVMFFI_I_FREE(tvmffi_i_pool_pop(p, k));
   }
   return p->available >= (int32_t)i;
 }
@@ -13169,10 +13183,7 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
     tvmffi_i_pool_follow(p);
     if (p->available >= (int32_t)i || tvmffi_i_pool_grow(p) ||
         tvmffi_i_pool_evict(p, i)) {
-      TVMFFI_ASSERT(p->available >= (int32_t)i);
-      *(void **)block = p->list[i];
-      p->list[i] = block;
-      p->available -= (int32_t)i;
+      tvmffi_i_pool_push(p, i, block);
       return;
     }
     p->skip = SKIP;
@@ -13208,11 +13219,8 @@ TVMFFI_I_INLINE void *tvmffi_i_pool_take(size_t size) {
 #if TVMFFI_I_POOL
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
-  void *block = i < TVMFFI_I_POOL_CLASSES ? p->list[i] : NULL;
-  if (!block) return block;
-  p->list[i] = *(void **)block;
-  p->available += (int32_t)i;
-  return block;
+  return i < TVMFFI_I_POOL_CLASSES && p->list[i] ? tvmffi_i_pool_pop(p, i)
+                                                 : NULL;
 #else
   (void)size;
   return NULL;
@@ -13251,9 +13259,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
   } else if (TVMFFI_I_UNLIKELY(p->available < (int32_t)i)) {
     tvmffi_i_pool_free_slow(p, block, i);
   } else {
-    *(void **)block = p->list[i];
-    p->list[i] = block;
-    p->available -= (int32_t)i;
+    tvmffi_i_pool_push(p, i, block);
   }
 #else
   (void)size;
