@@ -12520,6 +12520,11 @@ TVMFFI_I_INLINE tvmffi_i_gap *tvmffi_i_arena_at(void *block, size_t offset) {
   return (tvmffi_i_gap *)(void *)((char *)block + offset);
 }
 
+/* Returns the last word of a block of `size` bytes. */
+TVMFFI_I_INLINE size_t *tvmffi_i_arena_last(void *block, size_t size) {
+  return (size_t *)(void *)((char *)block + size - sizeof(size_t));
+}
+
 /* Marks a block of `size` bytes as free and inserts it into its list. */
 static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
@@ -12531,7 +12536,7 @@ static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   gap->before = NULL;
   if (*list) (*list)->before = gap;
   *list = gap;
-  *(size_t *)(void *)((char *)gap + size - sizeof(size_t)) = size;
+  *tvmffi_i_arena_last(gap, size) = size;
   tvmffi_i_arena_at(gap, size)->size |= TVMFFI_I_BLOCK_AFTER_FREE;
 }
 
@@ -12539,8 +12544,7 @@ static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
 static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
   TVMFFI_ASSERT(gap->size & TVMFFI_I_BLOCK_FREE);
-  TVMFFI_ASSERT(*(size_t *)(void *)((char *)gap + size - sizeof(size_t)) ==
-                size);
+  TVMFFI_ASSERT(*tvmffi_i_arena_last(gap, size) == size);
   TVMFFI_ASSERT(gap->before || tvmffi_i_gaps[tvmffi_i_arena_list(size)] == gap);
   if (gap->next) gap->next->before = gap->before;
   if (gap->before)
@@ -12599,7 +12603,7 @@ static void tvmffi_i_arena_free(void *pointer) {
   char *block = (char *)pointer - sizeof(size_t);
   tvmffi_i_gap *gap = tvmffi_i_arena_at(block, 0), *next;
   uintptr_t was = 0;
-  size_t size, before;
+  size_t size;
   (void)was;
   TVMFFI_I_ARENA_LOCK;
   size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
@@ -12609,8 +12613,7 @@ static void tvmffi_i_arena_free(void *pointer) {
   next = tvmffi_i_arena_at(gap, size);
   if (next->size & TVMFFI_I_BLOCK_FREE) size += tvmffi_i_arena_remove(next);
   if (gap->size & TVMFFI_I_BLOCK_AFTER_FREE) {
-    before = *(size_t *)(void *)(block - sizeof(size_t));
-    gap = (tvmffi_i_gap *)(void *)(block - before);
+    gap = (tvmffi_i_gap *)(void *)(block - *tvmffi_i_arena_last(block, 0));
     size += tvmffi_i_arena_remove(gap);
   }
   tvmffi_i_arena_insert(gap, size);
