@@ -32095,15 +32095,19 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
         f->found_before == TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size)
       code = tvmffi_i_add_found(s);
   } else if ((child = tvmffi_i_next_in_container(c)) != NULL) {
-    if (!c->on_value)
-      return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
-                                 TVMFFI_I_STEP_ARRAY_ITEM,
-                                 tvmffi_int((int64_t)c->at - 1));
-    key = tvmffi_i_copy_owned(child);
-    child = tvmffi_i_next_in_container(c);
-    if (key.type_index == kTVMFFINone) return 0;
-    return tvmffi_i_push_found(s, tvmffi_i_copy_owned(child),
-                               TVMFFI_I_STEP_MAP_ITEM, key);
+    const int kind =
+        c->on_value ? TVMFFI_I_STEP_MAP_ITEM : TVMFFI_I_STEP_ARRAY_ITEM;
+    if (c->on_value) {
+      code = tvmffi_i_own(child, &key);
+      child = tvmffi_i_next_in_container(c);
+      if (!code && key.type_index == kTVMFFINone) return 0;
+    } else {
+      key = tvmffi_int((int64_t)c->at - 1);
+    }
+    if (!code) code = tvmffi_i_own(child, &value);
+    if (!code) return tvmffi_i_push_found(s, value, kind, key);
+    tvmffi_i_any_release(&key);
+    return code;
   }
   if (!code) code = tvmffi_i_add_barren(s, f);
   tvmffi_i_pop_found(&s->walk);

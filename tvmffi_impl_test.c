@@ -227,6 +227,7 @@ static void test_assert_failed(const char *condition, const char *file,
 #include "tests/unit/json.h"
 #include "tests/unit/graph.h"
 #include "tests/unit/visit.h"
+#include "tests/unit/functions.h"
 
 /* The tests, in the order in which they run. Those of the built-in types come
    early: one lists all types, of which the others register thousands. */
@@ -268,6 +269,7 @@ static const test_case *const test_lists[] = {
     test_json_cases,
     test_graph_cases,
     test_visit_cases,
+    test_functions_cases,
 };
 
 #if TVMFFI_DEBUG
