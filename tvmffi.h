@@ -21528,13 +21528,16 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
 
 /* Reads the next field that has no flag in `skip` into *value. *value must be
    None before the call; the caller owns the new value. Sets c->field to the
-   field, or to NULL at the end. Returns 0, or the getter's error code. */
+   field, or to NULL at the end. Returns 0, or the getter's error code with an
+   error raised. */
 TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
                                        TVMFFIAny *value) {
+  int code;
   do c->field = tvmffi_i_next_field(&c->fields);
   while (c->field && c->field->flags & skip);
-  return c->field ? c->field->getter(tvmffi_i_at(c->object, c->field), value)
-                  : 0;
+  if (!c->field) return 0;
+  code = c->field->getter(tvmffi_i_at(c->object, c->field), value);
+  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
 }
 
 /* Sets *child to the next child, or to NULL at the end. An item, key or value

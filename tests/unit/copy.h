@@ -131,6 +131,108 @@ static void test_cyclic_object_copies(TVMFFI_HERE) {
   OK(code);
 }
 
+/* An array of two items: a list, and any value. The list, a dict and an object
+   in the list refer to each other, to themselves and to the array. */
+typedef struct {
+  TVMFFIObject *array, *list, *dict, *object;
+} test_cycle;
+
+/* Makes a cycle, whose objects the test owns. */
+static int test_make_cycle(test_cycle *c, int32_t index) {
+  TVMFFIAny all[4], *items = NULL, key = tvmffi_int(1);
+  int i;
+  memset((void *)c, 0, sizeof(*c));
+  if ((c->list = tvmffi_i_new_list(0)) != NULL) OWN(c->list);
+  if ((c->dict = tvmffi_i_new_map(kTVMFFIDict, 0)) != NULL) OWN(c->dict);
+  if ((c->object = tvmffi_i_new_object(index, sizeof(test_py))) != NULL)
+    OWN(c->object);
+  if ((c->array = tvmffi_i_new_array(2, &items)) != NULL) OWN(c->array);
+  if (!c->list || !c->dict || !c->object || !c->array) return -1;
+  all[0] = tvmffi_obj(c->array);
+  all[1] = tvmffi_obj(c->list);
+  all[2] = tvmffi_obj(c->dict);
+  all[3] = tvmffi_obj(c->object);
+  for (i = 0; i < 4; ++i) {
+    TVMFFI_TRY(tvmffi_i_list_append(c->list, &all[i]));
+    TVMFFI_TRY(tvmffi_i_map_set(&c->dict, &key, &all[i]));
+    key = all[i];
+  }
+  ((test_py *)(void *)c->object)->b = all[3];
+  tvmffi_retain(c->object);
+  ((test_py *)(void *)c->object)->c = c->array;
+  tvmffi_retain(c->array);
+  items[0] = all[1];
+  tvmffi_retain(c->list);
+  return 0;
+}
+
+/* Removes the references of a cycle. */
+static void test_break_cycle(const test_cycle *c) {
+  if (c->object) {
+    tvmffi_any_release(&((test_py *)(void *)c->object)->b);
+    tvmffi_release(((test_py *)(void *)c->object)->c);
+    ((test_py *)(void *)c->object)->c = NULL;
+  }
+  if (c->dict) CHECK_INT(tvmffi_i_map_clear_in(tvmffi_i_map_of(c->dict)), 0);
+  if (c->list)
+    tvmffi_i_erase(tvmffi_i_seq_of(c->list), 0,
+                   tvmffi_i_seq_of(c->list)->cell.size);
+}
+
+/* Each reference of a cycle is one to a copy, and so is each of the copies. */
+static void test_check_cycle(const test_cycle *from, TVMFFIObject *copy) {
+  static const int order[] = {-1, 0, 1, 2}; /* of the dict's values */
+  test_cycle c;
+  const TVMFFIAny *value;
+  TVMFFIAny all[4], key;
+  int i;
+  c.array = copy;
+  c.list = test_item(copy, 0);
+  c.dict = test_item(c.list, 2);
+  c.object = test_item(c.list, 3);
+  all[0] = tvmffi_obj(c.array);
+  all[1] = tvmffi_obj(c.list);
+  all[2] = tvmffi_obj(c.dict);
+  all[3] = tvmffi_obj(c.object);
+  CHECK(c.array != from->array && c.list != from->list &&
+        c.dict != from->dict && c.object != from->object);
+  CHECK_INT(tvmffi_i_map_size(c.dict), 4);
+  for (i = 0; i < 4; ++i) {
+    CHECK(test_item(c.list, i) == all[i].v_obj);
+    key = order[i] < 0 ? tvmffi_int(1) : all[order[i]];
+    value = tvmffi_i_map_get(c.dict, &key);
+    CHECK(value && value->v_obj == all[i].v_obj);
+  }
+  CHECK(((test_py *)(void *)c.object)->b.v_obj == c.object);
+  CHECK(((test_py *)(void *)c.object)->c == copy);
+  test_break_cycle(&c);
+}
+
+/* Copies of a cycle refer to each other. A copy that fails leaves nothing, even
+   if the copies form a cycle by then: a function, which cannot be copied, comes
+   after the cycle. */
+static void test_copies_of_all(TVMFFI_HERE) {
+  int32_t index = test_py_class(test_fresh("unit.AllInCycle"), tvmffi_none());
+  TVMFFIObject *f = test_global("ffi.DeepCopy"), *copy = NULL;
+  test_cycle c;
+  int code, made;
+  OK(index < 0 || !f ? -1 : 0);
+  code = made = test_make_cycle(&c, index);
+  if (!made) {
+    code = test_deep_copy(c.array, &copy);
+    if (!code) test_check_cycle(&c, copy);
+  }
+  if (!code) {
+    TVMFFI_I_ITEMS(tvmffi_i_seq_of(c.array))[1] = tvmffi_obj(f);
+    tvmffi_retain(f);
+    FAILS(test_deep_copy(c.array, &copy), "InternalError",
+          "Cannot deep copy object of type \"ffi.Function\" because it is not "
+          "copy-constructible");
+  }
+  test_break_cycle(&c);
+  OK(code);
+}
+
 /* Two fields at one place, of which a copy counts what they hold once. */
 static void test_aliased_fields(TVMFFI_HERE) {
   TVMFFIAny e, copy, text;
@@ -174,6 +276,35 @@ static void test_bad_copies(TVMFFI_HERE) {
         "...AnyViewToOwnedAny: any_view->v_obj must not be NULL");
 }
 
+/* A getter that fails after its first call, with any code and no error. */
+static int test_silent_calls;
+static int test_silent_getter(void *field, TVMFFIAny *result) {
+  *result = tvmffi_int(*(int64_t *)field);
+  return test_silent_calls++ ? 7 : 0;
+}
+
+static void test_silent_getters(TVMFFI_HERE) {
+  int32_t index = test_py_class(test_fresh("unit.Silent"), tvmffi_none());
+  TVMFFIObject *o, *copy = NULL;
+  TVMFFIFieldInfo f;
+  OK(index < 0 ? -1 : 0);
+  memset((void *)&f, 0, sizeof(f));
+  f.name = TEXT("silent");
+  f.size = 8;
+  f.alignment = 8;
+  f.offset = (int64_t)offsetof(test_py, d);
+  f.field_static_type_index = kTVMFFIInt;
+  f.getter = test_silent_getter;
+  OK(TVMFFITypeRegisterField(index, &f));
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  test_silent_calls = 0;
+  OK(test_deep_copy(o, &copy));
+  FAILS(test_deep_copy(o, &copy), "RuntimeError",
+        "A field getter failed with code 7 and no error");
+}
+
 /* As deep as upstream allows, on a stack of its own. */
 static void test_deepest_copy(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *copy = NULL;
@@ -200,8 +331,10 @@ static const test_case test_copy_cases[] = {
     {"deep copies: shape", test_deep_copies},
     {"deep copies: cycles", test_cyclic_copies},
     {"deep copies: cycles through objects", test_cyclic_object_copies},
+    {"deep copies: cycles of all kinds", test_copies_of_all},
     {"deep copies: fields at one place", test_aliased_fields},
     {"deep copies: what has none", test_bad_copies},
+    {"deep copies: getters that raise no error", test_silent_getters},
     {"deep copies: depth", test_deepest_copy},
 #endif
     {NULL, NULL}};
