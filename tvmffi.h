@@ -20922,9 +20922,14 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_drop_bits(old);
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
-                                          const TVMFFIAny *key,
-                                          const TVMFFIAny *value) {
+/* Sets the value of a key in a dict or a uniquely referenced map. If `moves`,
+   takes ownership of both unless it fails; the padding of a number must then be
+   0, because look-ups compare all bits. Otherwise both are borrowed views. Sets
+   *passed to the number of other keys before it in its bucket chain. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
+                                            const TVMFFIAny *key,
+                                            const TVMFFIAny *value, int moves,
+                                            uint64_t *passed) {
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
@@ -20944,12 +20949,20 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
     code = m->size ? tvmffi_i_map_find_in_table(m, &k, hash, &place) : 0;
   }
   if (code < 0) return code;
-  TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
+  *passed = place.passed;
+  if (moves)
+    value_bits = tvmffi_i_load_bits(value);
+  else
+    TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
   if (code) {
     tvmffi_i_map_renew(m, &place, value_bits);
+    if (moves) tvmffi_i_drop_bits(tvmffi_i_load_bits(key));
     return 0;
   }
-  code = tvmffi_i_own_bits(key, &key_bits);
+  if (moves)
+    key_bits = tvmffi_i_load_bits(key);
+  else
+    code = tvmffi_i_own_bits(key, &key_bits);
   if (!code) {
     code = tvmffi_i_map_add(m, hash, &pair);
     if (TVMFFI_I_LIKELY(!code)) {
@@ -20957,10 +20970,17 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
       tvmffi_i_store_bits(&pair->value, value_bits);
       return 0;
     }
-    tvmffi_i_drop_bits(key_bits);
+    if (!moves) tvmffi_i_drop_bits(key_bits);
   }
-  tvmffi_i_drop_bits(value_bits);
+  if (!moves) tvmffi_i_drop_bits(value_bits);
   return code;
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
+                                          const TVMFFIAny *key,
+                                          const TVMFFIAny *value) {
+  uint64_t passed;
+  return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
 /* Makes *map writable: replaces a shared Map by a copy. On failure *map is
@@ -21087,41 +21107,6 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
    form chains of about ten entries at most. Longer chains come from an attack,
    or from millions of very similar keys. */
 enum { TVMFFI_I_MAP_CHAIN_MAX = 128 };
-
-/* Moves a key and its value into a uniquely referenced map or a dict. The
-   padding of a number must be 0, because look-ups compare all bits. Sets
-   *passed to the number of keys before it in its bucket chain. On failure the
-   caller still owns both. */
-static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                TVMFFIAny *value, uint64_t *passed) {
-  tvmffi_i_map_key k;
-  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
-  tvmffi_i_pair *pair;
-  uint64_t hash;
-  int code;
-  if (tvmffi_i_map_is_row(m)) {
-    TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
-    tvmffi_i_any_release(key);
-    tvmffi_i_any_release(value);
-  } else {
-    TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-    TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
-    code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
-    if (code < 0) return code;
-    if (code) {
-      tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-      tvmffi_i_any_release(key);
-    } else {
-      TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
-      pair->key = *key;
-      pair->value = *value;
-    }
-  }
-  *passed = place.passed;
-  *key = tvmffi_none();
-  *value = tvmffi_none();
-  return 0;
-}
 
 TVMFFI_I_INLINE int tvmffi_i_map_is_sortable(const TVMFFIAny *key) {
   const int32_t index = key->type_index;
@@ -21331,7 +21316,8 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {
-    TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
+    TVMFFI_TRY(tvmffi_i_map_put(m, &values[i], &values[i + 1], 1, &passed));
+    values[i] = values[i + 1] = tvmffi_none();
     if (TVMFFI_I_UNLIKELY(passed > TVMFFI_I_MAP_CHAIN_MAX))
       return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
   }
@@ -24632,7 +24618,8 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
     TVMFFIObject *copy = copied->copy;
     if (!copy) continue;
     if (copy->type_index == kTVMFFIList)
-      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0, tvmffi_i_seq_of(copy)->cell.size);
+      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
+                     tvmffi_i_seq_of(copy)->cell.size);
     else if (copy->type_index == kTVMFFIDict)
       (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
     else if (!tvmffi_i_is_container(copy->type_index))
@@ -30689,44 +30676,18 @@ TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
   return 0;
 }
 
-/* Copies n views to owned values. On failure none is owned. */
-static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
-                                int32_t n) {
-  tvmffi_i_bits bits;
-  int32_t i;
-  int code;
-  for (i = 0; i < n; ++i) {
-    code = tvmffi_i_own_bits(&views[i], &bits);
-    if (code) {
-      while (i-- > 0) tvmffi_i_any_release(&values[i]);
-      return code;
-    }
-    tvmffi_i_store_bits(&values[i], bits);
-  }
-  return 0;
-}
-
-/* Sets the keys of many arguments, one after another. After a key in a long
-   bucket chain, sets the others at once. */
-static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
-                                 int32_t num_args) {
-  TVMFFIAny pair[2], *values = pair;
-  uint64_t passed = 0;
-  int32_t i, k, n;
+/* Sets the keys of so many views that they may form long bucket chains. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
+                                 int32_t n) {
+  TVMFFIAny *values =
+      (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+  int32_t i = 0;
   int code = 0;
-  for (i = 0; i < num_args && !code; i += n) {
-    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
-    if (n > 2) {
-      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
-      if (!values) return tvmffi_i_no_memory();
-    }
-    code = tvmffi_i_map_own_all(args + i, values, n);
-    if (code) break;
-    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
-                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
-    for (k = 0; k < n; ++k) tvmffi_i_any_release(&values[k]);
-  }
-  if (values != pair) tvmffi_i_free(values);
+  if (!values) return tvmffi_i_no_memory();
+  while (i < n && !(code = tvmffi_i_own(&views[i], &values[i]))) ++i;
+  if (!code) code = tvmffi_i_map_take(m, values, (size_t)n);
+  while (i-- > 0) tvmffi_i_any_release(&values[i]);
+  tvmffi_i_free(values);
   return code;
 }
 
@@ -30746,7 +30707,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
     code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
   else
     for (i = 0; i < num_args && !code; i += 2)
-      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+      code = tvmffi_i_map_set_in(tvmffi_i_map_of(map), &args[i], &args[i + 1]);
   if (code)
     tvmffi_i_release(map);
   else
@@ -30782,23 +30743,19 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   return 0;
 }
 
-/* Changes a dict; does nothing for a map. */
-#define TVMFFI_I_CHANGE(change, ...)                      \
-  if (dict->type_index == kTVMFFIDict)                    \
-    TVMFFI_TRY(                                           \
-        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
-                                   __VA_ARGS__));         \
-  TVMFFI_RETURN()
-
 /* Sets the value of a key. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
-  TVMFFI_I_CHANGE(set, key, value);
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value));
+  TVMFFI_RETURN();
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
-  TVMFFI_I_CHANGE(erase, key);
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key));
+  TVMFFI_RETURN();
 }
 
 /* Removes all keys and values. Does nothing for a map. */

@@ -43,9 +43,14 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_drop_bits(old);
 }
 
-TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
-                                          const TVMFFIAny *key,
-                                          const TVMFFIAny *value) {
+/* Sets the value of a key in a dict or a uniquely referenced map. If `moves`,
+   takes ownership of both unless it fails; the padding of a number must then be
+   0, because look-ups compare all bits. Otherwise both are borrowed views. Sets
+   *passed to the number of other keys before it in its bucket chain. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
+                                            const TVMFFIAny *key,
+                                            const TVMFFIAny *value, int moves,
+                                            uint64_t *passed) {
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
@@ -65,12 +70,20 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
     code = m->size ? tvmffi_i_map_find_in_table(m, &k, hash, &place) : 0;
   }
   if (code < 0) return code;
-  TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
+  *passed = place.passed;
+  if (moves)
+    value_bits = tvmffi_i_load_bits(value);
+  else
+    TVMFFI_TRY(tvmffi_i_own_bits(value, &value_bits));
   if (code) {
     tvmffi_i_map_renew(m, &place, value_bits);
+    if (moves) tvmffi_i_drop_bits(tvmffi_i_load_bits(key));
     return 0;
   }
-  code = tvmffi_i_own_bits(key, &key_bits);
+  if (moves)
+    key_bits = tvmffi_i_load_bits(key);
+  else
+    code = tvmffi_i_own_bits(key, &key_bits);
   if (!code) {
     code = tvmffi_i_map_add(m, hash, &pair);
     if (TVMFFI_I_LIKELY(!code)) {
@@ -78,10 +91,17 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
       tvmffi_i_store_bits(&pair->value, value_bits);
       return 0;
     }
-    tvmffi_i_drop_bits(key_bits);
+    if (!moves) tvmffi_i_drop_bits(key_bits);
   }
-  tvmffi_i_drop_bits(value_bits);
+  if (!moves) tvmffi_i_drop_bits(value_bits);
   return code;
+}
+
+TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
+                                          const TVMFFIAny *key,
+                                          const TVMFFIAny *value) {
+  uint64_t passed;
+  return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
 /* Makes *map writable: replaces a shared Map by a copy. On failure *map is

@@ -26,41 +26,6 @@
    or from millions of very similar keys. */
 enum { TVMFFI_I_MAP_CHAIN_MAX = 128 };
 
-/* Moves a key and its value into a uniquely referenced map or a dict. The
-   padding of a number must be 0, because look-ups compare all bits. Sets
-   *passed to the number of keys before it in its bucket chain. On failure the
-   caller still owns both. */
-static int tvmffi_i_map_move_in(tvmffi_i_map_object *m, TVMFFIAny *key,
-                                TVMFFIAny *value, uint64_t *passed) {
-  tvmffi_i_map_key k;
-  tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
-  tvmffi_i_pair *pair;
-  uint64_t hash;
-  int code;
-  if (tvmffi_i_map_is_row(m)) {
-    TVMFFI_TRY(tvmffi_i_map_set_in(m, key, value));
-    tvmffi_i_any_release(key);
-    tvmffi_i_any_release(value);
-  } else {
-    TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
-    TVMFFI_TRY(tvmffi_i_map_hash(m, &k, &hash));
-    code = tvmffi_i_map_find_in_table(m, &k, hash, &place);
-    if (code < 0) return code;
-    if (code) {
-      tvmffi_i_map_renew(m, &place, tvmffi_i_load_bits(value));
-      tvmffi_i_any_release(key);
-    } else {
-      TVMFFI_TRY(tvmffi_i_map_add_to_table(m, hash, &pair));
-      pair->key = *key;
-      pair->value = *value;
-    }
-  }
-  *passed = place.passed;
-  *key = tvmffi_none();
-  *value = tvmffi_none();
-  return 0;
-}
-
 TVMFFI_I_INLINE int tvmffi_i_map_is_sortable(const TVMFFIAny *key) {
   const int32_t index = key->type_index;
   return index <= kTVMFFIBytes || index == kTVMFFIBigInt ||
@@ -269,7 +234,8 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {
-    TVMFFI_TRY(tvmffi_i_map_move_in(m, &values[i], &values[i + 1], &passed));
+    TVMFFI_TRY(tvmffi_i_map_put(m, &values[i], &values[i + 1], 1, &passed));
+    values[i] = values[i + 1] = tvmffi_none();
     if (TVMFFI_I_UNLIKELY(passed > TVMFFI_I_MAP_CHAIN_MAX))
       return tvmffi_i_map_untangle(m, values + i + 2, n - i - 2);
   }

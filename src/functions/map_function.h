@@ -30,44 +30,18 @@ TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
   return 0;
 }
 
-/* Copies n views to owned values. On failure none is owned. */
-static int tvmffi_i_map_own_all(const TVMFFIAny *views, TVMFFIAny *values,
-                                int32_t n) {
-  tvmffi_i_bits bits;
-  int32_t i;
-  int code;
-  for (i = 0; i < n; ++i) {
-    code = tvmffi_i_own_bits(&views[i], &bits);
-    if (code) {
-      while (i-- > 0) tvmffi_i_any_release(&values[i]);
-      return code;
-    }
-    tvmffi_i_store_bits(&values[i], bits);
-  }
-  return 0;
-}
-
-/* Sets the keys of many arguments, one after another. After a key in a long
-   bucket chain, sets the others at once. */
-static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *args,
-                                 int32_t num_args) {
-  TVMFFIAny pair[2], *values = pair;
-  uint64_t passed = 0;
-  int32_t i, k, n;
+/* Sets the keys of so many views that they may form long bucket chains. */
+static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
+                                 int32_t n) {
+  TVMFFIAny *values =
+      (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
+  int32_t i = 0;
   int code = 0;
-  for (i = 0; i < num_args && !code; i += n) {
-    n = passed > TVMFFI_I_MAP_CHAIN_MAX ? num_args - i : 2;
-    if (n > 2) {
-      values = (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
-      if (!values) return tvmffi_i_no_memory();
-    }
-    code = tvmffi_i_map_own_all(args + i, values, n);
-    if (code) break;
-    code = n > 2 ? tvmffi_i_map_take(m, values, (size_t)n)
-                 : tvmffi_i_map_move_in(m, &pair[0], &pair[1], &passed);
-    for (k = 0; k < n; ++k) tvmffi_i_any_release(&values[k]);
-  }
-  if (values != pair) tvmffi_i_free(values);
+  if (!values) return tvmffi_i_no_memory();
+  while (i < n && !(code = tvmffi_i_own(&views[i], &values[i]))) ++i;
+  if (!code) code = tvmffi_i_map_take(m, values, (size_t)n);
+  while (i-- > 0) tvmffi_i_any_release(&values[i]);
+  tvmffi_i_free(values);
   return code;
 }
 
@@ -87,7 +61,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
     code = tvmffi_i_map_set_many(tvmffi_i_map_of(map), args, num_args);
   else
     for (i = 0; i < num_args && !code; i += 2)
-      code = tvmffi_i_map_set(&map, &args[i], &args[i + 1]);
+      code = tvmffi_i_map_set_in(tvmffi_i_map_of(map), &args[i], &args[i + 1]);
   if (code)
     tvmffi_i_release(map);
   else
@@ -123,23 +97,19 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
   return 0;
 }
 
-/* Changes a dict; does nothing for a map. */
-#define TVMFFI_I_CHANGE(change, ...)                      \
-  if (dict->type_index == kTVMFFIDict)                    \
-    TVMFFI_TRY(                                           \
-        tvmffi_i_map_##change##_in(tvmffi_i_map_of(dict), \
-                                   __VA_ARGS__));         \
-  TVMFFI_RETURN()
-
 /* Sets the value of a key. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
-  TVMFFI_I_CHANGE(set, key, value);
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value));
+  TVMFFI_RETURN();
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
-  TVMFFI_I_CHANGE(erase, key);
+  if (dict->type_index == kTVMFFIDict)
+    TVMFFI_TRY(tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key));
+  TVMFFI_RETURN();
 }
 
 /* Removes all keys and values. Does nothing for a map. */

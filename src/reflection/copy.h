@@ -404,7 +404,8 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
     TVMFFIObject *copy = copied->copy;
     if (!copy) continue;
     if (copy->type_index == kTVMFFIList)
-      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0, tvmffi_i_seq_of(copy)->cell.size);
+      tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
+                     tvmffi_i_seq_of(copy)->cell.size);
     else if (copy->type_index == kTVMFFIDict)
       (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
     else if (!tvmffi_i_is_container(copy->type_index))
