@@ -19773,29 +19773,45 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   return &s->base;
 }
 
-/* Returns an array (owned) of `n` None values, or NULL with the error raised.
-   The caller may set the items at *items until the array is shared. */
-static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
-  tvmffi_i_seq *s = tvmffi_i_empty_array(n);
-  if (!s) return NULL;
-  memset(s->cell.data, 0, (size_t)n * sizeof(TVMFFIAny));
-  s->cell.size = n;
-  *items = TVMFFI_I_ITEMS(s);
-  return &s->base;
+/* Returns an empty array or list (owned) for `capacity` items, or NULL with the
+   error raised. */
+static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+  return index == kTVMFFIArray
+             ? tvmffi_i_empty_array(capacity)
+             : tvmffi_i_seq_of(tvmffi_i_new_list(capacity));
 }
 
 /* Returns an array or list (owned) of `n` None values, or NULL with the error
-   raised. Sets *items to the first value. */
+   raised. The caller may set the items at *items until the array is shared. */
 static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
                                         TVMFFIAny **items) {
-  TVMFFIObject *list;
-  if (index == kTVMFFIArray) return tvmffi_i_new_array(n, items);
-  list = tvmffi_i_new_list(n);
-  if (!list) return NULL;
-  *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)list);
+  tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
+  if (!s) return NULL;
+  *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
-  TVMFFI_I_CELL(TVMFFISeqCell, list)->size = n;
-  return list;
+  s->cell.size = n;
+  return &s->base;
+}
+
+static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
+  return tvmffi_i_new_items(kTVMFFIArray, n, items);
+}
+
+/* Creates an array or list (owned, of type `index`) with the items of another
+   sequence. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  const int64_t n = from->size;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, n);
+  TVMFFIAny *to;
+  int64_t i;
+  if (!made) return -1;
+  to = TVMFFI_I_ITEMS(made);
+  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  made->cell.size = n;
+  *out = tvmffi_obj(made);
+  return 0;
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
@@ -19846,38 +19862,26 @@ TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
   return 0;
 }
 
-/* Appends copies of `n` views to an empty sequence of sufficient capacity. */
-static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
-  TVMFFIAny *items = TVMFFI_I_ITEMS(s);
-  int64_t i;
-  for (i = 0; i < n; ++i) {
-    TVMFFI_TRY(tvmffi_i_own(&views[i], &items[i]));
-    s->cell.size = i + 1;
-  }
-  return 0;
-}
-
-static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
+/* Returns an array or list whose items are copies of views. Takes ownership of
+   `s`, an empty sequence of sufficient capacity, or NULL with the error
+   raised. */
+static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
+                               int32_t n, TVMFFIAny *result) {
+  TVMFFIAny *items;
+  int32_t i;
   if (!s) return -1;
-  if (tvmffi_i_fill(s, args, num_args)) {
-    tvmffi_i_release(s);
-    return -1;
+  items = TVMFFI_I_ITEMS(s);
+  for (i = 0; i < n; ++i) {
+    int code = tvmffi_i_own(&views[i], &items[i]);
+    s->cell.size = i;
+    if (code) {
+      tvmffi_i_release(s);
+      return code;
+    }
   }
+  s->cell.size = n;
   *result = tvmffi_obj(s);
   return 0;
-}
-
-/* Returns a list (owned) with the items of another sequence, or NULL with the
-   error raised. */
-static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
-  TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
-  tvmffi_i_seq *s = tvmffi_i_seq_of(list);
-  if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
-    tvmffi_i_release(s);
-    return NULL;
-  }
-  return s;
 }
 
 TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {
@@ -24155,20 +24159,6 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
    values converted to containers */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Creates an array or list (owned, of type `index`) with the items of another
-   sequence. */
-static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
-                                TVMFFIAny *out) {
-  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  TVMFFIAny *to = NULL;
-  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
-  int64_t i;
-  if (!made) return -1;
-  for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
-  *out = tvmffi_obj(made);
-  return 0;
-}
-
 /* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
    is not an integer. */
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
@@ -24297,29 +24287,6 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   return 1;
 }
 
-/* Returns a new array of the items of an array or list. Sets *first to the
-   index of the first item that needs a copy. */
-static TVMFFIObject *tvmffi_i_items_of(const TVMFFIObject *sequence,
-                                       uint64_t *first) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
-  const TVMFFIAny *from = (const TVMFFIAny *)cell->data;
-  int64_t i, n = cell->size;
-  tvmffi_i_seq *made = tvmffi_i_empty_array(n);
-  TVMFFIAny *to;
-  *first = (uint64_t)n;
-  if (!made) return NULL;
-  to = TVMFFI_I_ITEMS(made);
-  for (i = 0; i < n; ++i) {
-    to[i] = from[i];
-    if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
-    tvmffi_i_retain(from[i].v_obj);
-    if (*first == (uint64_t)n && !tvmffi_i_is_own_copy(&from[i]))
-      *first = (uint64_t)i;
-  }
-  made->cell.size = n;
-  return &made->base;
-}
-
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   int64_t i, n = 2 * tvmffi_i_map_size(map);
@@ -24345,11 +24312,14 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   return 1;
 }
 
-/* Returns a new container (owned) of the children of a container. Sets *first
-   to the index of the first item of an array that needs a copy. */
-static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
+/* Returns a new container (owned) of the children of a container. */
+static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from) {
+  TVMFFIAny made;
   if (tvmffi_i_is_sequence_type(from->type_index))
-    return tvmffi_i_items_of(from, first);
+    return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from)->cell, kTVMFFIArray,
+                                &made)
+               ? NULL
+               : made.v_obj;
   if (from->type_index == kTVMFFIMap && tvmffi_i_has_own_keys(from))
     return tvmffi_i_map_copy(from, kTVMFFIMap);
   return tvmffi_i_pairs_of(from);
@@ -24435,18 +24405,16 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   TVMFFIObject *parts = from;
   tvmffi_i_copied *copied;
   tvmffi_i_copy_frame *f;
-  uint64_t first = 0;
   if (!type) return -1;
   copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
   if (!copied) return -1;
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
-  if (is_container && !(parts = tvmffi_i_parts_of(from, &first))) return -1;
+  if (is_container && !(parts = tvmffi_i_parts_of(from))) return -1;
   f = (tvmffi_i_copy_frame *)tvmffi_i_push_frame(
       &c->walk, parts, from, is_container ? NULL : type,
       is_container ? TVMFFI_I_OWNS_OBJECT : TVMFFI_I_OWNS_HELD);
   if (f) {
     f->copy = copied->copy;
-    if (first) f->base.c.at = first;
     return 0;
   }
   if (is_container) tvmffi_i_release(parts);
@@ -30458,13 +30426,11 @@ TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
 /* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
-  tvmffi_i_seq *copy =
-      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
   int code;
-  if (!copy) return -1;
-  args[0] = tvmffi_obj(copy);
+  TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
+                                  kTVMFFIList, &args[0]));
   code = call(NULL, args, num_args, result);
-  tvmffi_i_release(copy);
+  tvmffi_i_any_release(&args[0]);
   return code;
 }
 
@@ -30492,8 +30458,7 @@ enum { TVMFFI_I_LIST_CAPACITY = 4 };
 TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
       num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
-  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
-                             result);
+  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args, result);
 }
 
 /* Functions that arrays and lists share. */
@@ -30604,17 +30569,17 @@ TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
                       (int64, start), (int64, stop),
                       (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
-  tvmffi_i_seq *copy = NULL;
+  TVMFFIAny copy = tvmffi_none();
   int code;
   TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop),
                         tvmffi_obj(replacement))
   if (from == s) {
-    from = copy = tvmffi_i_list_of(s);
-    if (!copy) return -1;
+    TVMFFI_TRY(tvmffi_i_convert_seq(&s->cell, kTVMFFIList, &copy));
+    from = tvmffi_i_seq_of(copy.v_obj);
   }
   code = tvmffi_i_replace(s, start, stop, from);
-  tvmffi_i_release(copy);
+  tvmffi_i_any_release(&copy);
   if (code) return code;
   TVMFFI_RETURN();
 }

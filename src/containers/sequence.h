@@ -110,29 +110,45 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   return &s->base;
 }
 
-/* Returns an array (owned) of `n` None values, or NULL with the error raised.
-   The caller may set the items at *items until the array is shared. */
-static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
-  tvmffi_i_seq *s = tvmffi_i_empty_array(n);
-  if (!s) return NULL;
-  memset(s->cell.data, 0, (size_t)n * sizeof(TVMFFIAny));
-  s->cell.size = n;
-  *items = TVMFFI_I_ITEMS(s);
-  return &s->base;
+/* Returns an empty array or list (owned) for `capacity` items, or NULL with the
+   error raised. */
+static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+  return index == kTVMFFIArray
+             ? tvmffi_i_empty_array(capacity)
+             : tvmffi_i_seq_of(tvmffi_i_new_list(capacity));
 }
 
 /* Returns an array or list (owned) of `n` None values, or NULL with the error
-   raised. Sets *items to the first value. */
+   raised. The caller may set the items at *items until the array is shared. */
 static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
                                         TVMFFIAny **items) {
-  TVMFFIObject *list;
-  if (index == kTVMFFIArray) return tvmffi_i_new_array(n, items);
-  list = tvmffi_i_new_list(n);
-  if (!list) return NULL;
-  *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)list);
+  tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
+  if (!s) return NULL;
+  *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
-  TVMFFI_I_CELL(TVMFFISeqCell, list)->size = n;
-  return list;
+  s->cell.size = n;
+  return &s->base;
+}
+
+static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
+  return tvmffi_i_new_items(kTVMFFIArray, n, items);
+}
+
+/* Creates an array or list (owned, of type `index`) with the items of another
+   sequence. */
+static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
+                                TVMFFIAny *out) {
+  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
+  const int64_t n = from->size;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, n);
+  TVMFFIAny *to;
+  int64_t i;
+  if (!made) return -1;
+  to = TVMFFI_I_ITEMS(made);
+  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  made->cell.size = n;
+  *out = tvmffi_obj(made);
+  return 0;
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
@@ -183,38 +199,26 @@ TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
   return 0;
 }
 
-/* Appends copies of `n` views to an empty sequence of sufficient capacity. */
-static int tvmffi_i_fill(tvmffi_i_seq *s, const TVMFFIAny *views, int64_t n) {
-  TVMFFIAny *items = TVMFFI_I_ITEMS(s);
-  int64_t i;
-  for (i = 0; i < n; ++i) {
-    TVMFFI_TRY(tvmffi_i_own(&views[i], &items[i]));
-    s->cell.size = i + 1;
-  }
-  return 0;
-}
-
-static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *args,
-                               int32_t num_args, TVMFFIAny *result) {
+/* Returns an array or list whose items are copies of views. Takes ownership of
+   `s`, an empty sequence of sufficient capacity, or NULL with the error
+   raised. */
+static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
+                               int32_t n, TVMFFIAny *result) {
+  TVMFFIAny *items;
+  int32_t i;
   if (!s) return -1;
-  if (tvmffi_i_fill(s, args, num_args)) {
-    tvmffi_i_release(s);
-    return -1;
+  items = TVMFFI_I_ITEMS(s);
+  for (i = 0; i < n; ++i) {
+    int code = tvmffi_i_own(&views[i], &items[i]);
+    s->cell.size = i;
+    if (code) {
+      tvmffi_i_release(s);
+      return code;
+    }
   }
+  s->cell.size = n;
   *result = tvmffi_obj(s);
   return 0;
-}
-
-/* Returns a list (owned) with the items of another sequence, or NULL with the
-   error raised. */
-static tvmffi_i_seq *tvmffi_i_list_of(const tvmffi_i_seq *from) {
-  TVMFFIObject *list = tvmffi_i_new_list(from->cell.size);
-  tvmffi_i_seq *s = tvmffi_i_seq_of(list);
-  if (s && tvmffi_i_fill(s, TVMFFI_I_ITEMS(from), from->cell.size)) {
-    tvmffi_i_release(s);
-    return NULL;
-  }
-  return s;
 }
 
 TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {

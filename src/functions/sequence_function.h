@@ -14,13 +14,11 @@
 /* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
-  tvmffi_i_seq *copy =
-      tvmffi_i_list_of(tvmffi_i_seq_of(args[0].v_obj));
   int code;
-  if (!copy) return -1;
-  args[0] = tvmffi_obj(copy);
+  TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
+                                  kTVMFFIList, &args[0]));
   code = call(NULL, args, num_args, result);
-  tvmffi_i_release(copy);
+  tvmffi_i_any_release(&args[0]);
   return code;
 }
 
@@ -48,8 +46,7 @@ enum { TVMFFI_I_LIST_CAPACITY = 4 };
 TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
       num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
-  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args,
-                             result);
+  return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args, result);
 }
 
 /* Functions that arrays and lists share. */
@@ -160,17 +157,17 @@ TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
                       (int64, start), (int64, stop),
                       (i_any_list, replacement)) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
-  tvmffi_i_seq *copy = NULL;
+  TVMFFIAny copy = tvmffi_none();
   int code;
   TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
                         tvmffi_int(start), tvmffi_int(stop),
                         tvmffi_obj(replacement))
   if (from == s) {
-    from = copy = tvmffi_i_list_of(s);
-    if (!copy) return -1;
+    TVMFFI_TRY(tvmffi_i_convert_seq(&s->cell, kTVMFFIList, &copy));
+    from = tvmffi_i_seq_of(copy.v_obj);
   }
   code = tvmffi_i_replace(s, start, stop, from);
-  tvmffi_i_release(copy);
+  tvmffi_i_any_release(&copy);
   if (code) return code;
   TVMFFI_RETURN();
 }

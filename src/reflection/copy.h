@@ -83,29 +83,6 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   return 1;
 }
 
-/* Returns a new array of the items of an array or list. Sets *first to the
-   index of the first item that needs a copy. */
-static TVMFFIObject *tvmffi_i_items_of(const TVMFFIObject *sequence,
-                                       uint64_t *first) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
-  const TVMFFIAny *from = (const TVMFFIAny *)cell->data;
-  int64_t i, n = cell->size;
-  tvmffi_i_seq *made = tvmffi_i_empty_array(n);
-  TVMFFIAny *to;
-  *first = (uint64_t)n;
-  if (!made) return NULL;
-  to = TVMFFI_I_ITEMS(made);
-  for (i = 0; i < n; ++i) {
-    to[i] = from[i];
-    if (from[i].type_index < kTVMFFIStaticObjectBegin) continue;
-    tvmffi_i_retain(from[i].v_obj);
-    if (*first == (uint64_t)n && !tvmffi_i_is_own_copy(&from[i]))
-      *first = (uint64_t)i;
-  }
-  made->cell.size = n;
-  return &made->base;
-}
-
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   int64_t i, n = 2 * tvmffi_i_map_size(map);
@@ -131,11 +108,14 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   return 1;
 }
 
-/* Returns a new container (owned) of the children of a container. Sets *first
-   to the index of the first item of an array that needs a copy. */
-static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from, uint64_t *first) {
+/* Returns a new container (owned) of the children of a container. */
+static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from) {
+  TVMFFIAny made;
   if (tvmffi_i_is_sequence_type(from->type_index))
-    return tvmffi_i_items_of(from, first);
+    return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from)->cell, kTVMFFIArray,
+                                &made)
+               ? NULL
+               : made.v_obj;
   if (from->type_index == kTVMFFIMap && tvmffi_i_has_own_keys(from))
     return tvmffi_i_map_copy(from, kTVMFFIMap);
   return tvmffi_i_pairs_of(from);
@@ -221,18 +201,16 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   TVMFFIObject *parts = from;
   tvmffi_i_copied *copied;
   tvmffi_i_copy_frame *f;
-  uint64_t first = 0;
   if (!type) return -1;
   copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
   if (!copied) return -1;
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
-  if (is_container && !(parts = tvmffi_i_parts_of(from, &first))) return -1;
+  if (is_container && !(parts = tvmffi_i_parts_of(from))) return -1;
   f = (tvmffi_i_copy_frame *)tvmffi_i_push_frame(
       &c->walk, parts, from, is_container ? NULL : type,
       is_container ? TVMFFI_I_OWNS_OBJECT : TVMFFI_I_OWNS_HELD);
   if (f) {
     f->copy = copied->copy;
-    if (first) f->base.c.at = first;
     return 0;
   }
   if (is_container) tvmffi_i_release(parts);

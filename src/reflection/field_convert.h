@@ -9,20 +9,6 @@
 #include "../containers.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Creates an array or list (owned, of type `index`) with the items of another
-   sequence. */
-static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
-                                TVMFFIAny *out) {
-  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  TVMFFIAny *to = NULL;
-  TVMFFIObject *made = tvmffi_i_new_items(index, from->size, &to);
-  int64_t i;
-  if (!made) return -1;
-  for (i = 0; i < from->size; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
-  *out = tvmffi_obj(made);
-  return 0;
-}
-
 /* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
    is not an integer. */
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
