@@ -19382,12 +19382,14 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
   const uint64_t modulus = 2147483647u;
   x = (x & modulus) + (x >> 31);
   x = (x & modulus) + (x >> 31);
+  TVMFFI_ASSERT(x < 2 * modulus);
   return x >= modulus ? x - modulus : x;
 }
 
-/* Returns the first `size` bytes, at most 8, as a little-endian integer. */
+/* Returns the first `size` bytes as a little-endian integer. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
   uint64_t word = 0;
+  TVMFFI_ASSERT(size <= 8);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if (size == 8) return memcpy(&word, data, 8), word;
   if (size >= 4) {
@@ -19406,6 +19408,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
 static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
   const uint64_t factor = 1099511628211u;
   uint64_t h = 0;
+  TVMFFI_ASSERT(data || !size);
   for (; size >= 8; size -= 8, data += 8)
     h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, 8));
   if (size)
@@ -19471,6 +19474,7 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
                                            int32_t index) {
   const TVMFFITypeAttrColumn *c = TVMFFI_I_LOAD(&known->column);
   const TVMFFIAny *value;
+  TVMFFI_ASSERT(!c || c->begin_index >= 0);
   if (TVMFFI_I_UNLIKELY(!c)) {
     c = tvmffi_i_attr_column(known->name);
     if (!c) return tvmffi_i_unread_attr();
@@ -19500,6 +19504,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if TVMFFI_I_PLAIN_RESULTS
   uint64_t word;
+  TVMFFI_ASSERT(type_index == kTVMFFIInt || type_index == kTVMFFIBool);
   memcpy(&word, (const void *)result, sizeof(word));
   if (word == kTVMFFIError && result->v_uint64 >= 4096 &&
       result->v_uint64 >> 56 == 0 && result->v_uint64 % sizeof(void *) == 0)
@@ -19532,6 +19537,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
 #define TVMFFI_I_CLEARED
 #endif
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
+  TVMFFI_ASSERT(num_args == 1 || num_args == 2);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
@@ -19560,7 +19566,10 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   int code;
   int32_t i;
   *result = tvmffi_none();
-  for (i = 0; i < num_args; ++i) tvmffi_i_retain(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) {
+    TVMFFI_ASSERT(args[i].type_index >= kTVMFFIStaticObjectBegin);
+    tvmffi_i_retain(args[i].v_obj);
+  }
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
   for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
@@ -19588,6 +19597,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
   const TVMFFIAny *custom;
   TVMFFIAny args[2], result;
   int32_t index = a->type_index;
+  TVMFFI_ASSERT(!tvmffi_i_same_any(a, b));
   if (tvmffi_i_text_type(index)) /* small strings: only by bits */
     return (index >= kTVMFFIStaticObjectBegin ||
             b->type_index >= kTVMFFIStaticObjectBegin) &&
@@ -19599,6 +19609,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
                               TVMFFIBigIntGetContentByteArray(b));
   custom = tvmffi_i_type_attr(&tvmffi_i_equal_column, index);
   if (!custom) return 0;
+  TVMFFI_ASSERT(a->v_obj && b->v_obj);
   args[0] = *a;
   args[1] = *b;
   TVMFFI_TRY(tvmffi_i_call_attr(custom, args, 2, kTVMFFIBool, &result));
@@ -19629,6 +19640,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
   TVMFFIAny result;
   TVMFFIByteArray text;
   uint64_t value = any->v_uint64;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin && any->v_obj);
   if (index == kTVMFFIStr || index == kTVMFFIBytes) {
     text = tvmffi_any_str(any);
     value = tvmffi_i_stable_hash(text.data, text.size);
@@ -19651,6 +19663,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
    value's type fails. */
 TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
   uint64_t key = (uint64_t)(int64_t)any->type_index, value = any->v_uint64;
+  TVMFFI_ASSERT(any->type_index != kTVMFFIRawStr);
   if (any->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_hash_object(any, hash);
   if (any->type_index == kTVMFFISmallStr ||
@@ -19720,6 +19733,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFIAny *item = TVMFFI_I_ITEMS(s);
     int64_t left = s->cell.size;
+    TVMFFI_ASSERT(left >= 0);
     for (; left > 0; --left, ++item)
       if (item->type_index >= kTVMFFIStaticObjectBegin)
         tvmffi_i_release(item->v_obj);
@@ -19733,6 +19747,7 @@ TVMFFI_I_DELETER(seq)
 /* Returns an empty array (owned), or NULL with the error raised. */
 static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
   tvmffi_i_seq *s;
+  TVMFFI_ASSERT(capacity >= 0);
   if (capacity > TVMFFI_I_MAX_ITEMS) {
     (void)tvmffi_i_no_memory();
     return NULL;
@@ -19776,6 +19791,7 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
 /* Returns an empty array or list (owned) for `capacity` items, or NULL with the
    error raised. */
 static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList);
   return index == kTVMFFIArray
              ? tvmffi_i_empty_array(capacity)
              : tvmffi_i_seq_of(tvmffi_i_new_list(capacity));
@@ -19787,6 +19803,7 @@ static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
+  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);
   *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
   s->cell.size = n;
@@ -19807,6 +19824,7 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
   TVMFFIAny *to;
   int64_t i;
   if (!made) return -1;
+  TVMFFI_ASSERT(n >= 0 && (items || !n));
   to = TVMFFI_I_ITEMS(made);
   for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
   made->cell.size = n;
@@ -19817,6 +19835,8 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
   size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
   void *data = NULL;
+  TVMFFI_ASSERT(s->base.type_index == kTVMFFIList);
+  TVMFFI_ASSERT(capacity > 0 && capacity >= s->cell.size);
   if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
   size = (size_t)capacity * sizeof(TVMFFIAny);
 #if !defined(TVMFFI_MALLOC)
@@ -19843,6 +19863,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
    if needed. */
 TVMFFI_I_SLOW int tvmffi_i_seq_grow(tvmffi_i_seq *s, int64_t extra) {
   int64_t need = s->cell.size + extra, twice = s->cell.capacity;
+  TVMFFI_ASSERT(extra > 0 && need > twice);
   if (twice <= TVMFFI_I_MAX_ITEMS / 2) twice *= 2;
   return tvmffi_i_set_capacity(s, twice > need ? twice : need);
 }
@@ -19856,6 +19877,7 @@ TVMFFI_I_INLINE int tvmffi_i_seq_reserve(tvmffi_i_seq *s, int64_t extra) {
 TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
                                          const TVMFFIAny *item) {
   tvmffi_i_seq *s = tvmffi_i_seq_of(list);
+  TVMFFI_ASSERT(list->type_index == kTVMFFIList);
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1));
   TVMFFI_TRY(tvmffi_i_own(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
   ++s->cell.size;
@@ -19863,13 +19885,13 @@ TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
 }
 
 /* Returns an array or list whose items are copies of views. Takes ownership of
-   `s`, an empty sequence of sufficient capacity, or NULL with the error
-   raised. */
+   `s`, an empty sequence, or NULL with the error raised. */
 static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
                                int32_t n, TVMFFIAny *result) {
   TVMFFIAny *items;
   int32_t i;
   if (!s) return -1;
+  TVMFFI_ASSERT(!s->cell.size && n <= s->cell.capacity);
   items = TVMFFI_I_ITEMS(s);
   for (i = 0; i < n; ++i) {
     int code = tvmffi_i_own(&views[i], &items[i]);
@@ -19906,20 +19928,21 @@ static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
       (long long)first, (long long)last, (long long)s->cell.size);
 }
 
-/* Removes item `i`, which must exist, from a list and returns it (owned). */
+/* Removes item `i` from a list and returns it (owned). */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i], item = *gap;
+  TVMFFI_ASSERT(i >= 0 && i < s->cell.size);
   if (i < --s->cell.size)
     memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
   return item;
 }
 
-/* Removes the items [first, last), which must exist. First releases these items
-   and sets them to None. A destructor may change the list, so the second loop
+/* Removes the items [first, last). First releases these items and sets them to None. A destructor may change the list, so the second loop
    removes only items that are None. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
+  TVMFFI_ASSERT(first >= 0 && first <= last && last <= s->cell.size);
   for (i = first; i < last && i < s->cell.size; ++i)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
@@ -19929,11 +19952,12 @@ static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   if (first < s->cell.size) s->cell.size = first;
 }
 
-/* Inserts `n` uninitialised items before item `i` and returns their address.
-   The capacity must suffice. */
+/* Inserts `n` uninitialised items before item `i` and returns their address. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
                                              int64_t n) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_ASSERT(i >= 0 && i <= s->cell.size);
+  TVMFFI_ASSERT(n > 0 && n <= s->cell.capacity - s->cell.size);
   memmove(gap + n, gap, (size_t)(s->cell.size - i) * sizeof(TVMFFIAny));
   s->cell.size += n;
   return gap;
@@ -19943,6 +19967,7 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
                                  const tvmffi_i_seq *from) {
   int64_t n = from->cell.size, i;
   TVMFFIAny *gap;
+  TVMFFI_ASSERT(from != s);
   if (n == 0) return 0;
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, n));
   if (at < 0 || at > s->cell.size)
@@ -20016,6 +20041,7 @@ static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
    phi and keeps the highest bits. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
                                            uint64_t hash) {
+  TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
   return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
 }
 
@@ -20023,6 +20049,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
    metadata byte of slot `i`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t meta) {
+  TVMFFI_ASSERT(i < m->num_slots);
+  TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
   return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
          (m->num_slots - 1);
 }
@@ -20044,6 +20072,7 @@ TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
                                                        int32_t in_any,
                                                        int32_t large) {
   tvmffi_i_map_key key;
+  TVMFFI_ASSERT(text.data || !text.size);
   key.other = large;
   if (text.size >= 8) {
     key.index = large;
@@ -20065,6 +20094,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                                 tvmffi_i_map_key *key) {
   int32_t index = view->type_index;
   TVMFFIAny moved;
+  TVMFFI_ASSERT(index >= kTVMFFIRawStr && index != kTVMFFISmallStr);
   key->bits = tvmffi_i_load_bits(view);
   key->text.data = NULL;
   key->text.size = 0;
@@ -20168,6 +20198,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
 TVMFFI_I_INLINE int tvmffi_i_map_hash_stored(const tvmffi_i_map_object *m,
                                              const TVMFFIAny *key,
                                              uint64_t *hash) {
+  TVMFFI_ASSERT(m->size > 0);
   if (key->type_index > kTVMFFIBytes)
     return tvmffi_i_map_hash_object(m, key, hash);
   return tvmffi_i_any_hash(key, hash);
@@ -20178,6 +20209,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_object *m,
                                              uint64_t *hash) {
   TVMFFIAny any;
   uint64_t slow;
+  TVMFFI_ASSERT(!key->text.data || key->text.size >= 8);
   if (key->index < kTVMFFIRawStr) {
     *hash =
         tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
@@ -20212,6 +20244,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny key;
   int code;
+  TVMFFI_ASSERT(m->size > 0 && held_first == tvmffi_i_map_is_row(m));
   tvmffi_i_store_bits(&key, bits);
   if (held->type_index <= kTVMFFIBytes ||
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
@@ -20223,9 +20256,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   return code;
 }
 
-/* Returns whether two texts of 8 bytes or more are equal. */
+/* Returns whether a key's text of 8 bytes or more equals another text. */
 TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
                                            TVMFFIByteArray b) {
+  TVMFFI_ASSERT(a.size >= 8);
   if (a.size != b.size) return 0;
   if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
   return tvmffi_i_same_words(a.data, b.data, a.size);
@@ -20236,6 +20270,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
                                               const TVMFFIAny *held,
                                               int held_first) {
   uint64_t head;
+  /* A stored key is owned, so it is no view. */
+  TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
+                held->type_index > kTVMFFIObjectRValueRef);
   memcpy(&head, (const void *)held, 8);
   if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
   if (held->type_index != key->other) return 0;
@@ -20264,6 +20301,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
   uint64_t i, n = m->size;
   int code;
+  TVMFFI_ASSERT(tvmffi_i_map_is_row(m));
+  TVMFFI_ASSERT(n <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   for (i = 0; i < n; ++i, ++pair) {
     code = tvmffi_i_map_equal(m, key, &pair->key, 1);
     if (!code) continue;
@@ -20281,6 +20320,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
   int code;
+  TVMFFI_ASSERT(m->size > 0 && m->size <= m->num_slots);
   if (meta & TVMFFI_I_MAP_BODY) return 0;
   for (;;) {
     item = tvmffi_i_map_at(m->data, i);
@@ -20298,6 +20338,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
     before = i;
     i = next;
     meta = *tvmffi_i_map_meta(m->data, i);
+    TVMFFI_ASSERT(meta & TVMFFI_I_MAP_BODY && meta < TVMFFI_I_MAP_PROTECTED);
+    TVMFFI_ASSERT(place->passed < m->size);
   }
 }
 
@@ -20322,6 +20364,8 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap ||
+                map->type_index == kTVMFFIDict);
   if (!code)
     code = tvmffi_i_map_find(tvmffi_i_map_of(map), &k, &place);
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
@@ -20338,6 +20382,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
   uint64_t i = tvmffi_i_map_home(m, hash), head;
   const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+  TVMFFI_ASSERT(bits.head == tvmffi_i_load_bits(key).head);
   if (*meta & TVMFFI_I_MAP_BODY) return NULL;
   for (;;) {
     const tvmffi_i_pair *pair = &item->pair;
@@ -20353,6 +20398,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
       return tvmffi_i_map_lookup_any(map, key);
     if (!jump) return NULL;
     meta = tvmffi_i_map_meta(m->data, i);
+    TVMFFI_ASSERT(*meta & TVMFFI_I_MAP_BODY && *meta < TVMFFI_I_MAP_PROTECTED);
   }
 }
 
@@ -20369,6 +20415,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
     TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
   uint64_t hash;
+  TVMFFI_ASSERT(key->type_index == kTVMFFISmallStr);
   k.index = kTVMFFISmallStr;
   k.bits = tvmffi_i_load_bits(key);
   k.text.data = NULL;
@@ -20407,6 +20454,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 /* Releases the entries of a hash table that is no longer part of a map. */
 static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
   uint64_t first, n, i;
+  TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
     const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
@@ -20421,6 +20469,7 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
 /* Returns the size of a hash table in bytes. A table of 8 slots has metadata
    for 16 slots, but memory for only 8 items. The other metadata stays empty. */
 TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+  TVMFFI_ASSERT(num_slots && !(num_slots & (num_slots - 1)));
   return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
                         : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
 }
@@ -20429,6 +20478,7 @@ TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
    known only if the object contains the entries. */
 TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   const char *self = (const char *)m;
+  TVMFFI_ASSERT(!m->size && !m->data_deleter);
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
     tvmffi_i_pool_free(
         m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
@@ -20444,6 +20494,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
   uint64_t i;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
     if (!tvmffi_i_map_is_row(m))
       tvmffi_i_map_drop_table(m->data, m->num_slots);
     else
@@ -20462,6 +20513,7 @@ TVMFFI_I_DELETER(map)
 static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
                                                  uint64_t places) {
   tvmffi_i_map_object *m;
+  TVMFFI_ASSERT(places <= TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   m = (tvmffi_i_map_object *)tvmffi_i_object(
       TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
@@ -20478,6 +20530,7 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
 static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   char *data = NULL;
   uint64_t i;
+  TVMFFI_ASSERT(num_slots >= TVMFFI_I_MAP_TABLE_MIN);
   if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
     data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
   if (!data) {
@@ -20491,6 +20544,7 @@ static void *tvmffi_i_map_new_table(uint64_t num_slots) {
 
 static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
   uint32_t shift = 64;
+  TVMFFI_ASSERT(num_slots > 1 && !(num_slots & (num_slots - 1)));
   for (; num_slots > 1; num_slots >>= 1) --shift;
   return shift;
 }
@@ -20499,6 +20553,7 @@ static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
    entries fill at most 7/8 of the slots. */
 static uint64_t tvmffi_i_map_slots(uint64_t entries) {
   uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  TVMFFI_ASSERT(entries <= (uint64_t)1 << 62); /* the loop would not end */
   while (num_slots - num_slots / 8 < entries) num_slots *= 2;
   return num_slots;
 }
@@ -20558,6 +20613,7 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
       row ? tvmffi_i_map_new_row(type_index, from->size)
           : tvmffi_i_map_new_dense(type_index, from->num_slots);
   uint64_t i;
+  TVMFFI_ASSERT(from->size <= (from->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (!m) return NULL;
   if (!row) {
     memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));
@@ -20586,6 +20642,7 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
    map's entries. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
+  TVMFFI_ASSERT(data && data != m->data);
   if (m->data_deleter) m->data_deleter(m->data);
   m->data = data;
   m->data_deleter = tvmffi_i_free;
@@ -20595,6 +20652,7 @@ static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
 static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
   uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
   void *data;
+  TVMFFI_ASSERT(tvmffi_i_map_is_row(m) && m->size < TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
   if (!data) return tvmffi_i_no_memory();
@@ -20606,6 +20664,8 @@ static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
 /* Appends the entry in slot `i` to the insertion order. */
 TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
                                        tvmffi_i_map_item *item, uint64_t i) {
+  TVMFFI_ASSERT(item == tvmffi_i_map_at(m->data, i));
+  TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, i) < TVMFFI_I_MAP_PROTECTED);
   item->prev = m->tail;
   item->next = TVMFFI_I_MAP_END;
   if (m->tail != TVMFFI_I_MAP_END)
@@ -20620,6 +20680,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_join(tvmffi_i_map_object *m,
                                        const tvmffi_i_map_item *item,
                                        uint64_t next, uint64_t prev) {
+  TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END || item->prev < m->num_slots);
+  TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END || item->next < m->num_slots);
   if (item->prev != TVMFFI_I_MAP_END)
     tvmffi_i_map_at(m->data, item->prev)->next = next;
   else
@@ -20651,14 +20713,17 @@ TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t jump) {
   uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  TVMFFI_ASSERT(jump < TVMFFI_I_MAP_NUM_JUMPS &&
+                *meta < TVMFFI_I_MAP_PROTECTED);
   *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
 }
 
-/* Appends an empty slot to the bucket chain that contains slot `i`. Sets *to to
+/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to to
    the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
                                         uint64_t i, uint64_t *to) {
   uint8_t meta, jump;
+  TVMFFI_ASSERT(!(*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY));
   while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
     i = tvmffi_i_map_next(m, i, meta);
   jump = tvmffi_i_map_find_free(m, i, to);
@@ -20678,6 +20743,7 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   uint64_t i, hash, home, n = from->num_slots;
   int is_row = tvmffi_i_map_is_row(from);
   if (is_row) n = from->size;
+  TVMFFI_ASSERT(!is_row || n <= to->num_slots - to->num_slots / 8);
   /* First pass: fill all home slots, so that no entry is evicted later. The
      home slots nearly ascend with `i`, so the processor can prefetch. */
   for (i = 0; i < n; ++i) {
@@ -20702,6 +20768,8 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
     first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
+    TVMFFI_ASSERT(
+        !(*tvmffi_i_map_meta(to->data, first->next) & TVMFFI_I_MAP_JUMP));
     jump = tvmffi_i_map_find_free(to, first->next, &moved[i]);
     if (!jump) return 0;
     tvmffi_i_map_set_jump(to, first->next, jump);
@@ -20719,6 +20787,12 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
     tvmffi_i_map_item *copy;
     if (moved[i] == TVMFFI_I_MAP_END) continue;
+    TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END
+                      ? from->head == i
+                      : moved[item->prev] != TVMFFI_I_MAP_END);
+    TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END
+                      ? from->tail == i
+                      : moved[item->next] != TVMFFI_I_MAP_END);
     copy = tvmffi_i_map_at(to->data, moved[i]);
     copy->prev =
         item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
@@ -20739,6 +20813,7 @@ static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 uint64_t num_slots, uint64_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
+  TVMFFI_ASSERT(from->size <= num_slots);
   for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
     grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
     grown.data = tvmffi_i_map_new_table(grown.num_slots);
@@ -20761,6 +20836,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   uint64_t few[64], *moved = few;
   uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
   int code;
+  TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
     if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
@@ -20781,6 +20857,7 @@ typedef struct {
 static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
                                    uint64_t to) {
   tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
+  TVMFFI_ASSERT(from != to);
   *item = *tvmffi_i_map_at(m->data, from);
   tvmffi_i_map_join(m, item, to, to);
 }
@@ -20791,6 +20868,9 @@ static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
 static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
                                    uint64_t link, tvmffi_i_map_move *moves) {
   uint64_t from = target, n = 0;
+  TVMFFI_ASSERT(tvmffi_i_map_next(m, link,
+                                  *tvmffi_i_map_meta(m->data, link)) ==
+                target);
   for (;;) {
     tvmffi_i_map_move *move = &moves[n];
     uint8_t jump = tvmffi_i_map_find_free(m, link, &move->to);
@@ -20825,6 +20905,7 @@ static int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
   uint64_t hash, link, i, n = 1;
   uint8_t meta;
   int code;
+  TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, target) & TVMFFI_I_MAP_BODY);
   TVMFFI_TRY(tvmffi_i_map_hash_stored(
       m, &tvmffi_i_map_at(m->data, target)->pair.key, &hash));
   /* The key's hash may have changed since insertion. Then the chain may not
@@ -20884,6 +20965,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
   while ((code = tvmffi_i_map_take_slot(m, hash, &i)) == 0)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (code < 0) return code;
+  TVMFFI_ASSERT(m->size < m->num_slots);
   item = tvmffi_i_map_at(m->data, i);
   tvmffi_i_map_link(m, item, i);
   ++m->size;
@@ -20907,6 +20989,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
   uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
   if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
+  TVMFFI_ASSERT(m->size < TVMFFI_I_MAP_ROW_MAX);
   if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
   *pair = (tvmffi_i_pair *)m->data + m->size++;
   return 0;
@@ -20917,6 +21000,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
                                         const tvmffi_i_map_position *place,
                                         tvmffi_i_bits value) {
   tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
+  TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, place->index));
   tvmffi_i_store_bits(&place->pair->value, value);
   if (!tvmffi_i_map_is_row(m) && place->index != m->tail) {
     tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place->index);
@@ -20926,10 +21010,10 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_drop_bits(old);
 }
 
-/* Sets the value of a key in a dict or a uniquely referenced map. If `moves`,
-   takes ownership of both unless it fails; the padding of a number must then be
-   0, because look-ups compare all bits. Otherwise both are borrowed views. Sets
-   *passed to the number of other keys before it in its bucket chain. */
+/* Sets the value of a key. If `moves`, takes ownership of both unless it fails;
+   the padding of a number must then be 0, because look-ups compare all bits.
+   Otherwise both are borrowed views. Sets *passed to the number of other keys
+   before it in its bucket chain. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
                                             const TVMFFIAny *key,
                                             const TVMFFIAny *value, int moves,
@@ -20940,6 +21024,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
   tvmffi_i_pair *pair;
   uint64_t hash = 0;
   int code;
+  TVMFFI_ASSERT(
+      m->base.type_index == kTVMFFIDict ||
+      (uint32_t)tvmffi_i_load64(&m->base.combined_ref_count) == 1);
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
   /* A map of four entries gets a hash table even if the key already exists:
@@ -21026,11 +21113,13 @@ static void tvmffi_i_map_remove(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_position *place) {
   uint64_t i = place->index, before = place->before, last = i;
   uint8_t meta;
+  TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, i));
   tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
   while ((meta = *tvmffi_i_map_meta(m->data, last)) & TVMFFI_I_MAP_JUMP) {
     before = last;
     last = tvmffi_i_map_next(m, last, meta);
   }
+  TVMFFI_ASSERT(m->size > 0 && last != before);
   if (last != i) tvmffi_i_map_move_item(m, last, i);
   *tvmffi_i_map_meta(m->data, last) = TVMFFI_I_MAP_EMPTY;
   if (before != TVMFFI_I_MAP_END) tvmffi_i_map_set_jump(m, before, 0);
@@ -21048,6 +21137,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   if (code <= 0) return code;
   pair = *place.pair;
   if (tvmffi_i_map_is_row(m)) {
+    TVMFFI_ASSERT(place.index < m->size);
     --m->size;
     memmove((void *)place.pair, place.pair + 1,
             (size_t)(m->size - place.index) * sizeof(pair));
@@ -21079,6 +21169,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     tvmffi_i_map_drop_pair(&pair);
   }
   if (tvmffi_i_map_is_row(&table) || !table.num_slots) return 0;
+  TVMFFI_ASSERT(!tvmffi_i_map_is_row(m) && m->size == table.size);
   m->data = NULL;
   m->data_deleter = NULL;
   m->size = 0;
@@ -21088,6 +21179,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     if (table.data_deleter) table.data_deleter(table.data);
     return 0;
   }
+  TVMFFI_ASSERT(!m->size && !m->data);
   m->data = table.data;
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;
@@ -21157,6 +21249,7 @@ static int tvmffi_i_map_key_less(const void *a, const void *b,
 static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
                                     uint64_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
+  TVMFFI_ASSERT(first < last && !drops[first] && !drops[last]);
   pairs[first].key = pairs[last].key;
   pairs[last].key = key;
   drops[first] = 1;
@@ -21169,6 +21262,7 @@ static void tvmffi_i_map_drop_sorted(tvmffi_i_pair *pairs, size_t total,
   for (i = 0; i < total; ++i)
     if (tvmffi_i_map_is_sortable(&pairs[i].key)) sorted[n++] = i;
   tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
+  TVMFFI_ASSERT(n <= total);
   for (i = 0; i + 1 < n; ++i)
     if (!tvmffi_i_map_key_order(&pairs[sorted[i]].key,
                                 &pairs[sorted[i + 1]].key))
@@ -21215,6 +21309,7 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
     pairs[i] = pairs[*left];
     pairs[(*left)++] = pair;
   }
+  TVMFFI_ASSERT(*left > 0);
   return 0;
 }
 
@@ -21222,6 +21317,7 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
    tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
 static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
                               size_t total, uint64_t *sorted, char *drops) {
+  TVMFFI_ASSERT(total >= m->size && row->data != m->data);
   TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
                                &row->size));
   row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
@@ -21249,6 +21345,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   uint64_t *sorted, slot;
   char *drops;
   int code;
+  TVMFFI_ASSERT(n % 2 == 0 && m->size > TVMFFI_I_MAP_CHAIN_MAX);
   pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
       total * (sizeof(*pairs) + sizeof(*sorted) + 1));
   if (!pairs) return tvmffi_i_no_memory();
@@ -21259,6 +21356,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
        (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
        slot = tvmffi_i_map_after(&m->base, slot))
     pairs[at++] = *pair;
+  TVMFFI_ASSERT(at == m->size);
   memcpy((void *)(pairs + at), values, n * sizeof(*values));
   row.data = pairs;
   code = tvmffi_i_map_enter(m, frame);
@@ -21267,6 +21365,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
     tvmffi_i_guard_leave(frame);
   }
   if (!code) {
+    TVMFFI_ASSERT(m->size == row.size && row.size <= total);
     for (i = 0; i < n; ++i) values[i] = tvmffi_none();
     for (i = (size_t)row.size; i < total; ++i)
       tvmffi_i_map_drop_pair(&pairs[i]);
@@ -21285,6 +21384,7 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
   uint64_t moved[14];
   tvmffi_i_map_object row = *m;
   size_t i, k;
+  int code = 1;
   row.size = n / 2;
   row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
   row.data = values;
@@ -21299,12 +21399,13 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
       return 0;
     memcpy(m->data, values, n * sizeof(*values));
   } else {
-    /* Cannot fail: strings have no hooks, and a bucket chain may go on in any
-       of the next 15 slots, one of which is free, because the map gets at most
-       14 entries. */
+    /* Strings have no hooks, and a bucket chain may go on in any of the next 15
+       slots, one of which is free, because the map gets at most 14 entries. */
     if (row.size > m->num_slots - m->num_slots / 8) return 0;
-    (void)tvmffi_i_map_refill(m, &row, moved);
+    code = tvmffi_i_map_refill(m, &row, moved);
   }
+  TVMFFI_ASSERT(code == 1);
+  (void)code;
   m->size = row.size;
   for (i = 0; i < n; ++i) values[i] = tvmffi_none();
   return 1;
@@ -21317,6 +21418,7 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
                              size_t n) {
   uint64_t passed;
   size_t i;
+  TVMFFI_ASSERT(n % 2 == 0 && (values || !n));
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {

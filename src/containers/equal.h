@@ -21,12 +21,14 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_stable_reduce(uint64_t x) {
   const uint64_t modulus = 2147483647u;
   x = (x & modulus) + (x >> 31);
   x = (x & modulus) + (x >> 31);
+  TVMFFI_ASSERT(x < 2 * modulus);
   return x >= modulus ? x - modulus : x;
 }
 
-/* Returns the first `size` bytes, at most 8, as a little-endian integer. */
+/* Returns the first `size` bytes as a little-endian integer. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
   uint64_t word = 0;
+  TVMFFI_ASSERT(size <= 8);
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if (size == 8) return memcpy(&word, data, 8), word;
   if (size >= 4) {
@@ -45,6 +47,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_little_word(const char *data, size_t size) {
 static uint64_t tvmffi_i_stable_hash(const char *data, size_t size) {
   const uint64_t factor = 1099511628211u;
   uint64_t h = 0;
+  TVMFFI_ASSERT(data || !size);
   for (; size >= 8; size -= 8, data += 8)
     h = tvmffi_i_stable_reduce(h * factor + tvmffi_i_little_word(data, 8));
   if (size)
@@ -110,6 +113,7 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
                                            int32_t index) {
   const TVMFFITypeAttrColumn *c = TVMFFI_I_LOAD(&known->column);
   const TVMFFIAny *value;
+  TVMFFI_ASSERT(!c || c->begin_index >= 0);
   if (TVMFFI_I_UNLIKELY(!c)) {
     c = tvmffi_i_attr_column(known->name);
     if (!c) return tvmffi_i_unread_attr();
@@ -139,6 +143,7 @@ TVMFFI_I_INLINE void tvmffi_i_take_plain(int32_t type_index,
                                          TVMFFIAny *result) {
 #if TVMFFI_I_PLAIN_RESULTS
   uint64_t word;
+  TVMFFI_ASSERT(type_index == kTVMFFIInt || type_index == kTVMFFIBool);
   memcpy(&word, (const void *)result, sizeof(word));
   if (word == kTVMFFIError && result->v_uint64 >= 4096 &&
       result->v_uint64 >> 56 == 0 && result->v_uint64 % sizeof(void *) == 0)
@@ -171,6 +176,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
 #define TVMFFI_I_CLEARED
 #endif
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
+  TVMFFI_ASSERT(num_args == 1 || num_args == 2);
   if (callee->type_index == kTVMFFIFunction && callee->v_obj)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
@@ -199,7 +205,10 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   int code;
   int32_t i;
   *result = tvmffi_none();
-  for (i = 0; i < num_args; ++i) tvmffi_i_retain(args[i].v_obj);
+  for (i = 0; i < num_args; ++i) {
+    TVMFFI_ASSERT(args[i].type_index >= kTVMFFIStaticObjectBegin);
+    tvmffi_i_retain(args[i].v_obj);
+  }
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
   for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
@@ -227,6 +236,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
   const TVMFFIAny *custom;
   TVMFFIAny args[2], result;
   int32_t index = a->type_index;
+  TVMFFI_ASSERT(!tvmffi_i_same_any(a, b));
   if (tvmffi_i_text_type(index)) /* small strings: only by bits */
     return (index >= kTVMFFIStaticObjectBegin ||
             b->type_index >= kTVMFFIStaticObjectBegin) &&
@@ -238,6 +248,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
                               TVMFFIBigIntGetContentByteArray(b));
   custom = tvmffi_i_type_attr(&tvmffi_i_equal_column, index);
   if (!custom) return 0;
+  TVMFFI_ASSERT(a->v_obj && b->v_obj);
   args[0] = *a;
   args[1] = *b;
   TVMFFI_TRY(tvmffi_i_call_attr(custom, args, 2, kTVMFFIBool, &result));
@@ -268,6 +279,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
   TVMFFIAny result;
   TVMFFIByteArray text;
   uint64_t value = any->v_uint64;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin && any->v_obj);
   if (index == kTVMFFIStr || index == kTVMFFIBytes) {
     text = tvmffi_any_str(any);
     value = tvmffi_i_stable_hash(text.data, text.size);
@@ -290,6 +302,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_hash_object(const TVMFFIAny *any,
    value's type fails. */
 TVMFFI_I_INLINE int tvmffi_i_any_hash(const TVMFFIAny *any, uint64_t *hash) {
   uint64_t key = (uint64_t)(int64_t)any->type_index, value = any->v_uint64;
+  TVMFFI_ASSERT(any->type_index != kTVMFFIRawStr);
   if (any->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_hash_object(any, hash);
   if (any->type_index == kTVMFFISmallStr ||

@@ -24,6 +24,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
   uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
   if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
+  TVMFFI_ASSERT(m->size < TVMFFI_I_MAP_ROW_MAX);
   if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
   *pair = (tvmffi_i_pair *)m->data + m->size++;
   return 0;
@@ -34,6 +35,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
                                         const tvmffi_i_map_position *place,
                                         tvmffi_i_bits value) {
   tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
+  TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, place->index));
   tvmffi_i_store_bits(&place->pair->value, value);
   if (!tvmffi_i_map_is_row(m) && place->index != m->tail) {
     tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place->index);
@@ -43,10 +45,10 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_drop_bits(old);
 }
 
-/* Sets the value of a key in a dict or a uniquely referenced map. If `moves`,
-   takes ownership of both unless it fails; the padding of a number must then be
-   0, because look-ups compare all bits. Otherwise both are borrowed views. Sets
-   *passed to the number of other keys before it in its bucket chain. */
+/* Sets the value of a key. If `moves`, takes ownership of both unless it fails;
+   the padding of a number must then be 0, because look-ups compare all bits.
+   Otherwise both are borrowed views. Sets *passed to the number of other keys
+   before it in its bucket chain. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
                                             const TVMFFIAny *key,
                                             const TVMFFIAny *value, int moves,
@@ -57,6 +59,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
   tvmffi_i_pair *pair;
   uint64_t hash = 0;
   int code;
+  TVMFFI_ASSERT(
+      m->base.type_index == kTVMFFIDict ||
+      (uint32_t)tvmffi_i_load64(&m->base.combined_ref_count) == 1);
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
   /* A map of four entries gets a hash table even if the key already exists:
@@ -143,11 +148,13 @@ static void tvmffi_i_map_remove(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_position *place) {
   uint64_t i = place->index, before = place->before, last = i;
   uint8_t meta;
+  TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, i));
   tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
   while ((meta = *tvmffi_i_map_meta(m->data, last)) & TVMFFI_I_MAP_JUMP) {
     before = last;
     last = tvmffi_i_map_next(m, last, meta);
   }
+  TVMFFI_ASSERT(m->size > 0 && last != before);
   if (last != i) tvmffi_i_map_move_item(m, last, i);
   *tvmffi_i_map_meta(m->data, last) = TVMFFI_I_MAP_EMPTY;
   if (before != TVMFFI_I_MAP_END) tvmffi_i_map_set_jump(m, before, 0);
@@ -165,6 +172,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   if (code <= 0) return code;
   pair = *place.pair;
   if (tvmffi_i_map_is_row(m)) {
+    TVMFFI_ASSERT(place.index < m->size);
     --m->size;
     memmove((void *)place.pair, place.pair + 1,
             (size_t)(m->size - place.index) * sizeof(pair));
@@ -196,6 +204,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     tvmffi_i_map_drop_pair(&pair);
   }
   if (tvmffi_i_map_is_row(&table) || !table.num_slots) return 0;
+  TVMFFI_ASSERT(!tvmffi_i_map_is_row(m) && m->size == table.size);
   m->data = NULL;
   m->data_deleter = NULL;
   m->size = 0;
@@ -205,6 +214,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     if (table.data_deleter) table.data_deleter(table.data);
     return 0;
   }
+  TVMFFI_ASSERT(!m->size && !m->data);
   m->data = table.data;
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;

@@ -71,6 +71,7 @@ static int tvmffi_i_map_key_less(const void *a, const void *b,
 static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
                                     uint64_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
+  TVMFFI_ASSERT(first < last && !drops[first] && !drops[last]);
   pairs[first].key = pairs[last].key;
   pairs[last].key = key;
   drops[first] = 1;
@@ -83,6 +84,7 @@ static void tvmffi_i_map_drop_sorted(tvmffi_i_pair *pairs, size_t total,
   for (i = 0; i < total; ++i)
     if (tvmffi_i_map_is_sortable(&pairs[i].key)) sorted[n++] = i;
   tvmffi_i_sort(sorted, n, sizeof(*sorted), tvmffi_i_map_key_less, pairs);
+  TVMFFI_ASSERT(n <= total);
   for (i = 0; i + 1 < n; ++i)
     if (!tvmffi_i_map_key_order(&pairs[sorted[i]].key,
                                 &pairs[sorted[i + 1]].key))
@@ -129,6 +131,7 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
     pairs[i] = pairs[*left];
     pairs[(*left)++] = pair;
   }
+  TVMFFI_ASSERT(*left > 0);
   return 0;
 }
 
@@ -136,6 +139,7 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
    tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
 static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
                               size_t total, uint64_t *sorted, char *drops) {
+  TVMFFI_ASSERT(total >= m->size && row->data != m->data);
   TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
                                &row->size));
   row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
@@ -163,6 +167,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   uint64_t *sorted, slot;
   char *drops;
   int code;
+  TVMFFI_ASSERT(n % 2 == 0 && m->size > TVMFFI_I_MAP_CHAIN_MAX);
   pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
       total * (sizeof(*pairs) + sizeof(*sorted) + 1));
   if (!pairs) return tvmffi_i_no_memory();
@@ -173,6 +178,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
        (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
        slot = tvmffi_i_map_after(&m->base, slot))
     pairs[at++] = *pair;
+  TVMFFI_ASSERT(at == m->size);
   memcpy((void *)(pairs + at), values, n * sizeof(*values));
   row.data = pairs;
   code = tvmffi_i_map_enter(m, frame);
@@ -181,6 +187,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
     tvmffi_i_guard_leave(frame);
   }
   if (!code) {
+    TVMFFI_ASSERT(m->size == row.size && row.size <= total);
     for (i = 0; i < n; ++i) values[i] = tvmffi_none();
     for (i = (size_t)row.size; i < total; ++i)
       tvmffi_i_map_drop_pair(&pairs[i]);
@@ -199,6 +206,7 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
   uint64_t moved[14];
   tvmffi_i_map_object row = *m;
   size_t i, k;
+  int code = 1;
   row.size = n / 2;
   row.num_slots = row.size | TVMFFI_I_MAP_IS_ROW;
   row.data = values;
@@ -213,12 +221,13 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
       return 0;
     memcpy(m->data, values, n * sizeof(*values));
   } else {
-    /* Cannot fail: strings have no hooks, and a bucket chain may go on in any
-       of the next 15 slots, one of which is free, because the map gets at most
-       14 entries. */
+    /* Strings have no hooks, and a bucket chain may go on in any of the next 15
+       slots, one of which is free, because the map gets at most 14 entries. */
     if (row.size > m->num_slots - m->num_slots / 8) return 0;
-    (void)tvmffi_i_map_refill(m, &row, moved);
+    code = tvmffi_i_map_refill(m, &row, moved);
   }
+  TVMFFI_ASSERT(code == 1);
+  (void)code;
   m->size = row.size;
   for (i = 0; i < n; ++i) values[i] = tvmffi_none();
   return 1;
@@ -231,6 +240,7 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
                              size_t n) {
   uint64_t passed;
   size_t i;
+  TVMFFI_ASSERT(n % 2 == 0 && (values || !n));
   TVMFFI_TRY(tvmffi_i_map_may_change(m));
   if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {

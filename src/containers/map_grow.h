@@ -14,6 +14,7 @@
    map's entries. */
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
+  TVMFFI_ASSERT(data && data != m->data);
   if (m->data_deleter) m->data_deleter(m->data);
   m->data = data;
   m->data_deleter = tvmffi_i_free;
@@ -23,6 +24,7 @@ static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
 static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
   uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
   void *data;
+  TVMFFI_ASSERT(tvmffi_i_map_is_row(m) && m->size < TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
   if (!data) return tvmffi_i_no_memory();
@@ -34,6 +36,8 @@ static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
 /* Appends the entry in slot `i` to the insertion order. */
 TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
                                        tvmffi_i_map_item *item, uint64_t i) {
+  TVMFFI_ASSERT(item == tvmffi_i_map_at(m->data, i));
+  TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, i) < TVMFFI_I_MAP_PROTECTED);
   item->prev = m->tail;
   item->next = TVMFFI_I_MAP_END;
   if (m->tail != TVMFFI_I_MAP_END)
@@ -48,6 +52,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_join(tvmffi_i_map_object *m,
                                        const tvmffi_i_map_item *item,
                                        uint64_t next, uint64_t prev) {
+  TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END || item->prev < m->num_slots);
+  TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END || item->next < m->num_slots);
   if (item->prev != TVMFFI_I_MAP_END)
     tvmffi_i_map_at(m->data, item->prev)->next = next;
   else
@@ -79,14 +85,17 @@ TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t jump) {
   uint8_t *meta = tvmffi_i_map_meta(m->data, i);
+  TVMFFI_ASSERT(jump < TVMFFI_I_MAP_NUM_JUMPS &&
+                *meta < TVMFFI_I_MAP_PROTECTED);
   *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
 }
 
-/* Appends an empty slot to the bucket chain that contains slot `i`. Sets *to to
+/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to to
    the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
                                         uint64_t i, uint64_t *to) {
   uint8_t meta, jump;
+  TVMFFI_ASSERT(!(*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY));
   while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
     i = tvmffi_i_map_next(m, i, meta);
   jump = tvmffi_i_map_find_free(m, i, to);
@@ -106,6 +115,7 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   uint64_t i, hash, home, n = from->num_slots;
   int is_row = tvmffi_i_map_is_row(from);
   if (is_row) n = from->size;
+  TVMFFI_ASSERT(!is_row || n <= to->num_slots - to->num_slots / 8);
   /* First pass: fill all home slots, so that no entry is evicted later. The
      home slots nearly ascend with `i`, so the processor can prefetch. */
   for (i = 0; i < n; ++i) {
@@ -130,6 +140,8 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
     first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
+    TVMFFI_ASSERT(
+        !(*tvmffi_i_map_meta(to->data, first->next) & TVMFFI_I_MAP_JUMP));
     jump = tvmffi_i_map_find_free(to, first->next, &moved[i]);
     if (!jump) return 0;
     tvmffi_i_map_set_jump(to, first->next, jump);
@@ -147,6 +159,12 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
     tvmffi_i_map_item *copy;
     if (moved[i] == TVMFFI_I_MAP_END) continue;
+    TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END
+                      ? from->head == i
+                      : moved[item->prev] != TVMFFI_I_MAP_END);
+    TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END
+                      ? from->tail == i
+                      : moved[item->next] != TVMFFI_I_MAP_END);
     copy = tvmffi_i_map_at(to->data, moved[i]);
     copy->prev =
         item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
@@ -167,6 +185,7 @@ static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 uint64_t num_slots, uint64_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
+  TVMFFI_ASSERT(from->size <= num_slots);
   for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
     grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
     grown.data = tvmffi_i_map_new_table(grown.num_slots);
@@ -189,6 +208,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   uint64_t few[64], *moved = few;
   uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
   int code;
+  TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
     if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
@@ -209,6 +229,7 @@ typedef struct {
 static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
                                    uint64_t to) {
   tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
+  TVMFFI_ASSERT(from != to);
   *item = *tvmffi_i_map_at(m->data, from);
   tvmffi_i_map_join(m, item, to, to);
 }
@@ -219,6 +240,9 @@ static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
 static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
                                    uint64_t link, tvmffi_i_map_move *moves) {
   uint64_t from = target, n = 0;
+  TVMFFI_ASSERT(tvmffi_i_map_next(m, link,
+                                  *tvmffi_i_map_meta(m->data, link)) ==
+                target);
   for (;;) {
     tvmffi_i_map_move *move = &moves[n];
     uint8_t jump = tvmffi_i_map_find_free(m, link, &move->to);
@@ -253,6 +277,7 @@ static int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
   uint64_t hash, link, i, n = 1;
   uint8_t meta;
   int code;
+  TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, target) & TVMFFI_I_MAP_BODY);
   TVMFFI_TRY(tvmffi_i_map_hash_stored(
       m, &tvmffi_i_map_at(m->data, target)->pair.key, &hash));
   /* The key's hash may have changed since insertion. Then the chain may not
@@ -312,6 +337,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
   while ((code = tvmffi_i_map_take_slot(m, hash, &i)) == 0)
     TVMFFI_TRY(tvmffi_i_map_grow_table(m));
   if (code < 0) return code;
+  TVMFFI_ASSERT(m->size < m->num_slots);
   item = tvmffi_i_map_at(m->data, i);
   tvmffi_i_map_link(m, item, i);
   ++m->size;

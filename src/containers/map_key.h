@@ -46,6 +46,7 @@ static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
    phi and keeps the highest bits. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
                                            uint64_t hash) {
+  TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
   return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
 }
 
@@ -53,6 +54,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
    metadata byte of slot `i`. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
                                            uint64_t i, uint8_t meta) {
+  TVMFFI_ASSERT(i < m->num_slots);
+  TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
   return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
          (m->num_slots - 1);
 }
@@ -74,6 +77,7 @@ TVMFFI_I_INLINE tvmffi_i_map_key tvmffi_i_map_text_key(TVMFFIByteArray text,
                                                        int32_t in_any,
                                                        int32_t large) {
   tvmffi_i_map_key key;
+  TVMFFI_ASSERT(text.data || !text.size);
   key.other = large;
   if (text.size >= 8) {
     key.index = large;
@@ -95,6 +99,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
                                                 tvmffi_i_map_key *key) {
   int32_t index = view->type_index;
   TVMFFIAny moved;
+  TVMFFI_ASSERT(index >= kTVMFFIRawStr && index != kTVMFFISmallStr);
   key->bits = tvmffi_i_load_bits(view);
   key->text.data = NULL;
   key->text.size = 0;
@@ -198,6 +203,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_hash_object(const tvmffi_i_map_object *m,
 TVMFFI_I_INLINE int tvmffi_i_map_hash_stored(const tvmffi_i_map_object *m,
                                              const TVMFFIAny *key,
                                              uint64_t *hash) {
+  TVMFFI_ASSERT(m->size > 0);
   if (key->type_index > kTVMFFIBytes)
     return tvmffi_i_map_hash_object(m, key, hash);
   return tvmffi_i_any_hash(key, hash);
@@ -208,6 +214,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_hash(const tvmffi_i_map_object *m,
                                              uint64_t *hash) {
   TVMFFIAny any;
   uint64_t slow;
+  TVMFFI_ASSERT(!key->text.data || key->text.size >= 8);
   if (key->index < kTVMFFIRawStr) {
     *hash =
         tvmffi_i_hash_combine((uint64_t)(int64_t)key->index, key->bits.word);
@@ -242,6 +249,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIAny key;
   int code;
+  TVMFFI_ASSERT(m->size > 0 && held_first == tvmffi_i_map_is_row(m));
   tvmffi_i_store_bits(&key, bits);
   if (held->type_index <= kTVMFFIBytes ||
       !tvmffi_i_type_attr(&tvmffi_i_equal_column, held->type_index))
@@ -253,9 +261,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_differ_equal(const tvmffi_i_map_object *m,
   return code;
 }
 
-/* Returns whether two texts of 8 bytes or more are equal. */
+/* Returns whether a key's text of 8 bytes or more equals another text. */
 TVMFFI_I_INLINE int tvmffi_i_map_same_text(TVMFFIByteArray a,
                                            TVMFFIByteArray b) {
+  TVMFFI_ASSERT(a.size >= 8);
   if (a.size != b.size) return 0;
   if (a.size > 64) return memcmp(a.data, b.data, a.size) == 0;
   return tvmffi_i_same_words(a.data, b.data, a.size);
@@ -266,6 +275,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
                                               const TVMFFIAny *held,
                                               int held_first) {
   uint64_t head;
+  /* A stored key is owned, so it is no view. */
+  TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
+                held->type_index > kTVMFFIObjectRValueRef);
   memcpy(&head, (const void *)held, 8);
   if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
   if (held->type_index != key->other) return 0;

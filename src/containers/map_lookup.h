@@ -25,6 +25,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
   uint64_t i, n = m->size;
   int code;
+  TVMFFI_ASSERT(tvmffi_i_map_is_row(m));
+  TVMFFI_ASSERT(n <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   for (i = 0; i < n; ++i, ++pair) {
     code = tvmffi_i_map_equal(m, key, &pair->key, 1);
     if (!code) continue;
@@ -42,6 +44,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
   int code;
+  TVMFFI_ASSERT(m->size > 0 && m->size <= m->num_slots);
   if (meta & TVMFFI_I_MAP_BODY) return 0;
   for (;;) {
     item = tvmffi_i_map_at(m->data, i);
@@ -59,6 +62,8 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
     before = i;
     i = next;
     meta = *tvmffi_i_map_meta(m->data, i);
+    TVMFFI_ASSERT(meta & TVMFFI_I_MAP_BODY && meta < TVMFFI_I_MAP_PROTECTED);
+    TVMFFI_ASSERT(place->passed < m->size);
   }
 }
 
@@ -83,6 +88,8 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap ||
+                map->type_index == kTVMFFIDict);
   if (!code)
     code = tvmffi_i_map_find(tvmffi_i_map_of(map), &k, &place);
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
@@ -99,6 +106,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
   uint64_t i = tvmffi_i_map_home(m, hash), head;
   const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
+  TVMFFI_ASSERT(bits.head == tvmffi_i_load_bits(key).head);
   if (*meta & TVMFFI_I_MAP_BODY) return NULL;
   for (;;) {
     const tvmffi_i_pair *pair = &item->pair;
@@ -114,6 +122,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
       return tvmffi_i_map_lookup_any(map, key);
     if (!jump) return NULL;
     meta = tvmffi_i_map_meta(m->data, i);
+    TVMFFI_ASSERT(*meta & TVMFFI_I_MAP_BODY && *meta < TVMFFI_I_MAP_PROTECTED);
   }
 }
 
@@ -130,6 +139,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
     TVMFFIObject *map, const TVMFFIAny *key) {
   tvmffi_i_map_key k;
   uint64_t hash;
+  TVMFFI_ASSERT(key->type_index == kTVMFFISmallStr);
   k.index = kTVMFFISmallStr;
   k.bits = tvmffi_i_load_bits(key);
   k.text.data = NULL;

@@ -19,6 +19,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 /* Releases the entries of a hash table that is no longer part of a map. */
 static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
   uint64_t first, n, i;
+  TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
     const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
@@ -33,6 +34,7 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
 /* Returns the size of a hash table in bytes. A table of 8 slots has metadata
    for 16 slots, but memory for only 8 items. The other metadata stays empty. */
 TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+  TVMFFI_ASSERT(num_slots && !(num_slots & (num_slots - 1)));
   return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
                         : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
 }
@@ -41,6 +43,7 @@ TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
    known only if the object contains the entries. */
 TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   const char *self = (const char *)m;
+  TVMFFI_ASSERT(!m->size && !m->data_deleter);
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
     tvmffi_i_pool_free(
         m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
@@ -56,6 +59,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
   uint64_t i;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
+    TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
     if (!tvmffi_i_map_is_row(m))
       tvmffi_i_map_drop_table(m->data, m->num_slots);
     else
@@ -74,6 +78,7 @@ TVMFFI_I_DELETER(map)
 static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
                                                  uint64_t places) {
   tvmffi_i_map_object *m;
+  TVMFFI_ASSERT(places <= TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   m = (tvmffi_i_map_object *)tvmffi_i_object(
       TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
@@ -90,6 +95,7 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
 static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   char *data = NULL;
   uint64_t i;
+  TVMFFI_ASSERT(num_slots >= TVMFFI_I_MAP_TABLE_MIN);
   if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
     data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
   if (!data) {
@@ -103,6 +109,7 @@ static void *tvmffi_i_map_new_table(uint64_t num_slots) {
 
 static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
   uint32_t shift = 64;
+  TVMFFI_ASSERT(num_slots > 1 && !(num_slots & (num_slots - 1)));
   for (; num_slots > 1; num_slots >>= 1) --shift;
   return shift;
 }
@@ -111,6 +118,7 @@ static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
    entries fill at most 7/8 of the slots. */
 static uint64_t tvmffi_i_map_slots(uint64_t entries) {
   uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  TVMFFI_ASSERT(entries <= (uint64_t)1 << 62); /* the loop would not end */
   while (num_slots - num_slots / 8 < entries) num_slots *= 2;
   return num_slots;
 }
@@ -170,6 +178,7 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
       row ? tvmffi_i_map_new_row(type_index, from->size)
           : tvmffi_i_map_new_dense(type_index, from->num_slots);
   uint64_t i;
+  TVMFFI_ASSERT(from->size <= (from->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (!m) return NULL;
   if (!row) {
     memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));

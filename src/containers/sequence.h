@@ -57,6 +57,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFIAny *item = TVMFFI_I_ITEMS(s);
     int64_t left = s->cell.size;
+    TVMFFI_ASSERT(left >= 0);
     for (; left > 0; --left, ++item)
       if (item->type_index >= kTVMFFIStaticObjectBegin)
         tvmffi_i_release(item->v_obj);
@@ -70,6 +71,7 @@ TVMFFI_I_DELETER(seq)
 /* Returns an empty array (owned), or NULL with the error raised. */
 static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
   tvmffi_i_seq *s;
+  TVMFFI_ASSERT(capacity >= 0);
   if (capacity > TVMFFI_I_MAX_ITEMS) {
     (void)tvmffi_i_no_memory();
     return NULL;
@@ -113,6 +115,7 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
 /* Returns an empty array or list (owned) for `capacity` items, or NULL with the
    error raised. */
 static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList);
   return index == kTVMFFIArray
              ? tvmffi_i_empty_array(capacity)
              : tvmffi_i_seq_of(tvmffi_i_new_list(capacity));
@@ -124,6 +127,7 @@ static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
+  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);
   *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
   s->cell.size = n;
@@ -144,6 +148,7 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
   TVMFFIAny *to;
   int64_t i;
   if (!made) return -1;
+  TVMFFI_ASSERT(n >= 0 && (items || !n));
   to = TVMFFI_I_ITEMS(made);
   for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
   made->cell.size = n;
@@ -154,6 +159,8 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
   size_t used = (size_t)s->cell.size * sizeof(TVMFFIAny), size;
   void *data = NULL;
+  TVMFFI_ASSERT(s->base.type_index == kTVMFFIList);
+  TVMFFI_ASSERT(capacity > 0 && capacity >= s->cell.size);
   if (capacity > TVMFFI_I_MAX_ITEMS) return tvmffi_i_no_memory();
   size = (size_t)capacity * sizeof(TVMFFIAny);
 #if !defined(TVMFFI_MALLOC)
@@ -180,6 +187,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
    if needed. */
 TVMFFI_I_SLOW int tvmffi_i_seq_grow(tvmffi_i_seq *s, int64_t extra) {
   int64_t need = s->cell.size + extra, twice = s->cell.capacity;
+  TVMFFI_ASSERT(extra > 0 && need > twice);
   if (twice <= TVMFFI_I_MAX_ITEMS / 2) twice *= 2;
   return tvmffi_i_set_capacity(s, twice > need ? twice : need);
 }
@@ -193,6 +201,7 @@ TVMFFI_I_INLINE int tvmffi_i_seq_reserve(tvmffi_i_seq *s, int64_t extra) {
 TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
                                          const TVMFFIAny *item) {
   tvmffi_i_seq *s = tvmffi_i_seq_of(list);
+  TVMFFI_ASSERT(list->type_index == kTVMFFIList);
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1));
   TVMFFI_TRY(tvmffi_i_own(item, &TVMFFI_I_ITEMS(s)[s->cell.size]));
   ++s->cell.size;
@@ -200,13 +209,13 @@ TVMFFI_I_INLINE int tvmffi_i_list_append(TVMFFIObject *list,
 }
 
 /* Returns an array or list whose items are copies of views. Takes ownership of
-   `s`, an empty sequence of sufficient capacity, or NULL with the error
-   raised. */
+   `s`, an empty sequence, or NULL with the error raised. */
 static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
                                int32_t n, TVMFFIAny *result) {
   TVMFFIAny *items;
   int32_t i;
   if (!s) return -1;
+  TVMFFI_ASSERT(!s->cell.size && n <= s->cell.capacity);
   items = TVMFFI_I_ITEMS(s);
   for (i = 0; i < n; ++i) {
     int code = tvmffi_i_own(&views[i], &items[i]);
@@ -243,20 +252,21 @@ static int tvmffi_i_check_range(const tvmffi_i_seq *s, int64_t first,
       (long long)first, (long long)last, (long long)s->cell.size);
 }
 
-/* Removes item `i`, which must exist, from a list and returns it (owned). */
+/* Removes item `i` from a list and returns it (owned). */
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i], item = *gap;
+  TVMFFI_ASSERT(i >= 0 && i < s->cell.size);
   if (i < --s->cell.size)
     memmove(gap, gap + 1, (size_t)(s->cell.size - i) * sizeof(*gap));
   return item;
 }
 
-/* Removes the items [first, last), which must exist. First releases these items
-   and sets them to None. A destructor may change the list, so the second loop
+/* Removes the items [first, last). First releases these items and sets them to None. A destructor may change the list, so the second loop
    removes only items that are None. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
+  TVMFFI_ASSERT(first >= 0 && first <= last && last <= s->cell.size);
   for (i = first; i < last && i < s->cell.size; ++i)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
@@ -266,11 +276,12 @@ static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   if (first < s->cell.size) s->cell.size = first;
 }
 
-/* Inserts `n` uninitialised items before item `i` and returns their address.
-   The capacity must suffice. */
+/* Inserts `n` uninitialised items before item `i` and returns their address. */
 TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
                                              int64_t n) {
   TVMFFIAny *gap = &TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_ASSERT(i >= 0 && i <= s->cell.size);
+  TVMFFI_ASSERT(n > 0 && n <= s->cell.capacity - s->cell.size);
   memmove(gap + n, gap, (size_t)(s->cell.size - i) * sizeof(TVMFFIAny));
   s->cell.size += n;
   return gap;
@@ -280,6 +291,7 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
                                  const tvmffi_i_seq *from) {
   int64_t n = from->cell.size, i;
   TVMFFIAny *gap;
+  TVMFFI_ASSERT(from != s);
   if (n == 0) return 0;
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, n));
   if (at < 0 || at > s->cell.size)
