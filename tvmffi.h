@@ -21448,8 +21448,10 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
   const size_t count = t->count;
   void *record =
       tvmffi_i_add_record(t, size, keys, (uintptr_t)object, (uintptr_t)other);
+  TVMFFI_ASSERT(object && (keys == 1 || keys == 2));
   if (!record) (void)tvmffi_i_no_memory();
   if (t->count == count) return record;
+  TVMFFI_ASSERT(record && t->count == count + 1);
   tvmffi_i_retain(object);
   if (keys == 2 && other) tvmffi_i_retain(other);
   return record;
@@ -21460,6 +21462,7 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
 static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
   const tvmffi_i_ptr_table old = *t;
   TVMFFIObject **record = NULL;
+  TVMFFI_ASSERT(owned == 1 || owned == 2);
   memset((void *)t, 0, sizeof(*t));
   while ((record = (TVMFFIObject **)tvmffi_i_next_record(&old, size, record))) {
     if (owned == 2) tvmffi_i_release(record[1]);
@@ -21488,6 +21491,7 @@ static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
    knows, so that a traversal may meet the object again. Otherwise returns 0,
    and the object needs no record. */
 TVMFFI_I_INLINE int tvmffi_i_is_shared(const TVMFFIObject *o, uint32_t own) {
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&o->combined_ref_count) > 0);
   return (uint32_t)tvmffi_i_load64(&o->combined_ref_count) > own;
 }
 #endif
@@ -21513,6 +21517,7 @@ typedef struct {
 TVMFFI_I_INLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
+  TVMFFI_ASSERT(type->type_depth >= 0);
   w.type = type;
   w.next = w.end = NULL;
   w.depth = type->type_depth > 0;
@@ -21525,6 +21530,7 @@ TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
     tvmffi_i_field_cursor *w) {
   while (w->next == w->end) {
     int32_t n;
+    TVMFFI_ASSERT(w->depth >= 0 && w->depth <= w->type->type_depth + 1);
     if (w->depth > w->type->type_depth) return NULL;
     w->next = w->end =
         tvmffi_i_fields_of(tvmffi_i_ancestor(w->type, w->depth++), &n);
@@ -21556,6 +21562,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 
 /* Returns the number of items or entries of a container. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+  TVMFFI_ASSERT(tvmffi_i_is_container(container->type_index));
   return tvmffi_i_is_map_type(container->type_index)
              ? (uint64_t)tvmffi_i_map_size(container)
              : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
@@ -21575,6 +21582,7 @@ typedef struct {
 TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   c->object = object;
   c->at = 0;
   c->left = 0;
@@ -21594,6 +21602,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
                                              const TVMFFIAny **items) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
   const uint64_t size = (uint64_t)cell->size;
+  TVMFFI_ASSERT(tvmffi_i_is_sequence_type(sequence->type_index));
   *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
   return at < size ? size - at : 0;
 }
@@ -21603,6 +21612,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
     tvmffi_i_children *c) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(tvmffi_i_is_container(c->object->type_index));
   if (tvmffi_i_is_sequence_type(c->object->type_index)) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, c->object);
     return c->at < (uint64_t)cell->size
@@ -21618,13 +21628,13 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
   return &pair->value;
 }
 
-/* Reads the next field that has no flag in `skip` into *value. *value must be
-   None before the call; the caller owns the new value. Sets c->field to the
-   field, or to NULL at the end. Returns 0, or the getter's error code with an
-   error raised. */
+/* Reads the next field that has no flag in `skip` into *value (owned by the
+   caller). Sets c->field to the field, or to NULL at the end. Returns 0, or the
+   getter's error code with an error raised. */
 TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
                                        TVMFFIAny *value) {
   int code;
+  TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
   while (c->field && c->field->flags & skip);
   if (!c->field) return 0;
@@ -21724,6 +21734,8 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
                                         void (*pop)(tvmffi_i_walk *),
                                         size_t frame_size, void *room,
                                         size_t size) {
+  TVMFFI_ASSERT(pop && frame_size >= sizeof(tvmffi_i_walk_frame));
+  TVMFFI_ASSERT(size % frame_size == 0);
   tvmffi_i_stack_open(&w->frames, room, size);
   w->name = name;
   w->frame_size = frame_size;
@@ -21743,6 +21755,7 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
 /* Returns the first member of the top frame. */
 TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
   const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
+  TVMFFI_ASSERT(w->frames.depth > 0);
   return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
 }
 
@@ -21761,6 +21774,8 @@ TVMFFI_I_INLINE void *tvmffi_i_push_frame(tvmffi_i_walk *w,
   tvmffi_i_walk_frame *f =
       (tvmffi_i_walk_frame *)tvmffi_i_push(&w->frames, w->frame_size, w->name);
   if (!f) return f;
+  TVMFFI_ASSERT(object || !(owns & TVMFFI_I_OWNS_OBJECT));
+  TVMFFI_ASSERT(owns >= 0 && owns < 2 * TVMFFI_I_OWNS_HELD);
   f->c.object = object;
   if (type)
     f->c.fields = tvmffi_i_begin_fields(type);
@@ -21792,6 +21807,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_cut_frames(void *walk, size_t depth) {
 
 static void tvmffi_i_walk_close(tvmffi_i_walk *w) {
   tvmffi_i_cut_frames(w, 0);
+  TVMFFI_ASSERT(!w->frames.depth && w->frames.chunk == &w->frames.bottom);
   tvmffi_i_stack_close(&w->frames);
 }
 #endif
@@ -21882,6 +21898,8 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
   size_t depth;
   int32_t i;
   int code = 0;
+  TVMFFI_ASSERT(c->kind->num_values <= 2 &&
+                c->kind->num_values <= c->kind->num_args);
   memset((void *)&f, 0, sizeof(f));
   f.name = "";
   f.num_args = c->kind->num_args;
@@ -21899,6 +21917,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
     code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
   if (!code) code = c->kind->again(c->walk, values, args, result);
   tvmffi_i_cut_frames(c->walk, depth);
+  TVMFFI_ASSERT(tvmffi_i_depth(c->walk) == depth);
   tvmffi_i_any_release(&values[0]);
   tvmffi_i_any_release(&values[1]);
   return code;
@@ -21907,6 +21926,8 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
+  TVMFFI_ASSERT(!c->function ||
+                (c->self->walk == walk && c->self->kind == kind));
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
@@ -21922,6 +21943,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
 }
 
 static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {
+  TVMFFI_ASSERT(!h->nested);
   tvmffi_i_walk_close(&h->walk);
   tvmffi_i_release(h->callbacks[0].function);
   tvmffi_i_release(h->callbacks[1].function);
@@ -21937,6 +21959,7 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
    its frames are still on the stack. Pops the frames above `depth`. Returns
    `code`, but if it is 0, raises a RuntimeError and returns -1. */
 TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
+  TVMFFI_ASSERT(tvmffi_i_depth(walk) >= depth);
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
               : tvmffi_i_fail("RuntimeError",
@@ -21955,6 +21978,8 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   const int nested = h->nested;
   tvmffi_i_callback *c = &h->callbacks[kind->which];
   int code;
+  TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
+  TVMFFI_ASSERT(nested >= 0 && num_args > 0);
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
@@ -21978,6 +22003,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
 TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result,
                                     const tvmffi_i_word *expected) {
   int code = tvmffi_i_bad_cast(result, expected->name);
+  TVMFFI_ASSERT(code != 0);
   tvmffi_i_any_release(result);
   return code;
 }

@@ -93,6 +93,8 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
   size_t depth;
   int32_t i;
   int code = 0;
+  TVMFFI_ASSERT(c->kind->num_values <= 2 &&
+                c->kind->num_values <= c->kind->num_args);
   memset((void *)&f, 0, sizeof(f));
   f.name = "";
   f.num_args = c->kind->num_args;
@@ -110,6 +112,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
     code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
   if (!code) code = c->kind->again(c->walk, values, args, result);
   tvmffi_i_cut_frames(c->walk, depth);
+  TVMFFI_ASSERT(tvmffi_i_depth(c->walk) == depth);
   tvmffi_i_any_release(&values[0]);
   tvmffi_i_any_release(&values[1]);
   return code;
@@ -118,6 +121,8 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
+  TVMFFI_ASSERT(!c->function ||
+                (c->self->walk == walk && c->self->kind == kind));
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
@@ -133,6 +138,7 @@ static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
 }
 
 static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {
+  TVMFFI_ASSERT(!h->nested);
   tvmffi_i_walk_close(&h->walk);
   tvmffi_i_release(h->callbacks[0].function);
   tvmffi_i_release(h->callbacks[1].function);
@@ -148,6 +154,7 @@ TVMFFI_I_UNWOUND(tvmffi_i_run_guarded,
    its frames are still on the stack. Pops the frames above `depth`. Returns
    `code`, but if it is 0, raises a RuntimeError and returns -1. */
 TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
+  TVMFFI_ASSERT(tvmffi_i_depth(walk) >= depth);
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
               : tvmffi_i_fail("RuntimeError",
@@ -166,6 +173,8 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   const int nested = h->nested;
   tvmffi_i_callback *c = &h->callbacks[kind->which];
   int code;
+  TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
+  TVMFFI_ASSERT(nested >= 0 && num_args > 0);
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
@@ -189,6 +198,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
 TVMFFI_I_SLOW int tvmffi_i_bad_hook(TVMFFIAny *result,
                                     const tvmffi_i_word *expected) {
   int code = tvmffi_i_bad_cast(result, expected->name);
+  TVMFFI_ASSERT(code != 0);
   tvmffi_i_any_release(result);
   return code;
 }

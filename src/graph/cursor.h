@@ -25,6 +25,7 @@ typedef struct {
 TVMFFI_I_INLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
+  TVMFFI_ASSERT(type->type_depth >= 0);
   w.type = type;
   w.next = w.end = NULL;
   w.depth = type->type_depth > 0;
@@ -37,6 +38,7 @@ TVMFFI_I_NOINLINE const TVMFFIFieldInfo *tvmffi_i_next_fields(
     tvmffi_i_field_cursor *w) {
   while (w->next == w->end) {
     int32_t n;
+    TVMFFI_ASSERT(w->depth >= 0 && w->depth <= w->type->type_depth + 1);
     if (w->depth > w->type->type_depth) return NULL;
     w->next = w->end =
         tvmffi_i_fields_of(tvmffi_i_ancestor(w->type, w->depth++), &n);
@@ -68,6 +70,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 
 /* Returns the number of items or entries of a container. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+  TVMFFI_ASSERT(tvmffi_i_is_container(container->type_index));
   return tvmffi_i_is_map_type(container->type_index)
              ? (uint64_t)tvmffi_i_map_size(container)
              : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
@@ -87,6 +90,7 @@ typedef struct {
 TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
+  TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   c->object = object;
   c->at = 0;
   c->left = 0;
@@ -106,6 +110,7 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
                                              const TVMFFIAny **items) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
   const uint64_t size = (uint64_t)cell->size;
+  TVMFFI_ASSERT(tvmffi_i_is_sequence_type(sequence->type_index));
   *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
   return at < size ? size - at : 0;
 }
@@ -115,6 +120,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
     tvmffi_i_children *c) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
+  TVMFFI_ASSERT(tvmffi_i_is_container(c->object->type_index));
   if (tvmffi_i_is_sequence_type(c->object->type_index)) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, c->object);
     return c->at < (uint64_t)cell->size
@@ -130,13 +136,13 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
   return &pair->value;
 }
 
-/* Reads the next field that has no flag in `skip` into *value. *value must be
-   None before the call; the caller owns the new value. Sets c->field to the
-   field, or to NULL at the end. Returns 0, or the getter's error code with an
-   error raised. */
+/* Reads the next field that has no flag in `skip` into *value (owned by the
+   caller). Sets c->field to the field, or to NULL at the end. Returns 0, or the
+   getter's error code with an error raised. */
 TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
                                        TVMFFIAny *value) {
   int code;
+  TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
   while (c->field && c->field->flags & skip);
   if (!c->field) return 0;

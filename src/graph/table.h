@@ -22,8 +22,10 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
   const size_t count = t->count;
   void *record =
       tvmffi_i_add_record(t, size, keys, (uintptr_t)object, (uintptr_t)other);
+  TVMFFI_ASSERT(object && (keys == 1 || keys == 2));
   if (!record) (void)tvmffi_i_no_memory();
   if (t->count == count) return record;
+  TVMFFI_ASSERT(record && t->count == count + 1);
   tvmffi_i_retain(object);
   if (keys == 2 && other) tvmffi_i_retain(other);
   return record;
@@ -34,6 +36,7 @@ static void *tvmffi_i_ptr_add(tvmffi_i_ptr_table *t, size_t size, int keys,
 static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
   const tvmffi_i_ptr_table old = *t;
   TVMFFIObject **record = NULL;
+  TVMFFI_ASSERT(owned == 1 || owned == 2);
   memset((void *)t, 0, sizeof(*t));
   while ((record = (TVMFFIObject **)tvmffi_i_next_record(&old, size, record))) {
     if (owned == 2) tvmffi_i_release(record[1]);
@@ -62,6 +65,7 @@ static void tvmffi_i_ptr_clear(tvmffi_i_ptr_table *t, size_t size, int owned) {
    knows, so that a traversal may meet the object again. Otherwise returns 0,
    and the object needs no record. */
 TVMFFI_I_INLINE int tvmffi_i_is_shared(const TVMFFIObject *o, uint32_t own) {
+  TVMFFI_ASSERT((uint32_t)tvmffi_i_load64(&o->combined_ref_count) > 0);
   return (uint32_t)tvmffi_i_load64(&o->combined_ref_count) > own;
 }
 #endif

@@ -81,6 +81,8 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
                                         void (*pop)(tvmffi_i_walk *),
                                         size_t frame_size, void *room,
                                         size_t size) {
+  TVMFFI_ASSERT(pop && frame_size >= sizeof(tvmffi_i_walk_frame));
+  TVMFFI_ASSERT(size % frame_size == 0);
   tvmffi_i_stack_open(&w->frames, room, size);
   w->name = name;
   w->frame_size = frame_size;
@@ -100,6 +102,7 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
 /* Returns the first member of the top frame. */
 TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
   const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
+  TVMFFI_ASSERT(w->frames.depth > 0);
   return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
 }
 
@@ -118,6 +121,8 @@ TVMFFI_I_INLINE void *tvmffi_i_push_frame(tvmffi_i_walk *w,
   tvmffi_i_walk_frame *f =
       (tvmffi_i_walk_frame *)tvmffi_i_push(&w->frames, w->frame_size, w->name);
   if (!f) return f;
+  TVMFFI_ASSERT(object || !(owns & TVMFFI_I_OWNS_OBJECT));
+  TVMFFI_ASSERT(owns >= 0 && owns < 2 * TVMFFI_I_OWNS_HELD);
   f->c.object = object;
   if (type)
     f->c.fields = tvmffi_i_begin_fields(type);
@@ -149,6 +154,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_cut_frames(void *walk, size_t depth) {
 
 static void tvmffi_i_walk_close(tvmffi_i_walk *w) {
   tvmffi_i_cut_frames(w, 0);
+  TVMFFI_ASSERT(!w->frames.depth && w->frames.chunk == &w->frames.bottom);
   tvmffi_i_stack_close(&w->frames);
 }
 #endif
