@@ -23563,6 +23563,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
     while ((field = tvmffi_i_next_field(&w))) {
       tvmffi_i_storage storage = tvmffi_i_storage_of(field);
       void *at = tvmffi_i_at(self, field);
+      TVMFFI_ASSERT(storage == TVMFFI_I_FIELD_PLAIN ||
+                    field->offset >= (int64_t)sizeof(TVMFFIObject));
       if (storage == TVMFFI_I_FIELD_ANY) {
         tvmffi_i_any_release((TVMFFIAny *)at);
       } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
@@ -23581,6 +23583,7 @@ TVMFFI_I_DELETER(fields)
    the type's fields. */
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   TVMFFIObject *o = NULL;
+  TVMFFI_ASSERT(size >= sizeof(*o));
   if (tvmffi_i_type_or_fail(type_index))
     o = (TVMFFIObject *)tvmffi_i_object(size, type_index,
                                         tvmffi_i_delete_fields);
@@ -23609,6 +23612,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int64_t end = 0;
+  TVMFFI_ASSERT(tvmffi_is_instance(from->type_index, type->type_index));
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
   while ((field = tvmffi_i_next_field(&w))) {
@@ -23616,6 +23620,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
     TVMFFIObject *held = NULL;
     const void *at = tvmffi_i_at(o, field);
     if (storage == TVMFFI_I_FIELD_PLAIN) continue;
+    TVMFFI_ASSERT(field->offset + field->size <= (int64_t)size);
     if (storage == TVMFFI_I_FIELD_REFERENCE)
       held = *(TVMFFIObject *const *)at;
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
@@ -23650,6 +23655,7 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
   TVMFFIObject *old = *(TVMFFIObject **)field;
   TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
+  TVMFFI_ASSERT(!held || value->type_index >= kTVMFFIStaticObjectBegin);
   if (held) tvmffi_i_retain(held);
   *(TVMFFIObject **)field = held;
   tvmffi_i_release(old);
@@ -23849,6 +23855,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   TVMFFIAny converted = tvmffi_none();
   void *field = NULL;
   int code;
+  TVMFFI_ASSERT(s->convert && access == tvmffi_i_access_of(s->type_index));
   if (num_args != 2)
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
@@ -23873,6 +23880,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
                               const TVMFFIAny *value) {
   void *at = tvmffi_i_at(object, field);
   TVMFFIAny args[2], result = tvmffi_none();
+  TVMFFI_ASSERT(object && value);
   if (!field->setter)
     return tvmffi_i_fail("AttributeError", "Field `%.*s` has no setter",
                          TVMFFI_I_TEXT(field->name));
@@ -23897,6 +23905,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
 static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
                                  TVMFFIAny *made) {
   const TVMFFIAny *value = &field->default_value_or_factory;
+  TVMFFI_ASSERT(field->flags & kTVMFFIFieldFlagBitMaskHasDefault);
   *made = tvmffi_none();
   if (!(field->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return TVMFFIAnyViewToOwnedAny(value, made);
@@ -23955,10 +23964,12 @@ typedef struct {
 
 TVMFFI_I_INLINE const TVMFFIFieldInfo **tvmffi_i_init_fields(
     const tvmffi_i_init *init) {
+  TVMFFI_ASSERT(init->num_fields >= 0);
   return (const TVMFFIFieldInfo **)(uintptr_t)(init + 1);
 }
 
 TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
+  TVMFFI_ASSERT(init->num_positional <= init->num_fields);
   return (int32_t *)(void *)(tvmffi_i_init_fields(init) + init->num_fields);
 }
 
@@ -23983,12 +23994,16 @@ static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   fields = tvmffi_i_init_fields(init);
   positions = tvmffi_i_init_positions(init);
   w = tvmffi_i_begin_fields(type);
-  for (i = 0; i < n; ++i) fields[i] = tvmffi_i_next_field(&w);
+  for (i = 0; i < n; ++i) {
+    fields[i] = tvmffi_i_next_field(&w);
+    TVMFFI_ASSERT(fields[i]);
+  }
   for (defaults = 0; defaults <= 1; ++defaults)
     for (i = 0; i < n; ++i)
       if (!(fields[i]->flags & (off | keyword)) &&
           !(fields[i]->flags & kTVMFFIFieldFlagBitMaskHasDefault) == !defaults)
         positions[init->num_positional++] = i;
+  TVMFFI_ASSERT(init->num_positional <= n);
   return init;
 }
 
@@ -24007,15 +24022,15 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   TVMFFIObjectHandle error = NULL, outer = NULL;
   TVMFFIErrorCell *cell;
   TVMFFIByteArray message;
-  size_t i, n;
+  size_t i, n, size;
   char *text;
   TVMFFIErrorMoveFromRaised(&error);
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
-  n = init->type->type_key.size + strlen(what) + field->name.size + 40;
-  text = cell->message.size > PTRDIFF_MAX / 4
-             ? NULL
-             : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
+  size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
+         3 * cell->message.size;
+  text = cell->message.size > PTRDIFF_MAX / 4 ? NULL
+                                              : (char *)tvmffi_i_alloc(size);
   if (!text) {
     tvmffi_i_release(error);
     return tvmffi_i_no_memory();
@@ -24031,6 +24046,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
     if (text[n - 1] == '\n')
       n = tvmffi_i_add_text(text, n, tvmffi_byte_array("  "));
   }
+  TVMFFI_ASSERT(n <= size);
   message.data = text;
   message.size = n;
   if (!TVMFFIErrorCreateWithCauseAndExtraContext(
@@ -24046,6 +24062,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
 static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
                          const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  TVMFFI_ASSERT(i >= 0 && i < b->init->num_fields && !b->set[i]);
   b->set[i] = 1;
   if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
     return 0;
@@ -24062,6 +24079,7 @@ static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
 }
 
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
+  TVMFFI_ASSERT(n > init->num_positional);
   return tvmffi_i_fail("TypeError",
                        "%s.__ffi_init__() takes at most %d positional "
                        "argument(s), but %d were given",
@@ -24088,6 +24106,7 @@ static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
   const char *key = b->init->type->type_key.data;
   TVMFFIByteArray name;
   int32_t i, at;
+  TVMFFI_ASSERT(n >= 0);
   if (n % 2 != 0)
     return tvmffi_i_fail("TypeError",
                          "%s.__ffi_init__() KWARGS requires an even number of "
@@ -24165,6 +24184,8 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
   b.init = (const tvmffi_i_init *)self;
   n = (size_t)b.init->num_fields;
   TVMFFI_TRY(tvmffi_i_make_empty(b.init->type, &b.object));
+  TVMFFI_ASSERT(tvmffi_is_instance(b.object->type_index,
+                                   b.init->type->type_index));
   b.set = n <= sizeof(few) ? few : (unsigned char *)tvmffi_i_alloc(n);
   if (b.set) {
     memset(b.set, 0, n);
@@ -24188,6 +24209,7 @@ static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny value;
   int code;
+  TVMFFI_ASSERT(self && call);
   if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
     tvmffi_i_free(self);
     return -1;
@@ -24219,6 +24241,7 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
                                        TVMFFIObject *step) {
   tvmffi_i_path *p = NULL;
   int32_t depth = parent ? tvmffi_i_path_of(parent)->depth : -1;
+  TVMFFI_ASSERT(!parent || parent->type_index == TVMFFI_I_ACCESS_PATH);
   if (depth == INT32_MAX)
     (void)tvmffi_i_fail("OverflowError", "The path is too long");
   else
@@ -24241,6 +24264,7 @@ static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
                                       TVMFFIAny key) {
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
+  TVMFFI_ASSERT(kind >= 0 && kind <= TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s) {
     tvmffi_i_any_release(&key);
     return NULL;
@@ -24266,6 +24290,8 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
 
 /* Returns 1 if two paths have equal steps, 0 if not, or an error code. */
 static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
+  TVMFFI_ASSERT(a->base.type_index == TVMFFI_I_ACCESS_PATH &&
+                b->base.type_index == TVMFFI_I_ACCESS_PATH);
   if (a->depth != b->depth) return 0;
   while (a != b) {
     const tvmffi_i_step *x = (const tvmffi_i_step *)(void *)a->step;
@@ -24295,6 +24321,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
   int64_t i, *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
+  TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
   for (i = 0; i < from->size; ++i)
     if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
       tvmffi_i_release(shape);
@@ -24333,6 +24360,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
                                             const TVMFFIAny *value,
                                             TVMFFIAny *out) {
   int code = tvmffi_i_to_container(index, value, out);
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIMap);
   if (code != TVMFFI_I_MISMATCH) return code;
   return tvmffi_i_bad_cast(
       value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
@@ -24426,6 +24454,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   tvmffi_i_children_open(&c, map, NULL);
   for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
+  TVMFFI_ASSERT(i == n);
   return made;
 }
 
@@ -24443,6 +24472,7 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
 /* Returns a new container (owned) of the children of a container. */
 static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from) {
   TVMFFIAny made;
+  TVMFFI_ASSERT(tvmffi_i_is_container(from->type_index));
   if (tvmffi_i_is_sequence_type(from->type_index))
     return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from)->cell, kTVMFFIArray,
                                 &made)
@@ -24467,6 +24497,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
   uint64_t n, i = 0;
+  TVMFFI_ASSERT(tvmffi_i_has_new_parts(f) || held->type_index == kTVMFFINone);
   f->open = NULL;
   if (!tvmffi_i_has_new_parts(f)) {
     for (;;) {
@@ -24500,6 +24531,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
   int32_t index = from->type_index;
   const TVMFFIAny *copier;
   TVMFFIAny arg = tvmffi_obj(from), result = tvmffi_none();
+  TVMFFI_ASSERT(!tvmffi_i_is_own_copy(&arg));
   *copy = NULL;
   if (index == kTVMFFIArray || index == kTVMFFIMap) return 0;
   if (index == kTVMFFIList || index == kTVMFFIDict) {
@@ -24536,6 +24568,7 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   if (!type) return -1;
   copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
   if (!copied) return -1;
+  TVMFFI_ASSERT(copied->object == from && !copied->copy);
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
   if (is_container && !(parts = tvmffi_i_parts_of(from))) return -1;
   f = (tvmffi_i_copy_frame *)tvmffi_i_push_frame(
@@ -24555,7 +24588,9 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIAny from = *f->open;
   int code = 0;
+  TVMFFI_ASSERT(!tvmffi_i_is_own_copy(&from) && copy.v_obj);
   if (tvmffi_i_has_new_parts(f)) {
+    TVMFFI_ASSERT(!tvmffi_i_is_shared(c->object, 1));
     *f->open = copy;
     if (c->object->type_index == kTVMFFIMap)
       c->at = tvmffi_i_map_after(c->object, c->at);
@@ -24575,6 +24610,9 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   TVMFFIObject *parts = f->base.c.object, *from = f->base.other;
   TVMFFIObject *copy = f->copy ? f->copy : parts;
   int code = 0;
+  TVMFFI_ASSERT(!f->open && f->copy == TVMFFI_I_FIND(tvmffi_i_copied, &c->table,
+                                                     from)
+                                           ->copy);
   if (!tvmffi_i_has_new_parts(f)) return 0;
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
@@ -24589,6 +24627,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     if (code && !f->copy) tvmffi_i_release(copy);
     if (code) return code;
   } else {
+    TVMFFI_ASSERT(!f->copy);
     f->base.owns = 0; /* the table takes it */
   }
   f->copy = copy;
@@ -24634,6 +24673,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
     }
     if (!changed) num_kept = num_made;
   }
+  TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
   if (num_kept < n && !code)
     code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
@@ -24668,6 +24708,7 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   tvmffi_i_copied *copied = NULL;
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
+    TVMFFI_ASSERT(copied->object && copy);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_patch_list(c, copy);
     else if (copy->type_index == kTVMFFIDict)
@@ -24685,6 +24726,7 @@ static void tvmffi_i_reset_object(TVMFFIObject *object,
   tvmffi_i_field_cursor fields =
       tvmffi_i_begin_fields(TVMFFIGetTypeInfo(object->type_index));
   const TVMFFIFieldInfo *field;
+  TVMFFI_ASSERT(object->type_index == from->type_index);
   while ((field = tvmffi_i_next_field(&fields))) {
     const tvmffi_i_access *access =
         tvmffi_i_access_of(field->field_static_type_index);
@@ -24752,6 +24794,7 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
 /* Completes the copies of all objects. On failure no copy refers to another. */
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
   int code = tvmffi_i_copy_frames(c);
+  TVMFFI_ASSERT(code || !tvmffi_i_depth(c));
   if (!code && c->is_cyclic) code = tvmffi_i_patch_cycles(c);
   if (code) tvmffi_i_abandon_copies(c);
   return code;
@@ -30555,6 +30598,7 @@ TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
   int code;
+  TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
   TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
                                   kTVMFFIList, &args[0]));
   code = call(NULL, args, num_args, result);
@@ -30776,6 +30820,7 @@ static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
       (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
   int32_t i = 0;
   int code = 0;
+  TVMFFI_ASSERT(n > 0 && n % 2 == 0);
   if (!values) return tvmffi_i_no_memory();
   while (i < n && !(code = tvmffi_i_own(&views[i], &values[i]))) ++i;
   if (!code) code = tvmffi_i_map_take(m, values, (size_t)n);

@@ -37,6 +37,7 @@ static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
       (TVMFFIAny *)tvmffi_i_alloc((size_t)n * sizeof(*values));
   int32_t i = 0;
   int code = 0;
+  TVMFFI_ASSERT(n > 0 && n % 2 == 0);
   if (!values) return tvmffi_i_no_memory();
   while (i < n && !(code = tvmffi_i_own(&views[i], &values[i]))) ++i;
   if (!code) code = tvmffi_i_map_take(m, values, (size_t)n);

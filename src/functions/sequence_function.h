@@ -15,6 +15,7 @@
 TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
                                    int32_t num_args, TVMFFIAny *result) {
   int code;
+  TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
   TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
                                   kTVMFFIList, &args[0]));
   code = call(NULL, args, num_args, result);

@@ -59,6 +59,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   TVMFFIAny converted = tvmffi_none();
   void *field = NULL;
   int code;
+  TVMFFI_ASSERT(s->convert && access == tvmffi_i_access_of(s->type_index));
   if (num_args != 2)
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
@@ -83,6 +84,7 @@ static int tvmffi_i_set_field(const TVMFFIFieldInfo *field, void *object,
                               const TVMFFIAny *value) {
   void *at = tvmffi_i_at(object, field);
   TVMFFIAny args[2], result = tvmffi_none();
+  TVMFFI_ASSERT(object && value);
   if (!field->setter)
     return tvmffi_i_fail("AttributeError", "Field `%.*s` has no setter",
                          TVMFFI_I_TEXT(field->name));

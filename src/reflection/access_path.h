@@ -18,6 +18,7 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
                                        TVMFFIObject *step) {
   tvmffi_i_path *p = NULL;
   int32_t depth = parent ? tvmffi_i_path_of(parent)->depth : -1;
+  TVMFFI_ASSERT(!parent || parent->type_index == TVMFFI_I_ACCESS_PATH);
   if (depth == INT32_MAX)
     (void)tvmffi_i_fail("OverflowError", "The path is too long");
   else
@@ -40,6 +41,7 @@ static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
                                       TVMFFIAny key) {
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
+  TVMFFI_ASSERT(kind >= 0 && kind <= TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s) {
     tvmffi_i_any_release(&key);
     return NULL;
@@ -65,6 +67,8 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
 
 /* Returns 1 if two paths have equal steps, 0 if not, or an error code. */
 static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
+  TVMFFI_ASSERT(a->base.type_index == TVMFFI_I_ACCESS_PATH &&
+                b->base.type_index == TVMFFI_I_ACCESS_PATH);
   if (a->depth != b->depth) return 0;
   while (a != b) {
     const tvmffi_i_step *x = (const tvmffi_i_step *)(void *)a->step;

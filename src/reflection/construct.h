@@ -17,6 +17,7 @@
 static int tvmffi_i_make_default(const TVMFFIFieldInfo *field,
                                  TVMFFIAny *made) {
   const TVMFFIAny *value = &field->default_value_or_factory;
+  TVMFFI_ASSERT(field->flags & kTVMFFIFieldFlagBitMaskHasDefault);
   *made = tvmffi_none();
   if (!(field->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return TVMFFIAnyViewToOwnedAny(value, made);
@@ -75,10 +76,12 @@ typedef struct {
 
 TVMFFI_I_INLINE const TVMFFIFieldInfo **tvmffi_i_init_fields(
     const tvmffi_i_init *init) {
+  TVMFFI_ASSERT(init->num_fields >= 0);
   return (const TVMFFIFieldInfo **)(uintptr_t)(init + 1);
 }
 
 TVMFFI_I_INLINE int32_t *tvmffi_i_init_positions(const tvmffi_i_init *init) {
+  TVMFFI_ASSERT(init->num_positional <= init->num_fields);
   return (int32_t *)(void *)(tvmffi_i_init_fields(init) + init->num_fields);
 }
 
@@ -103,12 +106,16 @@ static tvmffi_i_init *tvmffi_i_make_init(const TVMFFITypeInfo *type) {
   fields = tvmffi_i_init_fields(init);
   positions = tvmffi_i_init_positions(init);
   w = tvmffi_i_begin_fields(type);
-  for (i = 0; i < n; ++i) fields[i] = tvmffi_i_next_field(&w);
+  for (i = 0; i < n; ++i) {
+    fields[i] = tvmffi_i_next_field(&w);
+    TVMFFI_ASSERT(fields[i]);
+  }
   for (defaults = 0; defaults <= 1; ++defaults)
     for (i = 0; i < n; ++i)
       if (!(fields[i]->flags & (off | keyword)) &&
           !(fields[i]->flags & kTVMFFIFieldFlagBitMaskHasDefault) == !defaults)
         positions[init->num_positional++] = i;
+  TVMFFI_ASSERT(init->num_positional <= n);
   return init;
 }
 
@@ -127,15 +134,15 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   TVMFFIObjectHandle error = NULL, outer = NULL;
   TVMFFIErrorCell *cell;
   TVMFFIByteArray message;
-  size_t i, n;
+  size_t i, n, size;
   char *text;
   TVMFFIErrorMoveFromRaised(&error);
   if (!error) return -1;
   cell = TVMFFIErrorGetCellPtr(error);
-  n = init->type->type_key.size + strlen(what) + field->name.size + 40;
-  text = cell->message.size > PTRDIFF_MAX / 4
-             ? NULL
-             : (char *)tvmffi_i_alloc(n + 3 * cell->message.size);
+  size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
+         3 * cell->message.size;
+  text = cell->message.size > PTRDIFF_MAX / 4 ? NULL
+                                              : (char *)tvmffi_i_alloc(size);
   if (!text) {
     tvmffi_i_release(error);
     return tvmffi_i_no_memory();
@@ -151,6 +158,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
     if (text[n - 1] == '\n')
       n = tvmffi_i_add_text(text, n, tvmffi_byte_array("  "));
   }
+  TVMFFI_ASSERT(n <= size);
   message.data = text;
   message.size = n;
   if (!TVMFFIErrorCreateWithCauseAndExtraContext(
@@ -166,6 +174,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
 static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
                          const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  TVMFFI_ASSERT(i >= 0 && i < b->init->num_fields && !b->set[i]);
   b->set[i] = 1;
   if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
     return 0;
@@ -182,6 +191,7 @@ static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
 }
 
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
+  TVMFFI_ASSERT(n > init->num_positional);
   return tvmffi_i_fail("TypeError",
                        "%s.__ffi_init__() takes at most %d positional "
                        "argument(s), but %d were given",
@@ -208,6 +218,7 @@ static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
   const char *key = b->init->type->type_key.data;
   TVMFFIByteArray name;
   int32_t i, at;
+  TVMFFI_ASSERT(n >= 0);
   if (n % 2 != 0)
     return tvmffi_i_fail("TypeError",
                          "%s.__ffi_init__() KWARGS requires an even number of "
@@ -285,6 +296,8 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
   b.init = (const tvmffi_i_init *)self;
   n = (size_t)b.init->num_fields;
   TVMFFI_TRY(tvmffi_i_make_empty(b.init->type, &b.object));
+  TVMFFI_ASSERT(tvmffi_is_instance(b.object->type_index,
+                                   b.init->type->type_index));
   b.set = n <= sizeof(few) ? few : (unsigned char *)tvmffi_i_alloc(n);
   if (b.set) {
     memset(b.set, 0, n);
@@ -308,6 +321,7 @@ static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
   TVMFFIObjectHandle f = NULL;
   TVMFFIAny value;
   int code;
+  TVMFFI_ASSERT(self && call);
   if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
     tvmffi_i_free(self);
     return -1;

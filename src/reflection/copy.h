@@ -94,6 +94,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   tvmffi_i_children_open(&c, map, NULL);
   for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
+  TVMFFI_ASSERT(i == n);
   return made;
 }
 
@@ -111,6 +112,7 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
 /* Returns a new container (owned) of the children of a container. */
 static TVMFFIObject *tvmffi_i_parts_of(TVMFFIObject *from) {
   TVMFFIAny made;
+  TVMFFI_ASSERT(tvmffi_i_is_container(from->type_index));
   if (tvmffi_i_is_sequence_type(from->type_index))
     return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from)->cell, kTVMFFIArray,
                                 &made)
@@ -135,6 +137,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
   uint64_t n, i = 0;
+  TVMFFI_ASSERT(tvmffi_i_has_new_parts(f) || held->type_index == kTVMFFINone);
   f->open = NULL;
   if (!tvmffi_i_has_new_parts(f)) {
     for (;;) {
@@ -168,6 +171,7 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
   int32_t index = from->type_index;
   const TVMFFIAny *copier;
   TVMFFIAny arg = tvmffi_obj(from), result = tvmffi_none();
+  TVMFFI_ASSERT(!tvmffi_i_is_own_copy(&arg));
   *copy = NULL;
   if (index == kTVMFFIArray || index == kTVMFFIMap) return 0;
   if (index == kTVMFFIList || index == kTVMFFIDict) {
@@ -204,6 +208,7 @@ static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
   if (!type) return -1;
   copied = TVMFFI_I_ADD(tvmffi_i_copied, &c->table, from);
   if (!copied) return -1;
+  TVMFFI_ASSERT(copied->object == from && !copied->copy);
   TVMFFI_TRY(tvmffi_i_begin_copy(from, &copied->copy));
   if (is_container && !(parts = tvmffi_i_parts_of(from))) return -1;
   f = (tvmffi_i_copy_frame *)tvmffi_i_push_frame(
@@ -223,7 +228,9 @@ static int tvmffi_i_feed_copy(tvmffi_i_copy_frame *f, TVMFFIAny copy) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIAny from = *f->open;
   int code = 0;
+  TVMFFI_ASSERT(!tvmffi_i_is_own_copy(&from) && copy.v_obj);
   if (tvmffi_i_has_new_parts(f)) {
+    TVMFFI_ASSERT(!tvmffi_i_is_shared(c->object, 1));
     *f->open = copy;
     if (c->object->type_index == kTVMFFIMap)
       c->at = tvmffi_i_map_after(c->object, c->at);
@@ -243,6 +250,9 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   TVMFFIObject *parts = f->base.c.object, *from = f->base.other;
   TVMFFIObject *copy = f->copy ? f->copy : parts;
   int code = 0;
+  TVMFFI_ASSERT(!f->open && f->copy == TVMFFI_I_FIND(tvmffi_i_copied, &c->table,
+                                                     from)
+                                           ->copy);
   if (!tvmffi_i_has_new_parts(f)) return 0;
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
@@ -257,6 +267,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     if (code && !f->copy) tvmffi_i_release(copy);
     if (code) return code;
   } else {
+    TVMFFI_ASSERT(!f->copy);
     f->base.owns = 0; /* the table takes it */
   }
   f->copy = copy;
@@ -302,6 +313,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
     }
     if (!changed) num_kept = num_made;
   }
+  TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
   if (num_kept < n && !code)
     code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
@@ -336,6 +348,7 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
   tvmffi_i_copied *copied = NULL;
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
+    TVMFFI_ASSERT(copied->object && copy);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_patch_list(c, copy);
     else if (copy->type_index == kTVMFFIDict)
@@ -353,6 +366,7 @@ static void tvmffi_i_reset_object(TVMFFIObject *object,
   tvmffi_i_field_cursor fields =
       tvmffi_i_begin_fields(TVMFFIGetTypeInfo(object->type_index));
   const TVMFFIFieldInfo *field;
+  TVMFFI_ASSERT(object->type_index == from->type_index);
   while ((field = tvmffi_i_next_field(&fields))) {
     const tvmffi_i_access *access =
         tvmffi_i_access_of(field->field_static_type_index);
@@ -420,6 +434,7 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
 /* Completes the copies of all objects. On failure no copy refers to another. */
 static int tvmffi_i_copy_all(tvmffi_i_copier *c) {
   int code = tvmffi_i_copy_frames(c);
+  TVMFFI_ASSERT(code || !tvmffi_i_depth(c));
   if (!code && c->is_cyclic) code = tvmffi_i_patch_cycles(c);
   if (code) tvmffi_i_abandon_copies(c);
   return code;

@@ -24,6 +24,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_fields(void *self, int flags) {
     while ((field = tvmffi_i_next_field(&w))) {
       tvmffi_i_storage storage = tvmffi_i_storage_of(field);
       void *at = tvmffi_i_at(self, field);
+      TVMFFI_ASSERT(storage == TVMFFI_I_FIELD_PLAIN ||
+                    field->offset >= (int64_t)sizeof(TVMFFIObject));
       if (storage == TVMFFI_I_FIELD_ANY) {
         tvmffi_i_any_release((TVMFFIAny *)at);
       } else if (storage == TVMFFI_I_FIELD_REFERENCE) {
@@ -42,6 +44,7 @@ TVMFFI_I_DELETER(fields)
    the type's fields. */
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   TVMFFIObject *o = NULL;
+  TVMFFI_ASSERT(size >= sizeof(*o));
   if (tvmffi_i_type_or_fail(type_index))
     o = (TVMFFIObject *)tvmffi_i_object(size, type_index,
                                         tvmffi_i_delete_fields);
@@ -70,6 +73,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int64_t end = 0;
+  TVMFFI_ASSERT(tvmffi_is_instance(from->type_index, type->type_index));
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
   while ((field = tvmffi_i_next_field(&w))) {
@@ -77,6 +81,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
     TVMFFIObject *held = NULL;
     const void *at = tvmffi_i_at(o, field);
     if (storage == TVMFFI_I_FIELD_PLAIN) continue;
+    TVMFFI_ASSERT(field->offset + field->size <= (int64_t)size);
     if (storage == TVMFFI_I_FIELD_REFERENCE)
       held = *(TVMFFIObject *const *)at;
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
@@ -111,6 +116,7 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
   TVMFFIObject *old = *(TVMFFIObject **)field;
   TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
+  TVMFFI_ASSERT(!held || value->type_index >= kTVMFFIStaticObjectBegin);
   if (held) tvmffi_i_retain(held);
   *(TVMFFIObject **)field = held;
   tvmffi_i_release(old);

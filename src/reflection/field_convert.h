@@ -17,6 +17,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
   int64_t i, *numbers = NULL;
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
+  TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
   for (i = 0; i < from->size; ++i)
     if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
       tvmffi_i_release(shape);
@@ -55,6 +56,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_cast_to(int32_t index,
                                             const TVMFFIAny *value,
                                             TVMFFIAny *out) {
   int code = tvmffi_i_to_container(index, value, out);
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIMap);
   if (code != TVMFFI_I_MISMATCH) return code;
   return tvmffi_i_bad_cast(
       value, index == kTVMFFIArray ? "Array<Any>" : "Map<Any, Any>");
