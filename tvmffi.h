@@ -19937,8 +19937,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   return item;
 }
 
-/* Removes the items [first, last). First releases these items and sets them to None. A destructor may change the list, so the second loop
-   removes only items that are None. */
+/* Removes the items [first, last). First releases these items and sets them to
+   None. A destructor may change the list, so the second loop removes only items
+   that are None. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
@@ -20718,8 +20719,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
   *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
 }
 
-/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to to
-   the new slot. Returns 1, or 0 if all slots in range are taken. */
+/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to
+   to the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
                                         uint64_t i, uint64_t *to) {
   uint8_t meta, jump;

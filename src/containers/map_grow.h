@@ -90,8 +90,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
   *meta = (uint8_t)((*meta & TVMFFI_I_MAP_BODY) | jump);
 }
 
-/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to to
-   the new slot. Returns 1, or 0 if all slots in range are taken. */
+/* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to
+   to the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
                                         uint64_t i, uint64_t *to) {
   uint8_t meta, jump;

@@ -261,8 +261,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
   return item;
 }
 
-/* Removes the items [first, last). First releases these items and sets them to None. A destructor may change the list, so the second loop
-   removes only items that are None. */
+/* Removes the items [first, last). First releases these items and sets them to
+   None. A destructor may change the list, so the second loop removes only items
+   that are None. */
 static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
   TVMFFIAny *items;
   int64_t i;
