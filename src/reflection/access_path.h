@@ -18,7 +18,8 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
                                        TVMFFIObject *step) {
   tvmffi_i_path *p = NULL;
   int32_t depth = parent ? tvmffi_i_path_of(parent)->depth : -1;
-  TVMFFI_ASSERT(!parent || parent->type_index == TVMFFI_I_ACCESS_PATH);
+  TVMFFI_ASSERT(!parent ||
+                tvmffi_is_instance(parent->type_index, TVMFFI_I_ACCESS_PATH));
   if (depth == INT32_MAX)
     (void)tvmffi_i_fail("OverflowError", "The path is too long");
   else
@@ -67,8 +68,8 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
 
 /* Returns 1 if two paths have equal steps, 0 if not, or an error code. */
 static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
-  TVMFFI_ASSERT(a->base.type_index == TVMFFI_I_ACCESS_PATH &&
-                b->base.type_index == TVMFFI_I_ACCESS_PATH);
+  TVMFFI_ASSERT(tvmffi_is_instance(a->base.type_index, TVMFFI_I_ACCESS_PATH));
+  TVMFFI_ASSERT(tvmffi_is_instance(b->base.type_index, TVMFFI_I_ACCESS_PATH));
   if (a->depth != b->depth) return 0;
   while (a != b) {
     const tvmffi_i_step *x = (const tvmffi_i_step *)(void *)a->step;
