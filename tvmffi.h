@@ -6784,8 +6784,16 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also completes the
-   struct without which the declaration of the method does not compile: see
+/* 1 if a variable can be declared as an alias of one that is defined later. */
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__clang__) && \
+    !defined(__TINYC__)
+#define TVMFFI_I_ALIASES 1
+#else
+#define TVMFFI_I_ALIASES 0
+#endif
+
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
+   name without which the list that names the method does not compile: see
    TVMFFI_I_HEAD_OF_METHOD. */
 typedef struct {
   tvmffi_func *func;
@@ -6805,10 +6813,16 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
 #else
 typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_BODY_OF(method) (*(method))
-#define TVMFFI_I_METHOD_BODY(name, func, self) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+#if TVMFFI_I_ALIASES
+#define TVMFFI_I_METHOD_MARK(name) TVMFFI_I_UNUSED static char name;
+#else
+#define TVMFFI_I_METHOD_MARK(name) \
+  struct name { \
     char tvmffi_unused; \
-  }; \
+  };
+#endif
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  TVMFFI_I_METHOD_MARK(tvmffi_i_write_TVMFFI_METHOD_##name) \
   TVMFFI_I_UNUSED static tvmffi_i_method_body tvmffi_i_method_##name = {func, \
                                                                         self};
 #endif
@@ -9960,17 +9974,28 @@ enum {
   TVMFFI_I_STORED_BYTES
 };
 
+/* The kinds of the items of TVMFFI_TYPE and TVMFFI_MODULE. */
 enum {
-  TVMFFI_I_IS_END = 0,
-  TVMFFI_I_IS_FIELD,
-  TVMFFI_I_IS_METHOD,
-  TVMFFI_I_IS_ATTRIBUTE, /* an attribute whose value is a method */
-  TVMFFI_I_IS_KW_ONLY,   /* all later fields are keyword-only */
-  TVMFFI_I_IS_STRUCTURAL,
-  /* The kinds below modify the preceding member. */
-  TVMFFI_I_IS_DOC,
-  TVMFFI_I_IS_FLAGS,
-  TVMFFI_I_IS_FACTORY
+  TVMFFI_I_IS_end = 0,
+  TVMFFI_I_IS_field,
+  TVMFFI_I_IS_readonly,
+  TVMFFI_I_IS_method,
+  TVMFFI_I_IS_attribute, /* an attribute whose value is a method */
+  TVMFFI_I_IS_kw_only,   /* all later fields are keyword-only */
+  TVMFFI_I_IS_structural,
+  TVMFFI_I_IS_function,
+  TVMFFI_I_IS_lookup,
+  TVMFFI_I_IS_save,
+  TVMFFI_I_IS_load,
+  TVMFFI_I_IS_source,
+  TVMFFI_I_IS_save_file,
+  TVMFFI_I_IS_load_file,
+  TVMFFI_I_IS_mask,
+  /* The kinds below modify the preceding member, except for a destructor. */
+  TVMFFI_I_IS_destructor,
+  TVMFFI_I_IS_doc,
+  TVMFFI_I_IS_flags,
+  TVMFFI_I_IS_factory
 };
 
 /* Returns the function of a method. First sets the name of the type word of its
@@ -9985,23 +10010,38 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* Declares a method that the list of TVMFFI_TYPE names. TVMFFI_METHOD defines
-   it before or after the list. If nothing defines it, the file does not
-   compile: only the definition completes a struct that the declaration uses,
-   and the compiler's error shows the struct's name. The struct may be completed
-   up to the end of the file: in C because of a tentative definition, in C++
-   because of a function of a template. Other compilers, such as tcc, would need
-   it at once, so there nothing is checked, and the type's registration raises a
-   TypeError. */
+/* TVMFFI_I_HEAD_OF_METHOD declares a method that a list of items names.
+   TVMFFI_METHOD defines it before or after the list. If nothing defines it, the
+   file does not compile, because only the definition defines the name
+   tvmffi_i_write_TVMFFI_METHOD_T_method, which the compiler's error shows. The
+   name may be defined up to the end of the file: in C++ because a function of a
+   template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
+   declares an alias: gcc's message shows each macro around the name that is
+   declared, but not around the text that names the alias's target, so the
+   message is short. For clang, and gcc without ELF, it is a tentative
+   definition, whose struct must be complete. Other compilers, such as tcc,
+   check nothing, and the type's registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
+  template <typename tvmffi_same>
+  static tvmffi_i_method_body tvmffi_found(
+      decltype(tvmffi_same::tvmffi_defined()) *) {
+    return tvmffi_same::tvmffi_defined();
+  }
+  template <typename tvmffi_same>
+  static tvmffi_i_method_body tvmffi_found(...) {
+    static_assert(!sizeof(tvmffi_same *), "write_TVMFFI_METHOD");
+    return {nullptr, nullptr};
+  }
   static tvmffi_i_method_body tvmffi_body_of() {
-    return tvmffi_body::tvmffi_defined();
+    return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
+template <tvmffi_i_method_of *tvmffi_method>
+struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
@@ -10010,7 +10050,26 @@ struct tvmffi_i_defined {
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
   (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
+  typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
+      tvmffi_i_uses_##T##_##name;
 #else
+#define TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
+#if TVMFFI_I_ALIASES
+/* x is (F, L, T, K) and a struct's name: all items declare one variable. */
+#define TVMFFI_I_NEED(x, item)                                       \
+  TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
+      TVMFFI_I_EXPAND(x, item);
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
+#else
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \
   _Pragma("clang diagnostic push") _Pragma(                                  \
@@ -10021,18 +10080,18 @@ struct tvmffi_i_defined {
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
-  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;                   \
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
           tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
+#endif
 #endif
 
-/* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */
+/* An item of TVMFFI_TYPE or TVMFFI_MODULE. */
 typedef struct {
   int32_t what, storage;
-  const char *name; /* a field's or method's name; or a doc's text */
+  const char *name; /* of a field, method, format or loader; or a doc's text */
   int64_t flags;
   int64_t offset, size, alignment;
   const tvmffi_i_word *word;
@@ -10042,6 +10101,7 @@ typedef struct {
   tvmffi_i_method_of *method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;
+  TVMFFISafeCallType bound; /* a module's function; the handle is the module */
 } tvmffi_i_member;
 
 typedef struct tvmffi_i_class {
@@ -10052,7 +10112,7 @@ typedef struct tvmffi_i_class {
   int (*init)(void **result);
   TVMFFIObjectCreator create;
   void (*deleter)(void *self, int flags);
-  void (*destroy)(void *self); /* the user's destructor, or NULL */
+  void (*destroy)(void *self); /* calls the user's destructor; or NULL */
   /* Set at registration. `index` stays -1 for a TVMFFI_MODULE. `owns` is 1 if
      objects own references or have a destructor. */
   void *handle; /* NULL until registered */
@@ -10208,10 +10268,10 @@ TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
 TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
     const tvmffi_i_member *m, TVMFFIByteArray *doc, int64_t *flags) {
   const tvmffi_i_member *factory = NULL;
-  for (++m; m->what >= TVMFFI_I_IS_DOC; ++m) {
-    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_byte_array(m->name);
-    if (m->what == TVMFFI_I_IS_FLAGS) *flags |= m->flags;
-    if (m->what == TVMFFI_I_IS_FACTORY) factory = m;
+  for (++m; m->what >= TVMFFI_I_IS_destructor; ++m) {
+    if (m->what == TVMFFI_I_IS_doc) *doc = tvmffi_byte_array(m->name);
+    if (m->what == TVMFFI_I_IS_flags) *flags |= m->flags;
+    if (m->what == TVMFFI_I_IS_factory) factory = m;
   }
   return factory;
 }
@@ -10281,7 +10341,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
     return tvmffi_i_raise("ValueError",
                           "The type schema of field `%s` of `%s` is too long",
                           m->name, c->key);
-  info.flags = flags | m->flags;
+  info.flags = flags;
+  if (m->what == TVMFFI_I_IS_field)
+    info.flags |= kTVMFFIFieldFlagBitMaskWritable;
   more = tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   info.size = m->size;
   info.alignment = m->alignment;
@@ -10313,7 +10375,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   TVMFFIObject *function = NULL;
   tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
   int32_t i, n;
-  int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
+  int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
@@ -10342,17 +10404,18 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
                                              TVMFFITypeMetadata *metadata) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
-  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_byte_array(m->name);
+  if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);
   for (; m->what; ++m) switch (m->what) {
-      case TVMFFI_I_IS_FIELD:
+      case TVMFFI_I_IS_field:
+      case TVMFFI_I_IS_readonly:
         TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
         break;
-      case TVMFFI_I_IS_METHOD:
-      case TVMFFI_I_IS_ATTRIBUTE:
+      case TVMFFI_I_IS_method:
+      case TVMFFI_I_IS_attribute:
         TVMFFI_TRY(tvmffi_i_class_add_method(c, type, m));
         break;
-      case TVMFFI_I_IS_KW_ONLY: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
-      case TVMFFI_I_IS_STRUCTURAL:
+      case TVMFFI_I_IS_kw_only: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
+      case TVMFFI_I_IS_structural:
         metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
         break;
       default: break;
@@ -10666,10 +10729,13 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
 }
 
 /* Returns 1 if the type or an ancestor owns references or has a destructor,
-   else 0. A destructor sets *fixed to 1: such objects cannot be copied. */
-TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
-  const tvmffi_i_member *m;
+   else 0. A destructor sets *fixed to 1: such objects cannot be copied. Without
+   one, c->destroy becomes NULL. */
+TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
+  const tvmffi_i_member *m = c->members;
   int owns = 0;
+  while (m && m->what && m->what != TVMFFI_I_IS_destructor) ++m;
+  if (m && !m->what) c->destroy = NULL;
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) return 1;
     if (c->destroy) *fixed = owns = 1;
@@ -10902,115 +10968,118 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_VALUE_bytes(T, x) \
   return tvmffi_i_text_default(x, 1, tvmffi_into);
 
-/* Expands an item (kind, ...) of TVMFFI_TYPE to prefix##kind(T, K, ..., ~),
-   with the struct T and the type key K. */
-#define TVMFFI_I_ITEM_PART(prefix, ...) TVMFFI_I_ITEM_PART_(prefix, __VA_ARGS__)
-#define TVMFFI_I_ITEM_PART_(prefix, T, K, kind, ...) \
-  prefix##kind(T, K, __VA_ARGS__)
+/* The items (kind, ...) of a list L, which is TYPE or MODULE. If an item may
+   have n elements, TVMFFI_I_L_kind_n is "~, form,", and TVMFFI_I_ITEM_form
+   passes the elements on. */
+#define TVMFFI_I_TYPE_field_3 ~, FIELD,
+#define TVMFFI_I_TYPE_field_4 ~, FIELD_OR,
+#define TVMFFI_I_TYPE_readonly_3 ~, FIELD,
+#define TVMFFI_I_TYPE_readonly_4 ~, FIELD_OR,
+#define TVMFFI_I_TYPE_method_2 ~, METHOD,
+#define TVMFFI_I_TYPE_attribute_3 ~, ATTRIBUTE,
+#define TVMFFI_I_TYPE_destructor_2 ~, DESTRUCTOR,
+#define TVMFFI_I_TYPE_kw_only_1 ~, ALONE,
+#define TVMFFI_I_TYPE_structural_2 ~, BITS,
+#define TVMFFI_I_TYPE_doc_2 ~, TEXT,
+#define TVMFFI_I_TYPE_flags_2 ~, FLAGS,
+#define TVMFFI_I_TYPE_factory_2 ~, FACTORY,
+#define TVMFFI_I_MODULE_function_2 ~, FUNCTION,
+#define TVMFFI_I_MODULE_lookup_2 ~, METHOD,
+#define TVMFFI_I_MODULE_save_2 ~, METHOD,
+#define TVMFFI_I_MODULE_load_2 ~, LOAD,
+#define TVMFFI_I_MODULE_source_2 ~, METHOD,
+#define TVMFFI_I_MODULE_save_file_3 ~, SAVE_FILE,
+#define TVMFFI_I_MODULE_load_file_3 ~, LOAD_FILE,
+#define TVMFFI_I_MODULE_doc_2 ~, TEXT,
+#define TVMFFI_I_MODULE_mask_2 ~, BITS,
+#define TVMFFI_I_MODULE_destructor_2 ~, DESTRUCTOR,
 
-/* Expands to 1 if `item` is valid, else to 0. An item (kind, ...) of n elements
-   is valid if the macro prefix##kind##_##n is defined. */
-#define TVMFFI_I_IS_ITEM_OF(prefix, item) \
-  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_IS_ITEM_OF_(...) TVMFFI_I_IS_ITEM_OF__(__VA_ARGS__)
-#define TVMFFI_I_IS_ITEM_OF__(prefix, n, kind, ...) \
-  TVMFFI_I_SECOND(prefix##kind##_##n, 0, ~)
+/* Each pass over a list expands its items by TVMFFI_I_EXPAND, with x = (F, L,
+   T, K): the pass F, the struct T and its key K. An item of a form such as
+   FIELD expands to the macro that TVMFFI_I_F_FIELD names as "~, macro,". If nothing
+   defines that name, it expands to nothing. */
+#define TVMFFI_I_EXPAND(x, item) \
+  TVMFFI_I_EXPAND_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_EXPAND_(...) TVMFFI_I_EXPAND__(__VA_ARGS__)
+#define TVMFFI_I_EXPAND__(F, L, T, K, kind, a, b, c, d, e, n, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_ITEM_, \
+               TVMFFI_I_SECOND(TVMFFI_I_##L##_##kind##_##n, BAD, ~)) \
+  (F, L, n, T, K, kind, a, b, c)
+#define TVMFFI_I_PASS_TO(name) TVMFFI_I_SECOND(name, TVMFFI_I_SKIP, ~)
+#define TVMFFI_I_ITEM_FIELD(F, L, n, T, K, kind, W, x, c) \
+  TVMFFI_I_PASS_TO(F##_FIELD)(T, kind, W, x, 0, ~)
+#define TVMFFI_I_ITEM_FIELD_OR(F, L, n, T, K, kind, W, x, value) \
+  TVMFFI_I_PASS_TO(F##_FIELD)(T, kind, W, x, 1, value)
+#define TVMFFI_I_ITEM_METHOD(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, #name, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_ATTRIBUTE(F, L, n, T, K, kind, text, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, text, name, K "." text, NULL)
+#define TVMFFI_I_ITEM_SAVE_FILE(F, L, n, T, K, kind, format, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, format, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_FUNCTION(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_FUNCTION)(T, name) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, #name, name, K "." #name, \
+                               tvmffi_i_bound_##T##_##name)
+#define TVMFFI_I_ITEM_LOAD(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, "ffi.Module.load_from_bytes." K, \
+                               name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_LOAD_FILE(F, L, n, T, K, kind, format, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD) \
+  (T, kind, "ffi.Module.load_from_file." format, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_DESTRUCTOR(F, L, n, T, K, kind, function, b, c) \
+  TVMFFI_I_PASS_TO(F##_DESTRUCTOR)(T, function) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, NULL, )
+#define TVMFFI_I_ITEM_ALONE(F, L, n, T, K, kind, a, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, NULL, )
+#define TVMFFI_I_ITEM_BITS(F, L, n, T, K, kind, bits, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, bits, NULL, )
+#define TVMFFI_I_ITEM_TEXT(F, L, n, T, K, kind, text, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, text, 0, NULL, )
+#define TVMFFI_I_ITEM_FLAGS(F, L, n, T, K, kind, bits, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, bits, NULL, \
+      - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025)
+#define TVMFFI_I_ITEM_FACTORY(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, TVMFFI_I_FUNC(name), - 1024)
+#define TVMFFI_I_ITEM_BAD(F, L, n, T, K, kind, a, b, c) \
+  TVMFFI_I_PASS_TO(F##_BAD)(TVMFFI_I_##L##_ITEMS(kind##_with_##n##_parts))
 
-#define TVMFFI_I_IS_ITEM(item) TVMFFI_I_IS_ITEM_OF(TVMFFI_I_ITEM_, item)
-#define TVMFFI_I_ITEM_field_3 ~, 1,
-#define TVMFFI_I_ITEM_field_4 ~, 1,
-#define TVMFFI_I_ITEM_readonly_3 ~, 1,
-#define TVMFFI_I_ITEM_readonly_4 ~, 1,
-#define TVMFFI_I_ITEM_method_2 ~, 1,
-#define TVMFFI_I_ITEM_attribute_3 ~, 1,
-#define TVMFFI_I_ITEM_destructor_2 ~, 1,
-#define TVMFFI_I_ITEM_kw_only_1 ~, 1,
-#define TVMFFI_I_ITEM_structural_2 ~, 1,
-#define TVMFFI_I_ITEM_doc_2 ~, 1,
-#define TVMFFI_I_ITEM_flags_2 ~, 1,
-#define TVMFFI_I_ITEM_factory_2 ~, 1,
-/* Expands a wrong item of TVMFFI_TYPE to a static assertion that fails. */
-#define TVMFFI_I_DECLARE_BAD(x, item) \
-  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_DECLARE_BAD_(...) TVMFFI_I_DECLARE_BAD__(__VA_ARGS__)
-#define TVMFFI_I_DECLARE_BAD__(n, kind, ...) \
-  TVMFFI_STATIC_ASSERT(0, \
-      kind##_with_##n##_parts_is_no_item_of_TVMFFI_TYPE__these_are_field_## \
-      readonly_method_attribute_destructor_kw_only_structural_doc_flags_## \
-      factory);
+/* The pass TVMFFI_I_NEED requires the bodies of methods.
 
-#define TVMFFI_I_DECLARE(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_DECLARE_, TVMFFI_I_IS_ITEM(item))(x, item)
-#define TVMFFI_I_DECLARE_0 TVMFFI_I_DECLARE_BAD
-#define TVMFFI_I_DECLARE_1(x, item) \
-  TVMFFI_I_DECLARE_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_DECLARE_(...) TVMFFI_I_DECLARE__(__VA_ARGS__)
-#define TVMFFI_I_DECLARE__(T, K, kind, ...) \
-  TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
-#define TVMFFI_I_DECLARE_field(T, ...) \
-  TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_DECLARE_attribute(T, text, ...) \
-  TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
-#define TVMFFI_I_DECLARE_destructor(...)
-#define TVMFFI_I_DECLARE_doc(...)
+   The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
+   fails. It declares methods, and defines the getters, setters and defaults of
+   fields and what calls a module's functions. */
+#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_BAD_ITEM,
+#define TVMFFI_I_BAD_ITEM(name) TVMFFI_I_BAD_ITEM_(name)
+#define TVMFFI_I_BAD_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
+#define TVMFFI_I_TYPE_ITEMS(item) \
+  item##_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method_##\
+  attribute_destructor_kw_only_structural_doc_flags_factory
+#define TVMFFI_I_MODULE_ITEMS(item) \
+  item##_is_no_item_of_TVMFFI_MODULE__these_are_function_lookup_save_##\
+  load_source_save_file_load_file_doc_mask_destructor
 
-/* Expands an item to its part of tvmffi_i_values_T, which is the most values
-   that TVMFFI_NEW can take, plus 1024 times the least. The macro does not see
-   the field that a flag or factory belongs to, or whether a field is
-   keyword-only, so the least is possibly too low and the most too high. */
-#define TVMFFI_I_VALUES(x, item) \
-  TVMFFI_I_VALUES_(TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
-#define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
-#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED_VALUE,
-#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_POSSIBLE_VALUE,
-#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED_VALUE,
-#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_POSSIBLE_VALUE,
-#define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
-#define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
-#define TVMFFI_I_REQUIRED_VALUE(x) + 1025
-#define TVMFFI_I_POSSIBLE_VALUE(x) + 1
-#define TVMFFI_I_NOT_REQUIRED(x) - 1024
-#define TVMFFI_I_NO_VALUE(bits) \
-  - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025
+/* The pass TVMFFI_I_VALUES expands an item to its part of tvmffi_i_values_T,
+   which is the most values that TVMFFI_NEW can take, plus 1024 times the least.
+   The macro does not see the field that a flag or factory belongs to, or
+   whether a field is keyword-only, so the least is possibly too low and the
+   most too high. */
+#define TVMFFI_I_VALUES_FIELD ~, TVMFFI_I_FIELD_VALUE,
+#define TVMFFI_I_FIELD_VALUE(T, kind, W, x, d, value) + 1025 - 1024 * d
+#define TVMFFI_I_VALUES_OTHER ~, TVMFFI_I_OTHER_VALUE,
+#define TVMFFI_I_OTHER_VALUE(kind, text, bits, factory, values) values
 
-/* Expands to 1 for (W, x, value, ~), a field with a default, else to 0. */
-#define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
-#define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
-
-#define TVMFFI_I_FIELD(T, d, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_FIELD_, d)(T, __VA_ARGS__)
-#define TVMFFI_I_FIELD_0(T, W, x, ...) TVMFFI_I_FIELD_(T, W, x, 0)
-#define TVMFFI_I_FIELD_1(T, W, x, value, ...) \
-  TVMFFI_I_FIELD_(T, W, x, 1) \
-  static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
-  }
 /* Checks that the members of a struct have the C types of their words. All
-   checks are one nested expression: for each field, TVMFFI_I_FIT opens a level,
-   and TVMFFI_I_FIT_END closes it; `make` is one of the two. The type of the
-   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
-   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
-   all fields, so the compiler's message does not show the macros that expand
-   the list. */
+   checks are one nested expression: for each field, the pass TVMFFI_I_FIT opens
+   a level, and TVMFFI_I_FIT_END closes it. The type of the expression is
+   tvmffi_i_all_fit *, or a pointer to a struct whose name says which member has
+   another type. TVMFFI_I_CHECK_FIT compares this type once for all fields, so
+   the compiler's message does not show the macros that expand the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT, TYPE, T, ~), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \
-  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT_END), __VA_ARGS__)
-#define TVMFFI_I_FITS_ITEM(x, item) \
-  TVMFFI_I_FITS_ITEM_(TVMFFI_I_STRIP x, \
-                      TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_FITS_ITEM_(...) TVMFFI_I_FITS_ITEM__(__VA_ARGS__)
-#define TVMFFI_I_FITS_ITEM__(T, make, kind, b, c, d, e, f, n, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_FITS_##kind##_##n, TVMFFI_I_TO_SKIP, ~)(make) \
-  (T, b, c)
-#define TVMFFI_I_FITS_field_3 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_field_4 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_readonly_3 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_readonly_4 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_TO_SKIP(make) TVMFFI_I_SKIP
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT_END, TYPE, T, ~), __VA_ARGS__)
+#define TVMFFI_I_FIT_FIELD ~, TVMFFI_I_FIT,
+#define TVMFFI_I_FIT_END_FIELD ~, TVMFFI_I_FIT_END,
 #define TVMFFI_I_MISTYPED(T, x) struct T##_##x##_has_not_the_C_type_of_its_word
 #if defined(__cplusplus)
 extern "C++" {
@@ -11027,36 +11096,36 @@ struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
   typedef typename tvmffi_next::tvmffi_is tvmffi_is;
 };
 }
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   tvmffi_i_members_fit<decltype(T::x), TVMFFI_I_CTYPE(W), \
                        TVMFFI_I_MISTYPED(T, x),
 #define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
-#define TVMFFI_I_FIT_END(T, W, x) >
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value) >
 #define TVMFFI_I_CHECK_FIT(T, ...) \
   typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
   enum { tvmffi_i_fits_##T = sizeof( \
              static_cast<tvmffi_i_all_fit **>(tvmffi_i_fit_##T())) };
 #elif TVMFFI_I_SELECTS
 typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   _Generic(TVMFFI_I_AS(T *, NULL)->x, \
            default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
 #define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
-#define TVMFFI_I_FIT_END(T, W, x) )
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value) )
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   enum { tvmffi_i_fits_##T = sizeof( \
              TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
 #else /* C without _Generic: only sizes are compared */
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
 #define TVMFFI_I_FIT_ALL 1
-#define TVMFFI_I_FIT_END(T, W, x)
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value)
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
 
-/* Defines the getter and setter of field x. */
-#define TVMFFI_I_FIELD_(T, W, x, defaults) \
+#define TVMFFI_I_DECLARE_FIELD ~, TVMFFI_I_FIELD,
+#define TVMFFI_I_FIELD(T, kind, W, x, d, value) \
   TVMFFI_I_NO_TENSOR_TEXT(W) TVMFFI_I_USE(W) \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
@@ -11069,66 +11138,55 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
                                tvmffi_field, tvmffi_into); \
   } \
   static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
-                                            const TVMFFIAny *tvmffi_value) { \
+                                      const TVMFFIAny *tvmffi_value) { \
     return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
                                 TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
-                                defaults, tvmffi_field, tvmffi_value); \
+                                d, tvmffi_field, tvmffi_value); \
+  } \
+  TVMFFI_I_FIELD_DEFAULT_##d(T, W, x, value)
+#define TVMFFI_I_FIELD_DEFAULT_0(T, W, x, value)
+#define TVMFFI_I_FIELD_DEFAULT_1(T, W, x, value) \
+  static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
+  }
+#define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
+#define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
+#define TVMFFI_I_DECLARE_FUNCTION ~, TVMFFI_I_DECLARED_FUNCTION,
+#define TVMFFI_I_DECLARED_FUNCTION(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
+                                 tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 
-#define TVMFFI_I_MEMBER(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MEMBER_, TVMFFI_I_IS_ITEM(item))(x, item)
-#define TVMFFI_I_MEMBER_0(x, item)
-#define TVMFFI_I_MEMBER_1(x, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_MEMBER_, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_ENTRY(what, name, flags, method, full_name, factory) \
-  {TVMFFI_I_IS_##what, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
-   method, full_name, factory},
-#define TVMFFI_I_MEMBER_field(T, K, ...) \
-  TVMFFI_I_FIELD_ENTRY(T, kTVMFFIFieldFlagBitMaskWritable, \
-                        TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_MEMBER_readonly(T, K, ...) \
-  TVMFFI_I_FIELD_ENTRY(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_FIELD_ENTRY(T, flags, d, ...) \
-  TVMFFI_I_FIELD_ENTRY_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
-                         __VA_ARGS__)
-#define TVMFFI_I_VALUE_OF_0(T, x) NULL
-#define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
-#define TVMFFI_I_FIELD_ENTRY_(T, flags, value, W, x, ...) \
-  {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, flags, \
+/* The pass TVMFFI_I_MEMBER expands to initializers of tvmffi_i_member. */
+#define TVMFFI_I_MEMBER_FIELD ~, TVMFFI_I_FIELD_ENTRY,
+#define TVMFFI_I_FIELD_ENTRY(T, kind, W, x, d, value) \
+  {TVMFFI_I_IS_##kind, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, 0, \
    TVMFFI_I_AS(int64_t, offsetof(T, x)), \
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
-   tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
-#define TVMFFI_I_MEMBER_method(T, K, name, ...) \
-  TVMFFI_I_METHOD_ENTRY(METHOD, T, K, #name, name)
-#define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
-  TVMFFI_I_METHOD_ENTRY(ATTRIBUTE, T, K, text, name)
-#define TVMFFI_I_METHOD_ENTRY(what, T, K, text, name) \
-  TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
-#define TVMFFI_I_MEMBER_destructor(...)
-#define TVMFFI_I_MEMBER_kw_only(...) \
-  TVMFFI_I_ENTRY(KW_ONLY, NULL, 0, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_structural(T, K, kind, ...) \
-  TVMFFI_I_ENTRY(STRUCTURAL, NULL, kind, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_doc(T, K, text, ...) \
-  TVMFFI_I_ENTRY(DOC, text, 0, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_flags(T, K, bits, ...) \
-  TVMFFI_I_ENTRY(FLAGS, NULL, bits, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_factory(T, K, name, ...) \
-  TVMFFI_I_ENTRY(FACTORY, NULL, 0, NULL, NULL, TVMFFI_I_FUNC(name))
+   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), NULL, NULL, \
+   NULL, NULL},
+#define TVMFFI_I_FIELD_VALUE_0(T, x) NULL
+#define TVMFFI_I_FIELD_VALUE_1(T, x) tvmffi_i_value_##T##_##x
+#define TVMFFI_I_MEMBER_METHOD ~, TVMFFI_I_METHOD_ENTRY,
+#define TVMFFI_I_METHOD_ENTRY(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_ENTRY(kind, text, 0, TVMFFI_I_METHOD_OF(T, name), full_name, NULL, \
+                 bound)
+#define TVMFFI_I_MEMBER_OTHER ~, TVMFFI_I_OTHER_ENTRY,
+#define TVMFFI_I_OTHER_ENTRY(kind, text, bits, factory, values) \
+  TVMFFI_I_ENTRY(kind, text, bits, NULL, NULL, factory, NULL)
+#define TVMFFI_I_ENTRY(kind, name, flags, method, full_name, factory, bound) \
+  {TVMFFI_I_IS_##kind, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
+   method, full_name, factory, bound},
 
-#define TVMFFI_I_HAS_END(x, item) + TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_END(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_END_, TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)) \
-  (TVMFFI_I_STRIP x, TVMFFI_I_STRIP item)
-#define TVMFFI_I_END_0(...)
-#define TVMFFI_I_END_1(...) TVMFFI_I_CALL_END(__VA_ARGS__)
-#define TVMFFI_I_CALL_END(T, K, kind, name) name(TVMFFI_I_AS(T *, self));
-#define TVMFFI_I_IS_END(...) TVMFFI_I_IS_END_(__VA_ARGS__)
-#define TVMFFI_I_IS_END_(kind, ...) TVMFFI_I_SECOND(TVMFFI_I_ENDS_##kind, 0, ~)
-#define TVMFFI_I_ENDS_destructor ~, 1,
+/* The pass TVMFFI_I_END calls destructors. */
+#define TVMFFI_I_END_DESTRUCTOR ~, TVMFFI_I_CALL_END,
+#define TVMFFI_I_CALL_END(T, function) function(TVMFFI_I_AS(T *, self));
 
 /* Defines the tvmffi_i_getter that converts an Any to a pointer to the struct
    T. */
@@ -11149,9 +11207,14 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
                 NULL) \
   TVMFFI_I_OUT_TYPE(T) \
   TVMFFI_I_OUT_OF_STRUCT(T)
-/* Checks that struct T begins with the member `base` of type `parent`. Measures
-   the alignment of T. */
-#define TVMFFI_I_CLASS_STRUCT(T, parent) \
+#define TVMFFI_I_CLASS_INIT(T) \
+  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
+    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
+  }
+
+/* Checks that struct T begins with the member `base` of type `parent`, measures
+   the alignment of T, and defines its members by the items of the list L. */
+#define TVMFFI_I_CLASS_MEMBERS(L, T, K, parent, n, ...) \
   enum { \
     tvmffi_i_check_##T = \
         sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
@@ -11161,9 +11224,23 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   struct tvmffi_i_align_##T { \
     char tvmffi_head; \
     T tvmffi_tail; \
-  };
-/* The function behind TVMFFI_NEW(T, ...). `made` makes the object `self`. */
-#define TVMFFI_I_NEW_FUNCTION(T, made) \
+  }; \
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_DECLARE, L, T, K), __VA_ARGS__) \
+  static const tvmffi_i_member tvmffi_i_members_##T[] = { \
+      TVMFFI_I_EACH(n)( \
+          TVMFFI_I_EXPAND, (TVMFFI_I_MEMBER, L, T, K), __VA_ARGS__) \
+      TVMFFI_I_ENTRY(end, NULL, 0, NULL, NULL, NULL, NULL)}; \
+  TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
+    (void)self; \
+    TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_END, L, T, K), __VA_ARGS__) \
+  }
+/* Defines the tvmffi_i_class of T: `delete_it` and `create` are functions, and
+   the expression `made` makes the object `self`. */
+#define TVMFFI_I_CLASS_OF(T, K, above, delete_it, create, index, made) \
+  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
+    delete_it(tvmffi_i_class_of_##T(), TVMFFI_I_AS(TVMFFIObject *, self), \
+              tvmffi_flags); \
+  } \
   TVMFFI_I_INLINE T *tvmffi_i_new_##T(tvmffi_i_owner tvmffi_to, \
                                       const TVMFFIAny *tvmffi_args, \
                                       int32_t tvmffi_count) { \
@@ -11172,53 +11249,32 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
     if (tvmffi_i_is_marked(tvmffi_to) || (made)) \
       self = tvmffi_i_mark(tvmffi_to); \
     return TVMFFI_I_AS(T *, self); \
-  }
-#define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
-  TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
-    (void)self; \
-    TVMFFI_I_EACH(n)(TVMFFI_I_END, (T, K), __VA_ARGS__) \
-  }
-#define TVMFFI_I_CLASS_INIT(T) \
-  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
-    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
+  } \
+  static tvmffi_i_class tvmffi_i_class_##T = { \
+      K, above, sizeof(T), \
+      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
+      tvmffi_i_members_##T, tvmffi_i_init_##T, create, tvmffi_i_delete_##T, \
+      tvmffi_i_destroy_##T, NULL, index, 0}; \
+  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
+    return &tvmffi_i_class_##T; \
   }
 
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
   TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_declared_##T, \
                        key_of_##T##_is_not_the_declared_one); \
-  TVMFFI_I_CLASS_STRUCT(T, parent) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  TVMFFI_I_CLASS_MEMBERS(TYPE, T, K, parent, n, __VA_ARGS__) \
   TVMFFI_I_CHECK_FIT(T, TVMFFI_I_FITS(T, n, __VA_ARGS__)) \
   enum { \
-    tvmffi_i_values_##T = tvmffi_i_values_##parent \
-        TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
+    tvmffi_i_values_##T = tvmffi_i_values_##parent TVMFFI_I_EACH(n)( \
+        TVMFFI_I_EXPAND, (TVMFFI_I_VALUES, TYPE, T, K), __VA_ARGS__) \
   }; \
-  static const tvmffi_i_member tvmffi_i_members_##T[] = { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, (T, K), __VA_ARGS__) \
-      TVMFFI_I_ENTRY(END, NULL, 0, NULL, NULL, NULL)}; \
-  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
   static int tvmffi_i_create_##T(TVMFFIObjectHandle *tvmffi_into) { \
     return tvmffi_i_class_make(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
-  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_class_delete(tvmffi_i_class_of_##T(), \
-                          TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
-  } \
-  TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                            &self, tvmffi_args, tvmffi_count)) \
-  static tvmffi_i_class tvmffi_i_class_##T = { \
-      K, &tvmffi_i_class_##parent, sizeof(T), \
-      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
-      tvmffi_i_members_##T, tvmffi_i_init_##T, tvmffi_i_create_##T, \
-      tvmffi_i_delete_##T, \
-      (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, (T, K), __VA_ARGS__)) \
-          ? tvmffi_i_destroy_##T \
-          : NULL, \
-      NULL, 0, 0}; \
-  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
-    return &tvmffi_i_class_##T; \
-  }
+  TVMFFI_I_CLASS_OF(T, K, &tvmffi_i_class_##parent, tvmffi_i_class_delete, \
+                    tvmffi_i_create_##T, 0, \
+                    tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+                                       &self, tvmffi_args, tvmffi_count))
 /* clang-format on */
 
 /* Defines an object type by a struct. The first use registers the type.
@@ -11260,8 +11316,10 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    Two files of a library may have a TVMFFI_TYPE of one key, if the fields and
    the destructor are the same. Methods and attributes are those of the list
    that is registered first. */
-#define TVMFFI_TYPE(type, key, ...) \
-  TVMFFI_TYPE_DECLARE(type, key)    \
+#define TVMFFI_TYPE(type, key, ...)                                   \
+  TVMFFI_TYPE_DECLARE(type, key)                                      \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, TYPE, type, key) __VA_ARGS__, ~) \
   TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
@@ -11272,7 +11330,9 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_TYPE_DECLARE(type, key) \
   TVMFFI_I_CLASS_WORD(type, key, key)  \
   TVMFFI_I_CLASS_INIT(type)
-#define TVMFFI_TYPE_DEFINE(type, key, ...) \
+#define TVMFFI_TYPE_DEFINE(type, key, ...)                            \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, TYPE, type, key) __VA_ARGS__, ~) \
   TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares a type that another library, or another file of this one, registers.
@@ -11566,45 +11626,24 @@ enum {
   TVMFFI_MODULE_EXPORTABLE = 4    /* can be saved to a file that is compiled */
 };
 
-enum {
-  TVMFFI_I_ITEM_END = 0,
-  TVMFFI_I_ITEM_FUNCTION,
-  TVMFFI_I_ITEM_DOC, /* documents the function before it */
-  TVMFFI_I_ITEM_LOOKUP,
-  TVMFFI_I_ITEM_SAVE,
-  TVMFFI_I_ITEM_LOAD, /* from bytes or a file */
-  TVMFFI_I_ITEM_SAVE_FILE,
-  TVMFFI_I_ITEM_SOURCE,
-  TVMFFI_I_ITEM_OTHER /* mask or destructor; never read */
-};
-
-/* An item of TVMFFI_MODULE. */
-typedef struct {
-  int32_t what;
-  const char *name; /* of a function, format or loader; or a doc's text */
-  tvmffi_i_method_of *method;
-  const char *full_name;    /* of the method, in errors */
-  TVMFFISafeCallType bound; /* the handle is the module */
-} tvmffi_i_module_item;
-
 /* Returns the first item of the kind `what`, or NULL. Unless `name` is NULL,
    the item must have this name. */
-TVMFFI_I_COLD const tvmffi_i_module_item *tvmffi_i_module_find(
+TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_module_find(
     const void *items, int what, const TVMFFIByteArray *name) {
-  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   for (; i->what; ++i)
     if (i->what == what && (!name || tvmffi_i_same(*name, i->name))) return i;
   return NULL;
 }
 
 TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
-    const tvmffi_i_module_item *item) {
+    const tvmffi_i_member *item) {
   return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
    TypeError if the result's type is neither `small_type` nor `large_type`. */
-TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
+TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_member *item,
                                       TVMFFIObject *self, const TVMFFIAny *args,
                                       int32_t n, int32_t small_type,
                                       int32_t large_type, TVMFFIAny *out) {
@@ -11632,8 +11671,8 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
                                       const TVMFFIAny *name, TVMFFIAny *out) {
   TVMFFIByteArray text = tvmffi_any_str(name);
   TVMFFIObjectHandle function = NULL;
-  const tvmffi_i_module_item *item =
-      tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+  const tvmffi_i_member *item =
+      tvmffi_i_module_find(items, TVMFFI_I_IS_function, &text);
   int code;
   if (item) {
     tvmffi_i_retain(self);
@@ -11645,7 +11684,7 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
       *out = tvmffi_obj(function);
     return code;
   }
-  item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_LOOKUP, NULL);
+  item = tvmffi_i_module_find(items, TVMFFI_I_IS_lookup, NULL);
   return item ? tvmffi_i_module_run(item, self, name, 1, kTVMFFINone,
                                     kTVMFFIFunction, out)
               : 0;
@@ -11658,8 +11697,8 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
                                         const TVMFFIAny *args, TVMFFIAny *out) {
   TVMFFIByteArray format = tvmffi_any_str(&args[1]);
   TVMFFIAny known[2];
-  const tvmffi_i_module_item *item = tvmffi_i_module_find(
-      table->items, TVMFFI_I_ITEM_SAVE_FILE, format.size ? &format : NULL);
+  const tvmffi_i_member *item = tvmffi_i_module_find(
+      table->items, TVMFFI_I_IS_save_file, format.size ? &format : NULL);
   if (!item)
     return tvmffi_i_raise("RuntimeError",
                           "Module[%s] does not support WriteToFile%s%.*s",
@@ -11673,10 +11712,10 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
 
 TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
   TVMFFIAny names[32];
-  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   int32_t n = 0;
   for (; i->what; ++i)
-    if (i->what == TVMFFI_I_ITEM_SAVE_FILE) names[n++] = tvmffi_str(i->name);
+    if (i->what == TVMFFI_I_IS_save_file) names[n++] = tvmffi_str(i->name);
   return tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, names, n, out);
 }
 
@@ -11728,7 +11767,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
   const tvmffi_i_module_table *table =
       tvmffi_i_module_table_of(tvmffi_i_module_of(self));
   const void *items = table->items;
-  const tvmffi_i_module_item *item;
+  const tvmffi_i_member *item;
   TVMFFIByteArray text = tvmffi_byte_array(table->kind);
   TVMFFIAny found = tvmffi_none();
   switch (method) {
@@ -11746,10 +11785,10 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_DOC:
     case TVMFFI_I_METHOD_METADATA:
       text = tvmffi_any_str(args);
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_function, &text);
       if (item && method == TVMFFI_I_METHOD_METADATA)
         return tvmffi_i_return_metadata(tvmffi_i_module_func(item), out);
-      if (!item || item[1].what != TVMFFI_I_ITEM_DOC) return 0;
+      if (!item || item[1].what != TVMFFI_I_IS_doc) return 0;
       text = tvmffi_byte_array(item[1].name);
       return TVMFFIStringFromByteArray(&text, out);
     case TVMFFI_I_METHOD_WRITE:
@@ -11757,7 +11796,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_WRITE_FORMATS:
       return tvmffi_i_module_formats(items, out);
     case TVMFFI_I_METHOD_INSPECT:
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SOURCE, NULL);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_source, NULL);
       text = tvmffi_byte_array("");
       return item ? tvmffi_i_module_run(item, self, args, 1, kTVMFFISmallStr,
                                         kTVMFFIStr, out)
@@ -11766,7 +11805,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
       return tvmffi_i_module_import(self, args[0], out);
     case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_module_clear(self);
     default:
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SAVE, NULL);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_save, NULL);
       return item ? tvmffi_i_module_run(item, self, NULL, 0, kTVMFFISmallBytes,
                                         kTVMFFIBytes, out)
                   : tvmffi_i_raise("RuntimeError",
@@ -11792,7 +11831,7 @@ TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
 
 /* Returns 1 if the loader is registered as a global function, 0 if not, or -1
    with an error if another function has the name. */
-TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
+TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_member *item) {
   TVMFFIByteArray name = tvmffi_byte_array(item->name);
   TVMFFIObjectHandle function = NULL;
   TVMFFISafeCallType call;
@@ -11807,24 +11846,28 @@ TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
                         item->full_name, item->name);
 }
 
+TVMFFI_I_INLINE int tvmffi_i_is_loader(const tvmffi_i_member *m) {
+  return m->what == TVMFFI_I_IS_load || m->what == TVMFFI_I_IS_load_file;
+}
+
 /* Registers the `load` and `load_file` methods of a module kind. Registers none
    if another function has a loader's name. */
-TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
-                                       void **result) {
-  const tvmffi_i_module_item *first = (const tvmffi_i_module_item *)items, *i;
+TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, void **result) {
+  const tvmffi_i_member *i;
   tvmffi_func *f;
-  for (i = first; i->what; ++i) {
-    f = i->method ? tvmffi_i_module_func(i) : NULL;
-    if (i->method && !f)
+  for (i = c->members; i->what; ++i) {
+    if (!i->method) continue;
+    f = tvmffi_i_module_func(i);
+    if (!f)
       return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
                             i->full_name);
-    if (f && i->what != TVMFFI_I_ITEM_LOAD)
+    if (!tvmffi_i_is_loader(i))
       TVMFFI_I_STORE(&f->name, i->full_name);
-    if (i->what == TVMFFI_I_ITEM_LOAD && tvmffi_i_module_is_known(i) < 0)
+    else if (tvmffi_i_module_is_known(i) < 0)
       return -1;
   }
-  for (i = first; i->what; ++i) {
-    if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
+  for (i = c->members; i->what; ++i) {
+    if (!tvmffi_i_is_loader(i) || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
     TVMFFI_TRY(
         tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
@@ -11926,136 +11969,33 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   return 0;
 }
 
+/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 /* clang-format off */
-#define TVMFFI_I_IS_MODULE_ITEM(item) \
-  TVMFFI_I_IS_ITEM_OF(TVMFFI_I_MODULE_HAS_, item)
-#define TVMFFI_I_MODULE_HAS_function_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_lookup_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_save_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_load_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_source_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_save_file_3 ~, 1,
-#define TVMFFI_I_MODULE_HAS_load_file_3 ~, 1,
-#define TVMFFI_I_MODULE_HAS_doc_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_mask_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_destructor_2 ~, 1,
-/* Expands a wrong item of TVMFFI_MODULE to a static assertion that fails. */
-#define TVMFFI_I_MODULE_BAD(item) \
-  TVMFFI_I_MODULE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_MODULE_BAD_(...) TVMFFI_I_MODULE_BAD__(__VA_ARGS__)
-#define TVMFFI_I_MODULE_BAD__(n, kind, ...) \
-  TVMFFI_STATIC_ASSERT(0, \
-      kind##_with_##n##_parts_is_no_item_of_TVMFFI_MODULE__these_are_## \
-      function_lookup_save_load_source_save_file_load_file_doc_mask_## \
-      destructor);
-
-/* Expands an item (kind, ...) of TVMFFI_MODULE to prefix##kind(T, key, ..., ~),
-   with x = (T, key), or to nothing if the kind is unknown. */
-#define TVMFFI_I_MODULE_PART(prefix, x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MODULE_PART_, TVMFFI_I_IS_MODULE_ITEM(item)) \
-  (prefix, x, item)
-#define TVMFFI_I_MODULE_PART_0(prefix, x, item)
-#define TVMFFI_I_MODULE_PART_1(prefix, x, item) \
-  TVMFFI_I_ITEM_PART(prefix, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-
-#define TVMFFI_I_MODULE_DECLARE(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MODULE_DECLARE_, TVMFFI_I_IS_MODULE_ITEM(item)) \
-  (x, item)
-#define TVMFFI_I_MODULE_DECLARE_0(x, item) TVMFFI_I_MODULE_BAD(item)
-#define TVMFFI_I_MODULE_DECLARE_1(x, item) \
-  TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
-#define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name) \
-  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
-                                 tvmffi_args, tvmffi_count, tvmffi_into); \
-  }
-#define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
-#define TVMFFI_I_MODULE_DECLARE_doc(...)
-#define TVMFFI_I_MODULE_DECLARE_mask(...)
-#define TVMFFI_I_MODULE_DECLARE_destructor(...)
-
-/* Expands to `| bits` for the module's property mask, or to nothing. */
-#define TVMFFI_I_MODULE_MASK(x, item) \
-  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_MASK_, x, item)
-#define TVMFFI_I_MODULE_MASK_function(...) | TVMFFI_MODULE_RUNNABLE
-#define TVMFFI_I_MODULE_MASK_lookup(...) | TVMFFI_MODULE_RUNNABLE
-#define TVMFFI_I_MODULE_MASK_save(...) | TVMFFI_MODULE_SERIALIZABLE
-#define TVMFFI_I_MODULE_MASK_load(...)
-#define TVMFFI_I_MODULE_MASK_source(...)
-#define TVMFFI_I_MODULE_MASK_save_file(...)
-#define TVMFFI_I_MODULE_MASK_load_file(...)
-#define TVMFFI_I_MODULE_MASK_doc(...)
-#define TVMFFI_I_MODULE_MASK_mask(T, K, bits, ...) | (bits)
-#define TVMFFI_I_MODULE_MASK_destructor(...)
-
-#define TVMFFI_I_MODULE_ITEM(x, item) \
-  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_ITEM_, x, item)
-#define TVMFFI_I_MODULE_ENTRY(what, text, T, K, name, bound) \
-  {TVMFFI_I_ITEM_##what, text, TVMFFI_I_METHOD_OF(T, name), K "." #name, \
-   bound},
-#define TVMFFI_I_MODULE_ITEM_function(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(FUNCTION, #name, T, K, name, \
-                        tvmffi_i_bound_##T##_##name)
-#define TVMFFI_I_MODULE_ITEM_lookup(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOOKUP, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_save(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SAVE, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_load(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_bytes." K, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_source(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SOURCE, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_save_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SAVE_FILE, format, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_load_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_file." format, T, K, name, \
-                        NULL)
-#define TVMFFI_I_MODULE_ITEM_doc(T, K, text, ...) \
-  {TVMFFI_I_ITEM_DOC, text, NULL, NULL, NULL},
-#define TVMFFI_I_MODULE_ITEM_mask(...) \
-  {TVMFFI_I_ITEM_OTHER, NULL, NULL, NULL, NULL},
-#define TVMFFI_I_MODULE_ITEM_destructor TVMFFI_I_MODULE_ITEM_mask
+#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
+#define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
+  | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \
+     : TVMFFI_I_IS_##kind == TVMFFI_I_IS_function || \
+       TVMFFI_I_IS_##kind == TVMFFI_I_IS_lookup ? TVMFFI_MODULE_RUNNABLE : 0)
+#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_MASK,
+#define TVMFFI_I_OTHER_MASK(kind, text, bits, factory, values) | (bits)
 
 #define TVMFFI_I_MODULE(T, K, n, ...) \
   TVMFFI_I_CLASS_WORD(T, K, "ffi.Module") \
-  TVMFFI_I_CLASS_STRUCT(T, tvmffi_module) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_DECLARE, (T, K), __VA_ARGS__) \
-  static const tvmffi_i_module_item tvmffi_i_items_##T[] = { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_ITEM, (T, K), __VA_ARGS__) \
-      {TVMFFI_I_ITEM_END, NULL, NULL, NULL, NULL}}; \
+  TVMFFI_I_CLASS_MEMBERS(MODULE, T, K, tvmffi_module, n, __VA_ARGS__) \
   static const tvmffi_i_module_table tvmffi_i_table_##T = \
       TVMFFI_I_MODULE_TABLE( \
           K, tvmffi_i_module_mask, \
-          0 TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_MASK, (T, K), __VA_ARGS__), \
-          tvmffi_i_module_method_of, tvmffi_i_items_##T); \
-  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
+          0 TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_MASK, MODULE, T, K), \
+                             __VA_ARGS__), \
+          tvmffi_i_module_method_of, tvmffi_i_members_##T); \
   static int tvmffi_i_init_##T(void **tvmffi_into) { \
-    return tvmffi_i_module_init(tvmffi_i_class_of_##T(), tvmffi_i_items_##T, \
-                                tvmffi_into); \
+    return tvmffi_i_module_init(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
-  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_delete_user_module(tvmffi_i_class_of_##T(), \
-                           TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
-  } \
-  TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_new_user_module(tvmffi_to, tvmffi_i_class_of_##T(), \
-                             &tvmffi_i_table_##T, &self)) \
   enum { tvmffi_i_values_##T = 0 }; \
-  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
-      K, NULL, sizeof(T), \
-      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
-      NULL, tvmffi_i_init_##T, NULL, tvmffi_i_delete_##T, \
-      tvmffi_i_destroy_##T, NULL, -1, 0}; \
-  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
-    return &tvmffi_i_class_##T; \
-  }
+  TVMFFI_I_CLASS_OF(T, K, NULL, tvmffi_i_delete_user_module, NULL, -1, \
+                    tvmffi_i_new_user_module(tvmffi_to, \
+                                             tvmffi_i_class_of_##T(), \
+                                             &tvmffi_i_table_##T, &self))
 /* clang-format on */
 
 /* Finds a function by name in the imports of a module, then among the global
@@ -12112,7 +12052,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
    Under upstream's library, modules written in C need x86-64, a system other
    than Windows, unwind tables (the default), and a library loaded with global
    symbols, as by Python. Otherwise TVMFFI_NEW fails with a RuntimeError. */
-#define TVMFFI_MODULE(type, kind, ...) \
+#define TVMFFI_MODULE(type, kind, ...)                                         \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__, ~))(                               \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, MODULE, type, kind) type, __VA_ARGS__, ~) \
   TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)
 
 #endif /* TVMFFI_INTERFACE */

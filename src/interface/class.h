@@ -23,17 +23,28 @@ enum {
   TVMFFI_I_STORED_BYTES
 };
 
+/* The kinds of the items of TVMFFI_TYPE and TVMFFI_MODULE. */
 enum {
-  TVMFFI_I_IS_END = 0,
-  TVMFFI_I_IS_FIELD,
-  TVMFFI_I_IS_METHOD,
-  TVMFFI_I_IS_ATTRIBUTE, /* an attribute whose value is a method */
-  TVMFFI_I_IS_KW_ONLY,   /* all later fields are keyword-only */
-  TVMFFI_I_IS_STRUCTURAL,
-  /* The kinds below modify the preceding member. */
-  TVMFFI_I_IS_DOC,
-  TVMFFI_I_IS_FLAGS,
-  TVMFFI_I_IS_FACTORY
+  TVMFFI_I_IS_end = 0,
+  TVMFFI_I_IS_field,
+  TVMFFI_I_IS_readonly,
+  TVMFFI_I_IS_method,
+  TVMFFI_I_IS_attribute, /* an attribute whose value is a method */
+  TVMFFI_I_IS_kw_only,   /* all later fields are keyword-only */
+  TVMFFI_I_IS_structural,
+  TVMFFI_I_IS_function,
+  TVMFFI_I_IS_lookup,
+  TVMFFI_I_IS_save,
+  TVMFFI_I_IS_load,
+  TVMFFI_I_IS_source,
+  TVMFFI_I_IS_save_file,
+  TVMFFI_I_IS_load_file,
+  TVMFFI_I_IS_mask,
+  /* The kinds below modify the preceding member, except for a destructor. */
+  TVMFFI_I_IS_destructor,
+  TVMFFI_I_IS_doc,
+  TVMFFI_I_IS_flags,
+  TVMFFI_I_IS_factory
 };
 
 /* Returns the function of a method. First sets the name of the type word of its
@@ -48,23 +59,38 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* Declares a method that the list of TVMFFI_TYPE names. TVMFFI_METHOD defines
-   it before or after the list. If nothing defines it, the file does not
-   compile: only the definition completes a struct that the declaration uses,
-   and the compiler's error shows the struct's name. The struct may be completed
-   up to the end of the file: in C because of a tentative definition, in C++
-   because of a function of a template. Other compilers, such as tcc, would need
-   it at once, so there nothing is checked, and the type's registration raises a
-   TypeError. */
+/* TVMFFI_I_HEAD_OF_METHOD declares a method that a list of items names.
+   TVMFFI_METHOD defines it before or after the list. If nothing defines it, the
+   file does not compile, because only the definition defines the name
+   tvmffi_i_write_TVMFFI_METHOD_T_method, which the compiler's error shows. The
+   name may be defined up to the end of the file: in C++ because a function of a
+   template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
+   declares an alias: gcc's message shows each macro around the name that is
+   declared, but not around the text that names the alias's target, so the
+   message is short. For clang, and gcc without ELF, it is a tentative
+   definition, whose struct must be complete. Other compilers, such as tcc,
+   check nothing, and the type's registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
 template <typename tvmffi_body>
 struct tvmffi_i_defined {
+  template <typename tvmffi_same>
+  static tvmffi_i_method_body tvmffi_found(
+      decltype(tvmffi_same::tvmffi_defined()) *) {
+    return tvmffi_same::tvmffi_defined();
+  }
+  template <typename tvmffi_same>
+  static tvmffi_i_method_body tvmffi_found(...) {
+    static_assert(!sizeof(tvmffi_same *), "write_TVMFFI_METHOD");
+    return {nullptr, nullptr};
+  }
   static tvmffi_i_method_body tvmffi_body_of() {
-    return tvmffi_body::tvmffi_defined();
+    return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
+template <tvmffi_i_method_of *tvmffi_method>
+struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
 #define TVMFFI_I_HEAD_OF_METHOD(T, name)            \
@@ -73,7 +99,26 @@ struct tvmffi_i_defined {
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
   (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
+  typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
+      tvmffi_i_uses_##T##_##name;
 #else
+#define TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;
+#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
+#if TVMFFI_I_ALIASES
+/* x is (F, L, T, K) and a struct's name: all items declare one variable. */
+#define TVMFFI_I_NEED(x, item)                                       \
+  TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
+      TVMFFI_I_EXPAND(x, item);
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
+#else
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
 #if defined(__clang__)
 #define TVMFFI_I_TENTATIVE(definition)                                       \
   _Pragma("clang diagnostic push") _Pragma(                                  \
@@ -84,18 +129,18 @@ struct tvmffi_i_defined {
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_HEAD_OF_METHOD(T, name)                                      \
-  static tvmffi_i_method_body tvmffi_i_method_##T##_##name;                   \
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
           tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
+#endif
 #endif
 
-/* A field, a method or a modifier, such as a doc, in TVMFFI_TYPE. */
+/* An item of TVMFFI_TYPE or TVMFFI_MODULE. */
 typedef struct {
   int32_t what, storage;
-  const char *name; /* a field's or method's name; or a doc's text */
+  const char *name; /* of a field, method, format or loader; or a doc's text */
   int64_t flags;
   int64_t offset, size, alignment;
   const tvmffi_i_word *word;
@@ -105,6 +150,7 @@ typedef struct {
   tvmffi_i_method_of *method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;
+  TVMFFISafeCallType bound; /* a module's function; the handle is the module */
 } tvmffi_i_member;
 
 typedef struct tvmffi_i_class {
@@ -115,7 +161,7 @@ typedef struct tvmffi_i_class {
   int (*init)(void **result);
   TVMFFIObjectCreator create;
   void (*deleter)(void *self, int flags);
-  void (*destroy)(void *self); /* the user's destructor, or NULL */
+  void (*destroy)(void *self); /* calls the user's destructor; or NULL */
   /* Set at registration. `index` stays -1 for a TVMFFI_MODULE. `owns` is 1 if
      objects own references or have a destructor. */
   void *handle; /* NULL until registered */

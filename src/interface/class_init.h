@@ -37,10 +37,13 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
 }
 
 /* Returns 1 if the type or an ancestor owns references or has a destructor,
-   else 0. A destructor sets *fixed to 1: such objects cannot be copied. */
-TVMFFI_I_COLD int tvmffi_i_class_owns(const tvmffi_i_class *c, int *fixed) {
-  const tvmffi_i_member *m;
+   else 0. A destructor sets *fixed to 1: such objects cannot be copied. Without
+   one, c->destroy becomes NULL. */
+TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
+  const tvmffi_i_member *m = c->members;
   int owns = 0;
+  while (m && m->what && m->what != TVMFFI_I_IS_destructor) ++m;
+  if (m && !m->what) c->destroy = NULL;
   for (; c->index != kTVMFFIObject; c = c->parent) {
     if (!c->members) return 1;
     if (c->destroy) *fixed = owns = 1;

@@ -14,10 +14,10 @@
 TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
     const tvmffi_i_member *m, TVMFFIByteArray *doc, int64_t *flags) {
   const tvmffi_i_member *factory = NULL;
-  for (++m; m->what >= TVMFFI_I_IS_DOC; ++m) {
-    if (m->what == TVMFFI_I_IS_DOC) *doc = tvmffi_byte_array(m->name);
-    if (m->what == TVMFFI_I_IS_FLAGS) *flags |= m->flags;
-    if (m->what == TVMFFI_I_IS_FACTORY) factory = m;
+  for (++m; m->what >= TVMFFI_I_IS_destructor; ++m) {
+    if (m->what == TVMFFI_I_IS_doc) *doc = tvmffi_byte_array(m->name);
+    if (m->what == TVMFFI_I_IS_flags) *flags |= m->flags;
+    if (m->what == TVMFFI_I_IS_factory) factory = m;
   }
   return factory;
 }
@@ -87,7 +87,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
     return tvmffi_i_raise("ValueError",
                           "The type schema of field `%s` of `%s` is too long",
                           m->name, c->key);
-  info.flags = flags | m->flags;
+  info.flags = flags;
+  if (m->what == TVMFFI_I_IS_field)
+    info.flags |= kTVMFFIFieldFlagBitMaskWritable;
   more = tvmffi_i_member_modifiers(m, &info.doc, &info.flags);
   info.size = m->size;
   info.alignment = m->alignment;
@@ -119,7 +121,7 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   TVMFFIObject *function = NULL;
   tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
   int32_t i, n;
-  int code = 0, attr = m->what == TVMFFI_I_IS_ATTRIBUTE;
+  int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
@@ -148,17 +150,18 @@ TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
                                              TVMFFITypeMetadata *metadata) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
-  if (m->what == TVMFFI_I_IS_DOC) metadata->doc = tvmffi_byte_array(m->name);
+  if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);
   for (; m->what; ++m) switch (m->what) {
-      case TVMFFI_I_IS_FIELD:
+      case TVMFFI_I_IS_field:
+      case TVMFFI_I_IS_readonly:
         TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
         break;
-      case TVMFFI_I_IS_METHOD:
-      case TVMFFI_I_IS_ATTRIBUTE:
+      case TVMFFI_I_IS_method:
+      case TVMFFI_I_IS_attribute:
         TVMFFI_TRY(tvmffi_i_class_add_method(c, type, m));
         break;
-      case TVMFFI_I_IS_KW_ONLY: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
-      case TVMFFI_I_IS_STRUCTURAL:
+      case TVMFFI_I_IS_kw_only: flags |= kTVMFFIFieldFlagBitMaskKwOnly; break;
+      case TVMFFI_I_IS_structural:
         metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
         break;
       default: break;

@@ -159,8 +159,16 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
-/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also completes the
-   struct without which the declaration of the method does not compile: see
+/* 1 if a variable can be declared as an alias of one that is defined later. */
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__clang__) && \
+    !defined(__TINYC__)
+#define TVMFFI_I_ALIASES 1
+#else
+#define TVMFFI_I_ALIASES 0
+#endif
+
+/* A method that TVMFFI_METHOD defines. TVMFFI_I_METHOD_BODY also defines the
+   name without which the list that names the method does not compile: see
    TVMFFI_I_HEAD_OF_METHOD. */
 typedef struct {
   tvmffi_func *func;
@@ -180,10 +188,16 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
 #else
 typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_BODY_OF(method) (*(method))
-#define TVMFFI_I_METHOD_BODY(name, func, self) \
-  struct tvmffi_i_write_TVMFFI_METHOD_##name { \
+#if TVMFFI_I_ALIASES
+#define TVMFFI_I_METHOD_MARK(name) TVMFFI_I_UNUSED static char name;
+#else
+#define TVMFFI_I_METHOD_MARK(name) \
+  struct name { \
     char tvmffi_unused; \
-  }; \
+  };
+#endif
+#define TVMFFI_I_METHOD_BODY(name, func, self) \
+  TVMFFI_I_METHOD_MARK(tvmffi_i_write_TVMFFI_METHOD_##name) \
   TVMFFI_I_UNUSED static tvmffi_i_method_body tvmffi_i_method_##name = {func, \
                                                                         self};
 #endif

@@ -25,45 +25,24 @@ enum {
   TVMFFI_MODULE_EXPORTABLE = 4    /* can be saved to a file that is compiled */
 };
 
-enum {
-  TVMFFI_I_ITEM_END = 0,
-  TVMFFI_I_ITEM_FUNCTION,
-  TVMFFI_I_ITEM_DOC, /* documents the function before it */
-  TVMFFI_I_ITEM_LOOKUP,
-  TVMFFI_I_ITEM_SAVE,
-  TVMFFI_I_ITEM_LOAD, /* from bytes or a file */
-  TVMFFI_I_ITEM_SAVE_FILE,
-  TVMFFI_I_ITEM_SOURCE,
-  TVMFFI_I_ITEM_OTHER /* mask or destructor; never read */
-};
-
-/* An item of TVMFFI_MODULE. */
-typedef struct {
-  int32_t what;
-  const char *name; /* of a function, format or loader; or a doc's text */
-  tvmffi_i_method_of *method;
-  const char *full_name;    /* of the method, in errors */
-  TVMFFISafeCallType bound; /* the handle is the module */
-} tvmffi_i_module_item;
-
 /* Returns the first item of the kind `what`, or NULL. Unless `name` is NULL,
    the item must have this name. */
-TVMFFI_I_COLD const tvmffi_i_module_item *tvmffi_i_module_find(
+TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_module_find(
     const void *items, int what, const TVMFFIByteArray *name) {
-  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   for (; i->what; ++i)
     if (i->what == what && (!name || tvmffi_i_same(*name, i->name))) return i;
   return NULL;
 }
 
 TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
-    const tvmffi_i_module_item *item) {
+    const tvmffi_i_member *item) {
   return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
    TypeError if the result's type is neither `small_type` nor `large_type`. */
-TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_module_item *item,
+TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_member *item,
                                       TVMFFIObject *self, const TVMFFIAny *args,
                                       int32_t n, int32_t small_type,
                                       int32_t large_type, TVMFFIAny *out) {
@@ -91,8 +70,8 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
                                       const TVMFFIAny *name, TVMFFIAny *out) {
   TVMFFIByteArray text = tvmffi_any_str(name);
   TVMFFIObjectHandle function = NULL;
-  const tvmffi_i_module_item *item =
-      tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+  const tvmffi_i_member *item =
+      tvmffi_i_module_find(items, TVMFFI_I_IS_function, &text);
   int code;
   if (item) {
     tvmffi_i_retain(self);
@@ -104,7 +83,7 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
       *out = tvmffi_obj(function);
     return code;
   }
-  item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_LOOKUP, NULL);
+  item = tvmffi_i_module_find(items, TVMFFI_I_IS_lookup, NULL);
   return item ? tvmffi_i_module_run(item, self, name, 1, kTVMFFINone,
                                     kTVMFFIFunction, out)
               : 0;
@@ -117,8 +96,8 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
                                         const TVMFFIAny *args, TVMFFIAny *out) {
   TVMFFIByteArray format = tvmffi_any_str(&args[1]);
   TVMFFIAny known[2];
-  const tvmffi_i_module_item *item = tvmffi_i_module_find(
-      table->items, TVMFFI_I_ITEM_SAVE_FILE, format.size ? &format : NULL);
+  const tvmffi_i_member *item = tvmffi_i_module_find(
+      table->items, TVMFFI_I_IS_save_file, format.size ? &format : NULL);
   if (!item)
     return tvmffi_i_raise("RuntimeError",
                           "Module[%s] does not support WriteToFile%s%.*s",
@@ -132,10 +111,10 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
 
 TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
   TVMFFIAny names[32];
-  const tvmffi_i_module_item *i = (const tvmffi_i_module_item *)items;
+  const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   int32_t n = 0;
   for (; i->what; ++i)
-    if (i->what == TVMFFI_I_ITEM_SAVE_FILE) names[n++] = tvmffi_str(i->name);
+    if (i->what == TVMFFI_I_IS_save_file) names[n++] = tvmffi_str(i->name);
   return tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, names, n, out);
 }
 
@@ -187,7 +166,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
   const tvmffi_i_module_table *table =
       tvmffi_i_module_table_of(tvmffi_i_module_of(self));
   const void *items = table->items;
-  const tvmffi_i_module_item *item;
+  const tvmffi_i_member *item;
   TVMFFIByteArray text = tvmffi_byte_array(table->kind);
   TVMFFIAny found = tvmffi_none();
   switch (method) {
@@ -205,10 +184,10 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_DOC:
     case TVMFFI_I_METHOD_METADATA:
       text = tvmffi_any_str(args);
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_FUNCTION, &text);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_function, &text);
       if (item && method == TVMFFI_I_METHOD_METADATA)
         return tvmffi_i_return_metadata(tvmffi_i_module_func(item), out);
-      if (!item || item[1].what != TVMFFI_I_ITEM_DOC) return 0;
+      if (!item || item[1].what != TVMFFI_I_IS_doc) return 0;
       text = tvmffi_byte_array(item[1].name);
       return TVMFFIStringFromByteArray(&text, out);
     case TVMFFI_I_METHOD_WRITE:
@@ -216,7 +195,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
     case TVMFFI_I_METHOD_WRITE_FORMATS:
       return tvmffi_i_module_formats(items, out);
     case TVMFFI_I_METHOD_INSPECT:
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SOURCE, NULL);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_source, NULL);
       text = tvmffi_byte_array("");
       return item ? tvmffi_i_module_run(item, self, args, 1, kTVMFFISmallStr,
                                         kTVMFFIStr, out)
@@ -225,7 +204,7 @@ TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
       return tvmffi_i_module_import(self, args[0], out);
     case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_module_clear(self);
     default:
-      item = tvmffi_i_module_find(items, TVMFFI_I_ITEM_SAVE, NULL);
+      item = tvmffi_i_module_find(items, TVMFFI_I_IS_save, NULL);
       return item ? tvmffi_i_module_run(item, self, NULL, 0, kTVMFFISmallBytes,
                                         kTVMFFIBytes, out)
                   : tvmffi_i_raise("RuntimeError",
@@ -251,7 +230,7 @@ TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
 
 /* Returns 1 if the loader is registered as a global function, 0 if not, or -1
    with an error if another function has the name. */
-TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
+TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_member *item) {
   TVMFFIByteArray name = tvmffi_byte_array(item->name);
   TVMFFIObjectHandle function = NULL;
   TVMFFISafeCallType call;
@@ -266,24 +245,28 @@ TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_module_item *item) {
                         item->full_name, item->name);
 }
 
+TVMFFI_I_INLINE int tvmffi_i_is_loader(const tvmffi_i_member *m) {
+  return m->what == TVMFFI_I_IS_load || m->what == TVMFFI_I_IS_load_file;
+}
+
 /* Registers the `load` and `load_file` methods of a module kind. Registers none
    if another function has a loader's name. */
-TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, const void *items,
-                                       void **result) {
-  const tvmffi_i_module_item *first = (const tvmffi_i_module_item *)items, *i;
+TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, void **result) {
+  const tvmffi_i_member *i;
   tvmffi_func *f;
-  for (i = first; i->what; ++i) {
-    f = i->method ? tvmffi_i_module_func(i) : NULL;
-    if (i->method && !f)
+  for (i = c->members; i->what; ++i) {
+    if (!i->method) continue;
+    f = tvmffi_i_module_func(i);
+    if (!f)
       return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
                             i->full_name);
-    if (f && i->what != TVMFFI_I_ITEM_LOAD)
+    if (!tvmffi_i_is_loader(i))
       TVMFFI_I_STORE(&f->name, i->full_name);
-    if (i->what == TVMFFI_I_ITEM_LOAD && tvmffi_i_module_is_known(i) < 0)
+    else if (tvmffi_i_module_is_known(i) < 0)
       return -1;
   }
-  for (i = first; i->what; ++i) {
-    if (i->what != TVMFFI_I_ITEM_LOAD || tvmffi_i_module_is_known(i)) continue;
+  for (i = c->members; i->what; ++i) {
+    if (!tvmffi_i_is_loader(i) || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
     TVMFFI_TRY(
         tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
@@ -385,136 +368,33 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   return 0;
 }
 
+/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 /* clang-format off */
-#define TVMFFI_I_IS_MODULE_ITEM(item) \
-  TVMFFI_I_IS_ITEM_OF(TVMFFI_I_MODULE_HAS_, item)
-#define TVMFFI_I_MODULE_HAS_function_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_lookup_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_save_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_load_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_source_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_save_file_3 ~, 1,
-#define TVMFFI_I_MODULE_HAS_load_file_3 ~, 1,
-#define TVMFFI_I_MODULE_HAS_doc_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_mask_2 ~, 1,
-#define TVMFFI_I_MODULE_HAS_destructor_2 ~, 1,
-/* Expands a wrong item of TVMFFI_MODULE to a static assertion that fails. */
-#define TVMFFI_I_MODULE_BAD(item) \
-  TVMFFI_I_MODULE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_MODULE_BAD_(...) TVMFFI_I_MODULE_BAD__(__VA_ARGS__)
-#define TVMFFI_I_MODULE_BAD__(n, kind, ...) \
-  TVMFFI_STATIC_ASSERT(0, \
-      kind##_with_##n##_parts_is_no_item_of_TVMFFI_MODULE__these_are_## \
-      function_lookup_save_load_source_save_file_load_file_doc_mask_## \
-      destructor);
-
-/* Expands an item (kind, ...) of TVMFFI_MODULE to prefix##kind(T, key, ..., ~),
-   with x = (T, key), or to nothing if the kind is unknown. */
-#define TVMFFI_I_MODULE_PART(prefix, x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MODULE_PART_, TVMFFI_I_IS_MODULE_ITEM(item)) \
-  (prefix, x, item)
-#define TVMFFI_I_MODULE_PART_0(prefix, x, item)
-#define TVMFFI_I_MODULE_PART_1(prefix, x, item) \
-  TVMFFI_I_ITEM_PART(prefix, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-
-#define TVMFFI_I_MODULE_DECLARE(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MODULE_DECLARE_, TVMFFI_I_IS_MODULE_ITEM(item)) \
-  (x, item)
-#define TVMFFI_I_MODULE_DECLARE_0(x, item) TVMFFI_I_MODULE_BAD(item)
-#define TVMFFI_I_MODULE_DECLARE_1(x, item) \
-  TVMFFI_I_MODULE_PART_1(TVMFFI_I_MODULE_DECLARE_, x, item)
-#define TVMFFI_I_MODULE_DECLARE_function(T, K, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name) \
-  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
-                                 tvmffi_args, tvmffi_count, tvmffi_into); \
-  }
-#define TVMFFI_I_MODULE_DECLARE_lookup(T, K, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_MODULE_DECLARE_save TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_load TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_source TVMFFI_I_MODULE_DECLARE_lookup
-#define TVMFFI_I_MODULE_DECLARE_save_file(T, K, format, name, ...) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_MODULE_DECLARE_load_file TVMFFI_I_MODULE_DECLARE_save_file
-#define TVMFFI_I_MODULE_DECLARE_doc(...)
-#define TVMFFI_I_MODULE_DECLARE_mask(...)
-#define TVMFFI_I_MODULE_DECLARE_destructor(...)
-
-/* Expands to `| bits` for the module's property mask, or to nothing. */
-#define TVMFFI_I_MODULE_MASK(x, item) \
-  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_MASK_, x, item)
-#define TVMFFI_I_MODULE_MASK_function(...) | TVMFFI_MODULE_RUNNABLE
-#define TVMFFI_I_MODULE_MASK_lookup(...) | TVMFFI_MODULE_RUNNABLE
-#define TVMFFI_I_MODULE_MASK_save(...) | TVMFFI_MODULE_SERIALIZABLE
-#define TVMFFI_I_MODULE_MASK_load(...)
-#define TVMFFI_I_MODULE_MASK_source(...)
-#define TVMFFI_I_MODULE_MASK_save_file(...)
-#define TVMFFI_I_MODULE_MASK_load_file(...)
-#define TVMFFI_I_MODULE_MASK_doc(...)
-#define TVMFFI_I_MODULE_MASK_mask(T, K, bits, ...) | (bits)
-#define TVMFFI_I_MODULE_MASK_destructor(...)
-
-#define TVMFFI_I_MODULE_ITEM(x, item) \
-  TVMFFI_I_MODULE_PART(TVMFFI_I_MODULE_ITEM_, x, item)
-#define TVMFFI_I_MODULE_ENTRY(what, text, T, K, name, bound) \
-  {TVMFFI_I_ITEM_##what, text, TVMFFI_I_METHOD_OF(T, name), K "." #name, \
-   bound},
-#define TVMFFI_I_MODULE_ITEM_function(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(FUNCTION, #name, T, K, name, \
-                        tvmffi_i_bound_##T##_##name)
-#define TVMFFI_I_MODULE_ITEM_lookup(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOOKUP, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_save(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SAVE, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_load(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_bytes." K, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_source(T, K, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SOURCE, NULL, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_save_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(SAVE_FILE, format, T, K, name, NULL)
-#define TVMFFI_I_MODULE_ITEM_load_file(T, K, format, name, ...) \
-  TVMFFI_I_MODULE_ENTRY(LOAD, "ffi.Module.load_from_file." format, T, K, name, \
-                        NULL)
-#define TVMFFI_I_MODULE_ITEM_doc(T, K, text, ...) \
-  {TVMFFI_I_ITEM_DOC, text, NULL, NULL, NULL},
-#define TVMFFI_I_MODULE_ITEM_mask(...) \
-  {TVMFFI_I_ITEM_OTHER, NULL, NULL, NULL, NULL},
-#define TVMFFI_I_MODULE_ITEM_destructor TVMFFI_I_MODULE_ITEM_mask
+#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
+#define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
+  | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \
+     : TVMFFI_I_IS_##kind == TVMFFI_I_IS_function || \
+       TVMFFI_I_IS_##kind == TVMFFI_I_IS_lookup ? TVMFFI_MODULE_RUNNABLE : 0)
+#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_MASK,
+#define TVMFFI_I_OTHER_MASK(kind, text, bits, factory, values) | (bits)
 
 #define TVMFFI_I_MODULE(T, K, n, ...) \
   TVMFFI_I_CLASS_WORD(T, K, "ffi.Module") \
-  TVMFFI_I_CLASS_STRUCT(T, tvmffi_module) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_DECLARE, (T, K), __VA_ARGS__) \
-  static const tvmffi_i_module_item tvmffi_i_items_##T[] = { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_ITEM, (T, K), __VA_ARGS__) \
-      {TVMFFI_I_ITEM_END, NULL, NULL, NULL, NULL}}; \
+  TVMFFI_I_CLASS_MEMBERS(MODULE, T, K, tvmffi_module, n, __VA_ARGS__) \
   static const tvmffi_i_module_table tvmffi_i_table_##T = \
       TVMFFI_I_MODULE_TABLE( \
           K, tvmffi_i_module_mask, \
-          0 TVMFFI_I_EACH(n)(TVMFFI_I_MODULE_MASK, (T, K), __VA_ARGS__), \
-          tvmffi_i_module_method_of, tvmffi_i_items_##T); \
-  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
+          0 TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_MASK, MODULE, T, K), \
+                             __VA_ARGS__), \
+          tvmffi_i_module_method_of, tvmffi_i_members_##T); \
   static int tvmffi_i_init_##T(void **tvmffi_into) { \
-    return tvmffi_i_module_init(tvmffi_i_class_of_##T(), tvmffi_i_items_##T, \
-                                tvmffi_into); \
+    return tvmffi_i_module_init(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
-  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_delete_user_module(tvmffi_i_class_of_##T(), \
-                           TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
-  } \
-  TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_new_user_module(tvmffi_to, tvmffi_i_class_of_##T(), \
-                             &tvmffi_i_table_##T, &self)) \
   enum { tvmffi_i_values_##T = 0 }; \
-  TVMFFI_I_UNUSED static tvmffi_i_class tvmffi_i_class_##T = { \
-      K, NULL, sizeof(T), \
-      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
-      NULL, tvmffi_i_init_##T, NULL, tvmffi_i_delete_##T, \
-      tvmffi_i_destroy_##T, NULL, -1, 0}; \
-  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
-    return &tvmffi_i_class_##T; \
-  }
+  TVMFFI_I_CLASS_OF(T, K, NULL, tvmffi_i_delete_user_module, NULL, -1, \
+                    tvmffi_i_new_user_module(tvmffi_to, \
+                                             tvmffi_i_class_of_##T(), \
+                                             &tvmffi_i_table_##T, &self))
 /* clang-format on */
 
 /* Finds a function by name in the imports of a module, then among the global
@@ -571,5 +451,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
    Under upstream's library, modules written in C need x86-64, a system other
    than Windows, unwind tables (the default), and a library loaded with global
    symbols, as by Python. Otherwise TVMFFI_NEW fails with a RuntimeError. */
-#define TVMFFI_MODULE(type, kind, ...) \
+#define TVMFFI_MODULE(type, kind, ...)                                         \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__, ~))(                               \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, MODULE, type, kind) type, __VA_ARGS__, ~) \
   TVMFFI_I_MODULE(type, kind, TVMFFI_I_COUNT(__VA_ARGS__, ~), __VA_ARGS__, ~)

@@ -69,115 +69,118 @@
 #define TVMFFI_I_VALUE_bytes(T, x) \
   return tvmffi_i_text_default(x, 1, tvmffi_into);
 
-/* Expands an item (kind, ...) of TVMFFI_TYPE to prefix##kind(T, K, ..., ~),
-   with the struct T and the type key K. */
-#define TVMFFI_I_ITEM_PART(prefix, ...) TVMFFI_I_ITEM_PART_(prefix, __VA_ARGS__)
-#define TVMFFI_I_ITEM_PART_(prefix, T, K, kind, ...) \
-  prefix##kind(T, K, __VA_ARGS__)
+/* The items (kind, ...) of a list L, which is TYPE or MODULE. If an item may
+   have n elements, TVMFFI_I_L_kind_n is "~, form,", and TVMFFI_I_ITEM_form
+   passes the elements on. */
+#define TVMFFI_I_TYPE_field_3 ~, FIELD,
+#define TVMFFI_I_TYPE_field_4 ~, FIELD_OR,
+#define TVMFFI_I_TYPE_readonly_3 ~, FIELD,
+#define TVMFFI_I_TYPE_readonly_4 ~, FIELD_OR,
+#define TVMFFI_I_TYPE_method_2 ~, METHOD,
+#define TVMFFI_I_TYPE_attribute_3 ~, ATTRIBUTE,
+#define TVMFFI_I_TYPE_destructor_2 ~, DESTRUCTOR,
+#define TVMFFI_I_TYPE_kw_only_1 ~, ALONE,
+#define TVMFFI_I_TYPE_structural_2 ~, BITS,
+#define TVMFFI_I_TYPE_doc_2 ~, TEXT,
+#define TVMFFI_I_TYPE_flags_2 ~, FLAGS,
+#define TVMFFI_I_TYPE_factory_2 ~, FACTORY,
+#define TVMFFI_I_MODULE_function_2 ~, FUNCTION,
+#define TVMFFI_I_MODULE_lookup_2 ~, METHOD,
+#define TVMFFI_I_MODULE_save_2 ~, METHOD,
+#define TVMFFI_I_MODULE_load_2 ~, LOAD,
+#define TVMFFI_I_MODULE_source_2 ~, METHOD,
+#define TVMFFI_I_MODULE_save_file_3 ~, SAVE_FILE,
+#define TVMFFI_I_MODULE_load_file_3 ~, LOAD_FILE,
+#define TVMFFI_I_MODULE_doc_2 ~, TEXT,
+#define TVMFFI_I_MODULE_mask_2 ~, BITS,
+#define TVMFFI_I_MODULE_destructor_2 ~, DESTRUCTOR,
 
-/* Expands to 1 if `item` is valid, else to 0. An item (kind, ...) of n elements
-   is valid if the macro prefix##kind##_##n is defined. */
-#define TVMFFI_I_IS_ITEM_OF(prefix, item) \
-  TVMFFI_I_IS_ITEM_OF_(prefix, TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_IS_ITEM_OF_(...) TVMFFI_I_IS_ITEM_OF__(__VA_ARGS__)
-#define TVMFFI_I_IS_ITEM_OF__(prefix, n, kind, ...) \
-  TVMFFI_I_SECOND(prefix##kind##_##n, 0, ~)
+/* Each pass over a list expands its items by TVMFFI_I_EXPAND, with x = (F, L,
+   T, K): the pass F, the struct T and its key K. An item of a form such as
+   FIELD expands to the macro that TVMFFI_I_F_FIELD names as "~, macro,". If nothing
+   defines that name, it expands to nothing. */
+#define TVMFFI_I_EXPAND(x, item) \
+  TVMFFI_I_EXPAND_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
+#define TVMFFI_I_EXPAND_(...) TVMFFI_I_EXPAND__(__VA_ARGS__)
+#define TVMFFI_I_EXPAND__(F, L, T, K, kind, a, b, c, d, e, n, ...) \
+  TVMFFI_I_CAT(TVMFFI_I_ITEM_, \
+               TVMFFI_I_SECOND(TVMFFI_I_##L##_##kind##_##n, BAD, ~)) \
+  (F, L, n, T, K, kind, a, b, c)
+#define TVMFFI_I_PASS_TO(name) TVMFFI_I_SECOND(name, TVMFFI_I_SKIP, ~)
+#define TVMFFI_I_ITEM_FIELD(F, L, n, T, K, kind, W, x, c) \
+  TVMFFI_I_PASS_TO(F##_FIELD)(T, kind, W, x, 0, ~)
+#define TVMFFI_I_ITEM_FIELD_OR(F, L, n, T, K, kind, W, x, value) \
+  TVMFFI_I_PASS_TO(F##_FIELD)(T, kind, W, x, 1, value)
+#define TVMFFI_I_ITEM_METHOD(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, #name, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_ATTRIBUTE(F, L, n, T, K, kind, text, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, text, name, K "." text, NULL)
+#define TVMFFI_I_ITEM_SAVE_FILE(F, L, n, T, K, kind, format, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, format, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_FUNCTION(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_FUNCTION)(T, name) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, #name, name, K "." #name, \
+                               tvmffi_i_bound_##T##_##name)
+#define TVMFFI_I_ITEM_LOAD(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD)(T, kind, "ffi.Module.load_from_bytes." K, \
+                               name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_LOAD_FILE(F, L, n, T, K, kind, format, name, c) \
+  TVMFFI_I_PASS_TO(F##_METHOD) \
+  (T, kind, "ffi.Module.load_from_file." format, name, K "." #name, NULL)
+#define TVMFFI_I_ITEM_DESTRUCTOR(F, L, n, T, K, kind, function, b, c) \
+  TVMFFI_I_PASS_TO(F##_DESTRUCTOR)(T, function) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, NULL, )
+#define TVMFFI_I_ITEM_ALONE(F, L, n, T, K, kind, a, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, NULL, )
+#define TVMFFI_I_ITEM_BITS(F, L, n, T, K, kind, bits, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, bits, NULL, )
+#define TVMFFI_I_ITEM_TEXT(F, L, n, T, K, kind, text, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, text, 0, NULL, )
+#define TVMFFI_I_ITEM_FLAGS(F, L, n, T, K, kind, bits, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, bits, NULL, \
+      - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025)
+#define TVMFFI_I_ITEM_FACTORY(F, L, n, T, K, kind, name, b, c) \
+  TVMFFI_I_PASS_TO(F##_OTHER)(kind, NULL, 0, TVMFFI_I_FUNC(name), - 1024)
+#define TVMFFI_I_ITEM_BAD(F, L, n, T, K, kind, a, b, c) \
+  TVMFFI_I_PASS_TO(F##_BAD)(TVMFFI_I_##L##_ITEMS(kind##_with_##n##_parts))
 
-#define TVMFFI_I_IS_ITEM(item) TVMFFI_I_IS_ITEM_OF(TVMFFI_I_ITEM_, item)
-#define TVMFFI_I_ITEM_field_3 ~, 1,
-#define TVMFFI_I_ITEM_field_4 ~, 1,
-#define TVMFFI_I_ITEM_readonly_3 ~, 1,
-#define TVMFFI_I_ITEM_readonly_4 ~, 1,
-#define TVMFFI_I_ITEM_method_2 ~, 1,
-#define TVMFFI_I_ITEM_attribute_3 ~, 1,
-#define TVMFFI_I_ITEM_destructor_2 ~, 1,
-#define TVMFFI_I_ITEM_kw_only_1 ~, 1,
-#define TVMFFI_I_ITEM_structural_2 ~, 1,
-#define TVMFFI_I_ITEM_doc_2 ~, 1,
-#define TVMFFI_I_ITEM_flags_2 ~, 1,
-#define TVMFFI_I_ITEM_factory_2 ~, 1,
-/* Expands a wrong item of TVMFFI_TYPE to a static assertion that fails. */
-#define TVMFFI_I_DECLARE_BAD(x, item) \
-  TVMFFI_I_DECLARE_BAD_(TVMFFI_I_LENGTH(item), TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_DECLARE_BAD_(...) TVMFFI_I_DECLARE_BAD__(__VA_ARGS__)
-#define TVMFFI_I_DECLARE_BAD__(n, kind, ...) \
-  TVMFFI_STATIC_ASSERT(0, \
-      kind##_with_##n##_parts_is_no_item_of_TVMFFI_TYPE__these_are_field_## \
-      readonly_method_attribute_destructor_kw_only_structural_doc_flags_## \
-      factory);
+/* The pass TVMFFI_I_NEED requires the bodies of methods.
 
-#define TVMFFI_I_DECLARE(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_DECLARE_, TVMFFI_I_IS_ITEM(item))(x, item)
-#define TVMFFI_I_DECLARE_0 TVMFFI_I_DECLARE_BAD
-#define TVMFFI_I_DECLARE_1(x, item) \
-  TVMFFI_I_DECLARE_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_DECLARE_(...) TVMFFI_I_DECLARE__(__VA_ARGS__)
-#define TVMFFI_I_DECLARE__(T, K, kind, ...) \
-  TVMFFI_I_BY_CLASS(TVMFFI_I_DECLARE_, kind)(T, __VA_ARGS__)
-#define TVMFFI_I_DECLARE_field(T, ...) \
-  TVMFFI_I_FIELD(T, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_DECLARE_method(T, name, ...) TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_DECLARE_attribute(T, text, ...) \
-  TVMFFI_I_DECLARE_method(T, __VA_ARGS__)
-#define TVMFFI_I_DECLARE_destructor(...)
-#define TVMFFI_I_DECLARE_doc(...)
+   The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
+   fails. It declares methods, and defines the getters, setters and defaults of
+   fields and what calls a module's functions. */
+#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_BAD_ITEM,
+#define TVMFFI_I_BAD_ITEM(name) TVMFFI_I_BAD_ITEM_(name)
+#define TVMFFI_I_BAD_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
+#define TVMFFI_I_TYPE_ITEMS(item) \
+  item##_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method_##\
+  attribute_destructor_kw_only_structural_doc_flags_factory
+#define TVMFFI_I_MODULE_ITEMS(item) \
+  item##_is_no_item_of_TVMFFI_MODULE__these_are_function_lookup_save_##\
+  load_source_save_file_load_file_doc_mask_destructor
 
-/* Expands an item to its part of tvmffi_i_values_T, which is the most values
-   that TVMFFI_NEW can take, plus 1024 times the least. The macro does not see
-   the field that a flag or factory belongs to, or whether a field is
-   keyword-only, so the least is possibly too low and the most too high. */
-#define TVMFFI_I_VALUES(x, item) \
-  TVMFFI_I_VALUES_(TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_VALUES_(...) TVMFFI_I_VALUES__(__VA_ARGS__)
-#define TVMFFI_I_VALUES__(kind, b, c, d, e, f, n, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_VALUES_##kind##_##n, TVMFFI_I_SKIP, ~)(b)
-#define TVMFFI_I_VALUES_field_3 ~, TVMFFI_I_REQUIRED_VALUE,
-#define TVMFFI_I_VALUES_field_4 ~, TVMFFI_I_POSSIBLE_VALUE,
-#define TVMFFI_I_VALUES_readonly_3 ~, TVMFFI_I_REQUIRED_VALUE,
-#define TVMFFI_I_VALUES_readonly_4 ~, TVMFFI_I_POSSIBLE_VALUE,
-#define TVMFFI_I_VALUES_factory_2 ~, TVMFFI_I_NOT_REQUIRED,
-#define TVMFFI_I_VALUES_flags_2 ~, TVMFFI_I_NO_VALUE,
-#define TVMFFI_I_REQUIRED_VALUE(x) + 1025
-#define TVMFFI_I_POSSIBLE_VALUE(x) + 1
-#define TVMFFI_I_NOT_REQUIRED(x) - 1024
-#define TVMFFI_I_NO_VALUE(bits) \
-  - (((bits) & kTVMFFIFieldFlagBitMaskInitOff) != 0) * 1025
+/* The pass TVMFFI_I_VALUES expands an item to its part of tvmffi_i_values_T,
+   which is the most values that TVMFFI_NEW can take, plus 1024 times the least.
+   The macro does not see the field that a flag or factory belongs to, or
+   whether a field is keyword-only, so the least is possibly too low and the
+   most too high. */
+#define TVMFFI_I_VALUES_FIELD ~, TVMFFI_I_FIELD_VALUE,
+#define TVMFFI_I_FIELD_VALUE(T, kind, W, x, d, value) + 1025 - 1024 * d
+#define TVMFFI_I_VALUES_OTHER ~, TVMFFI_I_OTHER_VALUE,
+#define TVMFFI_I_OTHER_VALUE(kind, text, bits, factory, values) values
 
-/* Expands to 1 for (W, x, value, ~), a field with a default, else to 0. */
-#define TVMFFI_I_HAS_DEFAULT(...) TVMFFI_I_HAS_DEFAULT_(__VA_ARGS__, 1, 0, ~, ~)
-#define TVMFFI_I_HAS_DEFAULT_(a, b, c, d, e, ...) e
-
-#define TVMFFI_I_FIELD(T, d, ...) \
-  TVMFFI_I_CAT(TVMFFI_I_FIELD_, d)(T, __VA_ARGS__)
-#define TVMFFI_I_FIELD_0(T, W, x, ...) TVMFFI_I_FIELD_(T, W, x, 0)
-#define TVMFFI_I_FIELD_1(T, W, x, value, ...) \
-  TVMFFI_I_FIELD_(T, W, x, 1) \
-  static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
-  }
 /* Checks that the members of a struct have the C types of their words. All
-   checks are one nested expression: for each field, TVMFFI_I_FIT opens a level,
-   and TVMFFI_I_FIT_END closes it; `make` is one of the two. The type of the
-   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
-   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
-   all fields, so the compiler's message does not show the macros that expand
-   the list. */
+   checks are one nested expression: for each field, the pass TVMFFI_I_FIT opens
+   a level, and TVMFFI_I_FIT_END closes it. The type of the expression is
+   tvmffi_i_all_fit *, or a pointer to a struct whose name says which member has
+   another type. TVMFFI_I_CHECK_FIT compares this type once for all fields, so
+   the compiler's message does not show the macros that expand the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT), __VA_ARGS__) \
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT, TYPE, T, ~), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \
-  TVMFFI_I_EACH(n)(TVMFFI_I_FITS_ITEM, (T, TVMFFI_I_FIT_END), __VA_ARGS__)
-#define TVMFFI_I_FITS_ITEM(x, item) \
-  TVMFFI_I_FITS_ITEM_(TVMFFI_I_STRIP x, \
-                      TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
-#define TVMFFI_I_FITS_ITEM_(...) TVMFFI_I_FITS_ITEM__(__VA_ARGS__)
-#define TVMFFI_I_FITS_ITEM__(T, make, kind, b, c, d, e, f, n, ...) \
-  TVMFFI_I_SECOND(TVMFFI_I_FITS_##kind##_##n, TVMFFI_I_TO_SKIP, ~)(make) \
-  (T, b, c)
-#define TVMFFI_I_FITS_field_3 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_field_4 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_readonly_3 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_FITS_readonly_4 ~, TVMFFI_I_STRIP,
-#define TVMFFI_I_TO_SKIP(make) TVMFFI_I_SKIP
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT_END, TYPE, T, ~), __VA_ARGS__)
+#define TVMFFI_I_FIT_FIELD ~, TVMFFI_I_FIT,
+#define TVMFFI_I_FIT_END_FIELD ~, TVMFFI_I_FIT_END,
 #define TVMFFI_I_MISTYPED(T, x) struct T##_##x##_has_not_the_C_type_of_its_word
 #if defined(__cplusplus)
 extern "C++" {
@@ -194,36 +197,36 @@ struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
   typedef typename tvmffi_next::tvmffi_is tvmffi_is;
 };
 }
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   tvmffi_i_members_fit<decltype(T::x), TVMFFI_I_CTYPE(W), \
                        TVMFFI_I_MISTYPED(T, x),
 #define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
-#define TVMFFI_I_FIT_END(T, W, x) >
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value) >
 #define TVMFFI_I_CHECK_FIT(T, ...) \
   typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
   enum { tvmffi_i_fits_##T = sizeof( \
              static_cast<tvmffi_i_all_fit **>(tvmffi_i_fit_##T())) };
 #elif TVMFFI_I_SELECTS
 typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   _Generic(TVMFFI_I_AS(T *, NULL)->x, \
            default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
 #define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
-#define TVMFFI_I_FIT_END(T, W, x) )
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value) )
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   enum { tvmffi_i_fits_##T = sizeof( \
              TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
 #else /* C without _Generic: only sizes are compared */
-#define TVMFFI_I_FIT(T, W, x) \
+#define TVMFFI_I_FIT(T, kind, W, x, d, value) \
   sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
 #define TVMFFI_I_FIT_ALL 1
-#define TVMFFI_I_FIT_END(T, W, x)
+#define TVMFFI_I_FIT_END(T, kind, W, x, d, value)
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
 
-/* Defines the getter and setter of field x. */
-#define TVMFFI_I_FIELD_(T, W, x, defaults) \
+#define TVMFFI_I_DECLARE_FIELD ~, TVMFFI_I_FIELD,
+#define TVMFFI_I_FIELD(T, kind, W, x, d, value) \
   TVMFFI_I_NO_TENSOR_TEXT(W) TVMFFI_I_USE(W) \
   struct tvmffi_i_align_##T##_##x { \
     char tvmffi_head; \
@@ -236,66 +239,55 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
                                tvmffi_field, tvmffi_into); \
   } \
   static int tvmffi_i_write_##T##_##x(void *tvmffi_field, \
-                                            const TVMFFIAny *tvmffi_value) { \
+                                      const TVMFFIAny *tvmffi_value) { \
     return tvmffi_i_write_member(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
                                 TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
-                                defaults, tvmffi_field, tvmffi_value); \
+                                d, tvmffi_field, tvmffi_value); \
+  } \
+  TVMFFI_I_FIELD_DEFAULT_##d(T, W, x, value)
+#define TVMFFI_I_FIELD_DEFAULT_0(T, W, x, value)
+#define TVMFFI_I_FIELD_DEFAULT_1(T, W, x, value) \
+  static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
+  }
+#define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
+#define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name)
+#define TVMFFI_I_DECLARE_FUNCTION ~, TVMFFI_I_DECLARED_FUNCTION,
+#define TVMFFI_I_DECLARED_FUNCTION(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
+                                 tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 
-#define TVMFFI_I_MEMBER(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_MEMBER_, TVMFFI_I_IS_ITEM(item))(x, item)
-#define TVMFFI_I_MEMBER_0(x, item)
-#define TVMFFI_I_MEMBER_1(x, item) \
-  TVMFFI_I_ITEM_PART(TVMFFI_I_MEMBER_, TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_ENTRY(what, name, flags, method, full_name, factory) \
-  {TVMFFI_I_IS_##what, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
-   method, full_name, factory},
-#define TVMFFI_I_MEMBER_field(T, K, ...) \
-  TVMFFI_I_FIELD_ENTRY(T, kTVMFFIFieldFlagBitMaskWritable, \
-                        TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_MEMBER_readonly(T, K, ...) \
-  TVMFFI_I_FIELD_ENTRY(T, 0, TVMFFI_I_HAS_DEFAULT(__VA_ARGS__), __VA_ARGS__)
-#define TVMFFI_I_FIELD_ENTRY(T, flags, d, ...) \
-  TVMFFI_I_FIELD_ENTRY_(T, flags, TVMFFI_I_CAT(TVMFFI_I_VALUE_OF_, d), \
-                         __VA_ARGS__)
-#define TVMFFI_I_VALUE_OF_0(T, x) NULL
-#define TVMFFI_I_VALUE_OF_1(T, x) tvmffi_i_value_##T##_##x
-#define TVMFFI_I_FIELD_ENTRY_(T, flags, value, W, x, ...) \
-  {TVMFFI_I_IS_FIELD, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, flags, \
+/* The pass TVMFFI_I_MEMBER expands to initializers of tvmffi_i_member. */
+#define TVMFFI_I_MEMBER_FIELD ~, TVMFFI_I_FIELD_ENTRY,
+#define TVMFFI_I_FIELD_ENTRY(T, kind, W, x, d, value) \
+  {TVMFFI_I_IS_##kind, TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), #x, 0, \
    TVMFFI_I_AS(int64_t, offsetof(T, x)), \
    TVMFFI_I_AS(int64_t, sizeof(TVMFFI_I_CTYPE(W))), \
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
-   tvmffi_i_write_##T##_##x, value(T, x), NULL, NULL, NULL},
-#define TVMFFI_I_MEMBER_method(T, K, name, ...) \
-  TVMFFI_I_METHOD_ENTRY(METHOD, T, K, #name, name)
-#define TVMFFI_I_MEMBER_attribute(T, K, text, name, ...) \
-  TVMFFI_I_METHOD_ENTRY(ATTRIBUTE, T, K, text, name)
-#define TVMFFI_I_METHOD_ENTRY(what, T, K, text, name) \
-  TVMFFI_I_ENTRY(what, text, 0, TVMFFI_I_METHOD_OF(T, name), K "." text, NULL)
-#define TVMFFI_I_MEMBER_destructor(...)
-#define TVMFFI_I_MEMBER_kw_only(...) \
-  TVMFFI_I_ENTRY(KW_ONLY, NULL, 0, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_structural(T, K, kind, ...) \
-  TVMFFI_I_ENTRY(STRUCTURAL, NULL, kind, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_doc(T, K, text, ...) \
-  TVMFFI_I_ENTRY(DOC, text, 0, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_flags(T, K, bits, ...) \
-  TVMFFI_I_ENTRY(FLAGS, NULL, bits, NULL, NULL, NULL)
-#define TVMFFI_I_MEMBER_factory(T, K, name, ...) \
-  TVMFFI_I_ENTRY(FACTORY, NULL, 0, NULL, NULL, TVMFFI_I_FUNC(name))
+   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), NULL, NULL, \
+   NULL, NULL},
+#define TVMFFI_I_FIELD_VALUE_0(T, x) NULL
+#define TVMFFI_I_FIELD_VALUE_1(T, x) tvmffi_i_value_##T##_##x
+#define TVMFFI_I_MEMBER_METHOD ~, TVMFFI_I_METHOD_ENTRY,
+#define TVMFFI_I_METHOD_ENTRY(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_ENTRY(kind, text, 0, TVMFFI_I_METHOD_OF(T, name), full_name, NULL, \
+                 bound)
+#define TVMFFI_I_MEMBER_OTHER ~, TVMFFI_I_OTHER_ENTRY,
+#define TVMFFI_I_OTHER_ENTRY(kind, text, bits, factory, values) \
+  TVMFFI_I_ENTRY(kind, text, bits, NULL, NULL, factory, NULL)
+#define TVMFFI_I_ENTRY(kind, name, flags, method, full_name, factory, bound) \
+  {TVMFFI_I_IS_##kind, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
+   method, full_name, factory, bound},
 
-#define TVMFFI_I_HAS_END(x, item) + TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)
-#define TVMFFI_I_END(x, item) \
-  TVMFFI_I_CAT(TVMFFI_I_END_, TVMFFI_I_IS_END(TVMFFI_I_STRIP item, ~)) \
-  (TVMFFI_I_STRIP x, TVMFFI_I_STRIP item)
-#define TVMFFI_I_END_0(...)
-#define TVMFFI_I_END_1(...) TVMFFI_I_CALL_END(__VA_ARGS__)
-#define TVMFFI_I_CALL_END(T, K, kind, name) name(TVMFFI_I_AS(T *, self));
-#define TVMFFI_I_IS_END(...) TVMFFI_I_IS_END_(__VA_ARGS__)
-#define TVMFFI_I_IS_END_(kind, ...) TVMFFI_I_SECOND(TVMFFI_I_ENDS_##kind, 0, ~)
-#define TVMFFI_I_ENDS_destructor ~, 1,
+/* The pass TVMFFI_I_END calls destructors. */
+#define TVMFFI_I_END_DESTRUCTOR ~, TVMFFI_I_CALL_END,
+#define TVMFFI_I_CALL_END(T, function) function(TVMFFI_I_AS(T *, self));
 
 /* Defines the tvmffi_i_getter that converts an Any to a pointer to the struct
    T. */
@@ -316,9 +308,14 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
                 NULL) \
   TVMFFI_I_OUT_TYPE(T) \
   TVMFFI_I_OUT_OF_STRUCT(T)
-/* Checks that struct T begins with the member `base` of type `parent`. Measures
-   the alignment of T. */
-#define TVMFFI_I_CLASS_STRUCT(T, parent) \
+#define TVMFFI_I_CLASS_INIT(T) \
+  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
+    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
+  }
+
+/* Checks that struct T begins with the member `base` of type `parent`, measures
+   the alignment of T, and defines its members by the items of the list L. */
+#define TVMFFI_I_CLASS_MEMBERS(L, T, K, parent, n, ...) \
   enum { \
     tvmffi_i_check_##T = \
         sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
@@ -328,9 +325,23 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   struct tvmffi_i_align_##T { \
     char tvmffi_head; \
     T tvmffi_tail; \
-  };
-/* The function behind TVMFFI_NEW(T, ...). `made` makes the object `self`. */
-#define TVMFFI_I_NEW_FUNCTION(T, made) \
+  }; \
+  TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_DECLARE, L, T, K), __VA_ARGS__) \
+  static const tvmffi_i_member tvmffi_i_members_##T[] = { \
+      TVMFFI_I_EACH(n)( \
+          TVMFFI_I_EXPAND, (TVMFFI_I_MEMBER, L, T, K), __VA_ARGS__) \
+      TVMFFI_I_ENTRY(end, NULL, 0, NULL, NULL, NULL, NULL)}; \
+  TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
+    (void)self; \
+    TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_END, L, T, K), __VA_ARGS__) \
+  }
+/* Defines the tvmffi_i_class of T: `delete_it` and `create` are functions, and
+   the expression `made` makes the object `self`. */
+#define TVMFFI_I_CLASS_OF(T, K, above, delete_it, create, index, made) \
+  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
+    delete_it(tvmffi_i_class_of_##T(), TVMFFI_I_AS(TVMFFIObject *, self), \
+              tvmffi_flags); \
+  } \
   TVMFFI_I_INLINE T *tvmffi_i_new_##T(tvmffi_i_owner tvmffi_to, \
                                       const TVMFFIAny *tvmffi_args, \
                                       int32_t tvmffi_count) { \
@@ -339,53 +350,32 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
     if (tvmffi_i_is_marked(tvmffi_to) || (made)) \
       self = tvmffi_i_mark(tvmffi_to); \
     return TVMFFI_I_AS(T *, self); \
-  }
-#define TVMFFI_I_CLASS_DESTROY(T, K, n, ...) \
-  TVMFFI_I_INLINE void tvmffi_i_destroy_##T(void *self) { \
-    (void)self; \
-    TVMFFI_I_EACH(n)(TVMFFI_I_END, (T, K), __VA_ARGS__) \
-  }
-#define TVMFFI_I_CLASS_INIT(T) \
-  TVMFFI_I_UNUSED static int tvmffi_i_init_##T(void **tvmffi_into) { \
-    return tvmffi_i_class_init(tvmffi_i_class_of_##T(), tvmffi_into); \
+  } \
+  static tvmffi_i_class tvmffi_i_class_##T = { \
+      K, above, sizeof(T), \
+      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
+      tvmffi_i_members_##T, tvmffi_i_init_##T, create, tvmffi_i_delete_##T, \
+      tvmffi_i_destroy_##T, NULL, index, 0}; \
+  TVMFFI_I_UNUSED static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
+    return &tvmffi_i_class_##T; \
   }
 
 #define TVMFFI_I_TYPE_(T, K, n, parent, ...) \
   TVMFFI_STATIC_ASSERT(sizeof(K) == tvmffi_i_declared_##T, \
                        key_of_##T##_is_not_the_declared_one); \
-  TVMFFI_I_CLASS_STRUCT(T, parent) \
-  TVMFFI_I_EACH(n)(TVMFFI_I_DECLARE, (T, K), __VA_ARGS__) \
+  TVMFFI_I_CLASS_MEMBERS(TYPE, T, K, parent, n, __VA_ARGS__) \
   TVMFFI_I_CHECK_FIT(T, TVMFFI_I_FITS(T, n, __VA_ARGS__)) \
   enum { \
-    tvmffi_i_values_##T = tvmffi_i_values_##parent \
-        TVMFFI_I_EACH(n)(TVMFFI_I_VALUES, ~, __VA_ARGS__) \
+    tvmffi_i_values_##T = tvmffi_i_values_##parent TVMFFI_I_EACH(n)( \
+        TVMFFI_I_EXPAND, (TVMFFI_I_VALUES, TYPE, T, K), __VA_ARGS__) \
   }; \
-  static const tvmffi_i_member tvmffi_i_members_##T[] = { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_MEMBER, (T, K), __VA_ARGS__) \
-      TVMFFI_I_ENTRY(END, NULL, 0, NULL, NULL, NULL)}; \
-  TVMFFI_I_CLASS_DESTROY(T, K, n, __VA_ARGS__) \
   static int tvmffi_i_create_##T(TVMFFIObjectHandle *tvmffi_into) { \
     return tvmffi_i_class_make(tvmffi_i_class_of_##T(), tvmffi_into); \
   } \
-  static void tvmffi_i_delete_##T(void *self, int tvmffi_flags) { \
-    tvmffi_i_class_delete(tvmffi_i_class_of_##T(), \
-                          TVMFFI_I_AS(TVMFFIObject *, self), tvmffi_flags); \
-  } \
-  TVMFFI_I_NEW_FUNCTION( \
-      T, tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                            &self, tvmffi_args, tvmffi_count)) \
-  static tvmffi_i_class tvmffi_i_class_##T = { \
-      K, &tvmffi_i_class_##parent, sizeof(T), \
-      TVMFFI_I_AS(int32_t, offsetof(struct tvmffi_i_align_##T, tvmffi_tail)), \
-      tvmffi_i_members_##T, tvmffi_i_init_##T, tvmffi_i_create_##T, \
-      tvmffi_i_delete_##T, \
-      (0 TVMFFI_I_EACH(n)(TVMFFI_I_HAS_END, (T, K), __VA_ARGS__)) \
-          ? tvmffi_i_destroy_##T \
-          : NULL, \
-      NULL, 0, 0}; \
-  static tvmffi_i_class *tvmffi_i_class_of_##T(void) { \
-    return &tvmffi_i_class_##T; \
-  }
+  TVMFFI_I_CLASS_OF(T, K, &tvmffi_i_class_##parent, tvmffi_i_class_delete, \
+                    tvmffi_i_create_##T, 0, \
+                    tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
+                                       &self, tvmffi_args, tvmffi_count))
 /* clang-format on */
 
 /* Defines an object type by a struct. The first use registers the type.
@@ -427,8 +417,10 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    Two files of a library may have a TVMFFI_TYPE of one key, if the fields and
    the destructor are the same. Methods and attributes are those of the list
    that is registered first. */
-#define TVMFFI_TYPE(type, key, ...) \
-  TVMFFI_TYPE_DECLARE(type, key)    \
+#define TVMFFI_TYPE(type, key, ...)                                   \
+  TVMFFI_TYPE_DECLARE(type, key)                                      \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, TYPE, type, key) __VA_ARGS__, ~) \
   TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares and defines a type like TVMFFI_TYPE, but in two parts, for types
@@ -439,7 +431,9 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_TYPE_DECLARE(type, key) \
   TVMFFI_I_CLASS_WORD(type, key, key)  \
   TVMFFI_I_CLASS_INIT(type)
-#define TVMFFI_TYPE_DEFINE(type, key, ...) \
+#define TVMFFI_TYPE_DEFINE(type, key, ...)                            \
+  TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \
+      TVMFFI_I_NEED, (TVMFFI_I_NEED, TYPE, type, key) __VA_ARGS__, ~) \
   TVMFFI_I_TYPE_(type, key, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
 /* Declares a type that another library, or another file of this one, registers.

@@ -504,11 +504,18 @@ static int run(TVMFFI_HERE) {
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
     ("a method in the list has no body",
-     Refused("tvmffi_i_write_TVMFFI_METHOD_Pair_twice", 49), """
+     Refused("tvmffi_i_write_TVMFFI_METHOD_Pair_twice"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x), /* ! */
             (method, half), (method, twice))
 TVMFFI_METHOD(Pair, half, int64) { TVMFFI_RETURN(self->x / 2); }
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
+    ("a function in a module's list has no body",
+     Refused("tvmffi_i_write_TVMFFI_METHOD_Calc_twice"), """
+typedef struct { tvmffi_module base; int64_t x; } Calc;
+TVMFFI_MODULE(Calc, "mistakes.calc", (function, half), /* ! */
+              (function, twice))
+TVMFFI_METHOD(Calc, half, int64) { TVMFFI_RETURN(self->x / 2); }
+static int run(void) { return TVMFFI_REGISTER_TYPE(Calc); }"""),
     ("a comma between parameters is missing", Refused(PARAMETERS), """
 TVMFFI_FUNC(add, int64, (int64, a) (int64, b)) { /* ! */
   TVMFFI_RETURN(a + b);
