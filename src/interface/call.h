@@ -284,47 +284,91 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
   return sign ? tvmffi_out_int64((int64_t *)x)
               : tvmffi_out_uint64((uint64_t *)x);
 }
+#define TVMFFI_I_INT_OUT(name, ctype)                           \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
+    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
+  }
+TVMFFI_I_INT_OUT(plain, int)
+TVMFFI_I_INT_OUT(unsigned, unsigned)
+TVMFFI_I_INT_OUT(long, long)
+TVMFFI_I_INT_OUT(ulong, unsigned long)
+TVMFFI_I_INT_OUT(llong, long long)
+TVMFFI_I_INT_OUT(ullong, unsigned long long)
 #endif
+
+#if TVMFFI_NO_FLOAT
+#define TVMFFI_I_FLOAT_TYPES(F)
+#define TVMFFI_I_FLOAT_OUT_TYPES(F)
+#else
+#define TVMFFI_I_FLOAT_TYPES(F) F(float, tvmffi_float) F(double, tvmffi_float)
+#define TVMFFI_I_FLOAT_OUT_TYPES(F) \
+  F(float, tvmffi_out_float32) F(double, tvmffi_out_float64)
+#endif
+/* The C types of plain values, each with F(type, what makes a view of it). */
+#define TVMFFI_I_PLAIN_TYPES(F)               \
+  TVMFFI_I_FLOAT_TYPES(F)                     \
+  F(tvmffi_type_bool, tvmffi_bool)            \
+  F(char, tvmffi_int)                         \
+  F(signed char, tvmffi_int)                  \
+  F(unsigned char, tvmffi_int)                \
+  F(short, tvmffi_int)                        \
+  F(unsigned short, tvmffi_int)               \
+  F(int, tvmffi_int)                          \
+  F(unsigned, tvmffi_int)                     \
+  F(long, tvmffi_int)                         \
+  F(unsigned long, tvmffi_uint)               \
+  F(long long, tvmffi_int)                    \
+  F(unsigned long long, tvmffi_uint)          \
+  F(char *, tvmffi_str)                       \
+  F(const char *, tvmffi_str)                 \
+  F(void *, tvmffi_ptr)                       \
+  F(const void *, tvmffi_ptr)                 \
+  F(TVMFFIByteArray *, tvmffi_bytes)          \
+  F(const TVMFFIByteArray *, tvmffi_bytes)    \
+  F(DLTensor *, tvmffi_tensor)                \
+  F(const DLTensor *, tvmffi_tensor)          \
+  F(TVMFFIByteArray, tvmffi_i_text_of)        \
+  F(TVMFFIObject *, tvmffi_obj)               \
+  F(const TVMFFIObject *, tvmffi_i_const_obj) \
+  F(tvmffi_global *, tvmffi_i_global_obj)     \
+  F(DLDevice, tvmffi_device)                  \
+  F(DLDataType, tvmffi_dtype)
+
+/* The C types of results, each with F(type, what makes a tvmffi_out of its
+   address). */
+#define TVMFFI_I_OUT_TYPES(F)                \
+  TVMFFI_I_FLOAT_OUT_TYPES(F)                \
+  F(tvmffi_type_bool, tvmffi_out_bool)       \
+  F(signed char, tvmffi_out_int8)            \
+  F(unsigned char, tvmffi_out_uint8)         \
+  F(short, tvmffi_out_int16)                 \
+  F(unsigned short, tvmffi_out_uint16)       \
+  F(int, tvmffi_i_out_plain)                 \
+  F(unsigned, tvmffi_i_out_unsigned)         \
+  F(long, tvmffi_i_out_long)                 \
+  F(unsigned long, tvmffi_i_out_ulong)       \
+  F(long long, tvmffi_i_out_llong)           \
+  F(unsigned long long, tvmffi_i_out_ullong) \
+  F(DLDevice, tvmffi_out_device)             \
+  F(DLDataType, tvmffi_out_dtype)            \
+  F(void *, tvmffi_out_ptr)                  \
+  F(TVMFFIObject *, tvmffi_out_object)       \
+  F(TVMFFIAny, tvmffi_out_any)               \
+  F(tvmffi_buffer, tvmffi_out_buffer)
 
 #if defined(__cplusplus)
 extern "C++" { /* valid even inside the user's extern "C" */
 /* Define overloads of tvmffi_i_any and tvmffi_i_out, one for each C type. */
 #define TVMFFI_I_OVERLOAD(ctype, make) \
   TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) { return make(x); }
-#define TVMFFI_I_OVERLOAD_INT(ctype)                            \
-  TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(ctype x) {             \
-    return (ctype)(-1) < 1 ? tvmffi_int((int64_t)(x))           \
-                           : tvmffi_uint((uint64_t)(x));        \
-  }                                                             \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) {           \
-    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
-  }
-TVMFFI_I_OVERLOAD_INT(char)
-TVMFFI_I_OVERLOAD_INT(signed char)
-TVMFFI_I_OVERLOAD_INT(unsigned char)
-TVMFFI_I_OVERLOAD_INT(short)
-TVMFFI_I_OVERLOAD_INT(unsigned short)
-TVMFFI_I_OVERLOAD_INT(int)
-TVMFFI_I_OVERLOAD_INT(unsigned int)
-TVMFFI_I_OVERLOAD_INT(long)
-TVMFFI_I_OVERLOAD_INT(unsigned long)
-TVMFFI_I_OVERLOAD_INT(long long)
-TVMFFI_I_OVERLOAD_INT(unsigned long long)
-TVMFFI_I_OVERLOAD(bool, tvmffi_bool)
-#if !TVMFFI_NO_FLOAT
-TVMFFI_I_OVERLOAD(float, tvmffi_float)
-TVMFFI_I_OVERLOAD(double, tvmffi_float)
-#endif
-TVMFFI_I_OVERLOAD(const char *, tvmffi_str)
-TVMFFI_I_OVERLOAD(const void *, tvmffi_ptr)
-TVMFFI_I_OVERLOAD(const TVMFFIByteArray *, tvmffi_bytes)
-TVMFFI_I_OVERLOAD(const DLTensor *, tvmffi_tensor)
-TVMFFI_I_OVERLOAD(TVMFFIByteArray, tvmffi_i_text_of)
-TVMFFI_I_OVERLOAD(TVMFFIObject *, tvmffi_obj)
-TVMFFI_I_OVERLOAD(const TVMFFIObject *, tvmffi_i_const_obj)
+#define TVMFFI_I_OVERLOAD_OUT(ctype, make) \
+  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) { return make(x); }
+TVMFFI_I_PLAIN_TYPES(TVMFFI_I_OVERLOAD)
+TVMFFI_I_OUT_TYPES(TVMFFI_I_OVERLOAD_OUT)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
-TVMFFI_I_OVERLOAD(DLDevice, tvmffi_device)
-TVMFFI_I_OVERLOAD(DLDataType, tvmffi_dtype)
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(char *x) {
+  return tvmffi_i_out_int(x, 1, (char)(-1) < 1);
+}
 /* Accepts a pointer to a struct that begins with an object. */
 template <typename tvmffi_type>
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
@@ -334,19 +378,6 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
 }
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
-#define TVMFFI_I_OVERLOAD_OUT(ctype, make) \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(ctype *x) { return make(x); }
-TVMFFI_I_OVERLOAD_OUT(bool, tvmffi_out_bool)
-#if !TVMFFI_NO_FLOAT
-TVMFFI_I_OVERLOAD_OUT(float, tvmffi_out_float32)
-TVMFFI_I_OVERLOAD_OUT(double, tvmffi_out_float64)
-#endif
-TVMFFI_I_OVERLOAD_OUT(DLDevice, tvmffi_out_device)
-TVMFFI_I_OVERLOAD_OUT(DLDataType, tvmffi_out_dtype)
-TVMFFI_I_OVERLOAD_OUT(void *, tvmffi_out_ptr)
-TVMFFI_I_OVERLOAD_OUT(TVMFFIObject *, tvmffi_out_object)
-TVMFFI_I_OVERLOAD_OUT(TVMFFIAny, tvmffi_out_any)
-TVMFFI_I_OVERLOAD_OUT(tvmffi_buffer, tvmffi_out_buffer)
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
   return tvmffi_none();
 }
@@ -406,16 +437,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #if TVMFFI_I_GENERIC
 /* clang-format off */
 #if TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPES(F)
 #define TVMFFI_I_FLOAT_FORM
-#define TVMFFI_I_FLOAT_OUT
 #else
-#define TVMFFI_I_FLOAT_TYPES(F) \
-  float: F(tvmffi_float),       \
-  double: F(tvmffi_float),
 #define TVMFFI_I_FLOAT_FORM float: 0, double: 0,
-#define TVMFFI_I_FLOAT_OUT \
-  float *: tvmffi_out_float32, double *: tvmffi_out_float64,
 #endif
 /* Returns a view of a plain C value. Cannot fail, and the view owns nothing. A
    void pointer becomes an opaque pointer, never an object: cast a handle to
@@ -430,48 +454,18 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
   ((void)sizeof(char[sizeof(TVMFFI_I_STRUCT(value)->base) < \
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
 #define TVMFFI_I_TO_VIEW(x) \
-  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE_VIEW) \
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE) TVMFFIAny: tvmffi_i_any, \
            default: tvmffi_i_struct)(x)
-
-/* The C types of plain values, each with F(what makes a view of it). */
-#define TVMFFI_I_PLAIN_TYPES(F)                \
-  TVMFFI_I_FLOAT_TYPES(F)                      \
-  _Bool: F(tvmffi_bool),                       \
-  char: F(tvmffi_int),                         \
-  signed char: F(tvmffi_int),                  \
-  unsigned char: F(tvmffi_int),                \
-  short: F(tvmffi_int),                        \
-  unsigned short: F(tvmffi_int),               \
-  int: F(tvmffi_int),                          \
-  unsigned: F(tvmffi_int),                     \
-  long: F(tvmffi_int),                         \
-  unsigned long: F(tvmffi_uint),               \
-  long long: F(tvmffi_int),                    \
-  unsigned long long: F(tvmffi_uint),          \
-  char *: F(tvmffi_str),                       \
-  const char *: F(tvmffi_str),                 \
-  void *: F(tvmffi_ptr),                       \
-  const void *: F(tvmffi_ptr),                 \
-  TVMFFIByteArray *: F(tvmffi_bytes),          \
-  const TVMFFIByteArray *: F(tvmffi_bytes),    \
-  DLTensor *: F(tvmffi_tensor),                \
-  const DLTensor *: F(tvmffi_tensor),          \
-  TVMFFIByteArray: F(tvmffi_i_text_of),        \
-  TVMFFIObject *: F(tvmffi_obj),               \
-  const TVMFFIObject *: F(tvmffi_i_const_obj), \
-  tvmffi_global *: F(tvmffi_i_global_obj),     \
-  DLDevice: F(tvmffi_device),                  \
-  DLDataType: F(tvmffi_dtype),                 \
-  TVMFFIAny: F(tvmffi_i_any),
+#define TVMFFI_I_MAKE(ctype, make) ctype: make,
 
 /* The pointer x to a struct that begins with an object or another such struct;
    for a plain value, a pointer to an example of such a struct. No code uses
    the pointer. For a pointer to another struct, the compiler's error says that
    the struct has no member `base`. */
 #define TVMFFI_I_STRUCT(x) \
-  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) default: (x))
-#define TVMFFI_I_EXAMPLE(make) &tvmffi_i_example
-#define TVMFFI_I_MAKE_VIEW(make) make
+  _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_EXAMPLE) \
+           TVMFFIAny: &tvmffi_i_example, default: (x))
+#define TVMFFI_I_EXAMPLE(ctype, make) ctype: &tvmffi_i_example,
 
 /* clang-format on */
 
@@ -486,37 +480,12 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
         unsigned long: TVMFFI_I_WIDE, unsigned long long: TVMFFI_I_WIDE,   \
         TVMFFIByteArray: TVMFFI_I_ANY_FORM, TVMFFIAny: TVMFFI_I_ANY_FORM,  \
         default: TVMFFI_I_NULLABLE)
-#define TVMFFI_I_INT_OUT(name, ctype)                           \
-  TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_##name(ctype *x) {    \
-    return tvmffi_i_out_int(x, sizeof(ctype), (ctype)(-1) < 1); \
-  }
-TVMFFI_I_INT_OUT(plain, int)
-TVMFFI_I_INT_OUT(unsigned, unsigned)
-TVMFFI_I_INT_OUT(long, long)
-TVMFFI_I_INT_OUT(ulong, unsigned long)
-TVMFFI_I_INT_OUT(llong, long long)
-TVMFFI_I_INT_OUT(ullong, unsigned long long)
-#define TVMFFI_I_OUT(x)                            \
-  _Generic((x),                                    \
-      TVMFFI_I_FLOAT_OUT _Bool *: tvmffi_out_bool, \
-      signed char *: tvmffi_out_int8,              \
-      unsigned char *: tvmffi_out_uint8,           \
-      short *: tvmffi_out_int16,                   \
-      unsigned short *: tvmffi_out_uint16,         \
-      int *: tvmffi_i_out_plain,                     \
-      unsigned *: tvmffi_i_out_unsigned,           \
-      long *: tvmffi_i_out_long,                   \
-      unsigned long *: tvmffi_i_out_ulong,         \
-      long long *: tvmffi_i_out_llong,             \
-      unsigned long long *: tvmffi_i_out_ullong,   \
-      DLDevice *: tvmffi_out_device,               \
-      DLDataType *: tvmffi_out_dtype,              \
-      void **: tvmffi_out_ptr,                     \
-      TVMFFIObject **: tvmffi_out_object,          \
-      TVMFFIAny *: tvmffi_out_any,                 \
-      tvmffi_buffer *: tvmffi_out_buffer,          \
-      void *: tvmffi_out_none,                     \
-      tvmffi_out: tvmffi_i_out)(x)
+/* clang-format off */
+#define TVMFFI_I_OUT(x) \
+  _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
+           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out)(x)
+#define TVMFFI_I_MAKE_OUT(ctype, make) ctype *: make,
+/* clang-format on */
 #else
 /* C99 cannot choose a constructor by type. For a plain value, the compiler's
    error shows these type names, which say what to write. */

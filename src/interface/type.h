@@ -97,8 +97,8 @@
 
 /* Each pass over a list expands its items by TVMFFI_I_EXPAND, with x = (F, L,
    T, K): the pass F, the struct T and its key K. An item of a form such as
-   FIELD expands to the macro that TVMFFI_I_F_FIELD names as "~, macro,". If nothing
-   defines that name, it expands to nothing. */
+   FIELD expands to the macro that TVMFFI_I_F_FIELD names as "~, macro,". If
+   nothing defines that name, it expands to nothing. */
 #define TVMFFI_I_EXPAND(x, item) \
   TVMFFI_I_EXPAND_(TVMFFI_I_STRIP x, TVMFFI_I_STRIP item, 6, 5, 4, 3, 2, 1, ~)
 #define TVMFFI_I_EXPAND_(...) TVMFFI_I_EXPAND__(__VA_ARGS__)
