@@ -6,7 +6,7 @@
    stands for: core/global_table.h tvmffi_i_wait tvmffi_i_wait_more
      tvmffi_i_forget_readers tvmffi_i_enter_if tvmffi_i_take_entered
      tvmffi_i_swap_global tvmffi_i_set_global tvmffi_i_remove_global
-   hash: c64f468ccd67
+   hash: 838868689b02
 
    Function objects are 1 and 2, registered under name 1, and 3, registered
    under name 2. `count` is an object's reference count; 0 means freed. */

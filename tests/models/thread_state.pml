@@ -6,8 +6,9 @@
      tvmffi_i_pool_flush tvmffi_i_exit_pool tvmffi_i_pool_free_slow
      tvmffi_i_pool_take tvmffi_i_pool_free
      tables/thread_state.h tvmffi_i_thread_exit tvmffi_i_begin_pool
-     tvmffi_i_adopt_block tvmffi_i_free_block
-   hash: 3f3f28ecfb9e
+     tvmffi_i_free_block tvmffi_i_end_block tvmffi_i_end_left_block
+     tvmffi_i_make_block
+   hash: 4f0f19fb063c
 
    A block of memory fills one unit of a budget. The first slice of a thread is
    one unit, further slices come from the shared budget of SHARED units. Threads
@@ -18,7 +19,6 @@
 #define BLOCKS 4
 #define SHARED 1
 #define FIRST 1
-#define NOBODY 0
 #define MALLOC 9 /* the owner of a block that is freed */
 #define QUEUE 8  /* the owner of an object on its way to another thread */
 
@@ -27,7 +27,6 @@ byte left = SHARED; /* tvmffi_i_pool_left */
 byte budget[5], available[5], state[5]; /* state 2: disabled */
 bool locked;
 bool listed;       /* a block of state is in tvmffi_i_unwatched */
-byte state_owner;  /* thread that uses this block of state, or 0 */
 byte state_blocks; /* allocated for unwatched threads, and not freed */
 byte ended;
 
@@ -198,37 +197,38 @@ proctype Watched(byte t) {
   ended++
 }
 
-/* tvmffi_i_make_block and tvmffi_i_adopt_block, of a thread whose end nobody
-   notices: the next thread at its address takes over its block. */
+/* tvmffi_i_free_block */
+inline free_state() {
+#ifndef BROKEN_FREED_AND_LISTED
+  LOCK();
+  assert(listed);
+  listed = false;
+  UNLOCK();
+#endif
+  state_blocks--
+}
+
+/* tvmffi_i_make_block of a thread whose end calls no function. The next thread
+   at its address frees its block. */
 proctype Unwatched(byte t) {
   bool found;
-#ifndef BROKEN_NEVER_ADOPTED
   LOCK();
   found = listed;
   UNLOCK();
-#endif
+#ifndef BROKEN_LEFT_BLOCK_STAYS
   if
-  :: found ->
-    assert(state_owner == NOBODY);
-    state_owner = t
-  :: else ->
-    state_blocks++;
-    state_owner = t;
-    LOCK();
-    listed = true;
-    UNLOCK()
+  :: found -> free_state()
+  :: else
   fi;
-  if
-  :: true -> /* tvmffi_i_free_block, by the library's end or the thread's */
-#ifndef BROKEN_FREED_AND_LISTED
-    LOCK();
-    listed = false;
-    UNLOCK();
 #endif
-    state_blocks--
-  :: true
+  state_blocks++;
+  LOCK();
+  listed = true;
+  UNLOCK();
+  if
+  :: free_state() /* the library's end */
+  :: skip
   fi;
-  state_owner = NOBODY;
   ended++
 }
 
@@ -256,4 +256,4 @@ init {
 /* with: UNWATCHED
    broken: BROKEN_STAYS_ENABLED BROKEN_BEGINS_AFTER_END
      BROKEN_BUDGET_NOT_RETURNED BROKEN_GROWTH_WITHOUT_COMPARE
-     UNWATCHED,BROKEN_NEVER_ADOPTED UNWATCHED,BROKEN_FREED_AND_LISTED */
+     UNWATCHED,BROKEN_LEFT_BLOCK_STAYS UNWATCHED,BROKEN_FREED_AND_LISTED */

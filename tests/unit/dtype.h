@@ -87,6 +87,11 @@ static const test_dtype_case test_dtypes[] = {
     UNKNOWN("int-8"),
     UNKNOWN("f"),
     UNKNOWN("ix"),
+    UNKNOWN("f-8"),
+    UNKNOWN("fp8"),
+    UNKNOWN("fp8e5m2"),
+    UNKNOWN("fp5_e2m2"),
+    UNKNOWN("float5_e2m2"),
     {"i8y", 0, 0, 0, "unknown dtype `int8y`"},
     {"f32y", 0, 0, 0, "unknown dtype `float32y`"},
     LANES("int8x"),
@@ -109,6 +114,12 @@ static const test_dtype_case test_dtypes[] = {
      "Bits value 256 is out of range for uint8_t in dtype 'int256'"},
     {"u300", 0, 0, 0,
      "Bits value 300 is out of range for uint8_t in dtype 'uint300'"},
+    {"intx123456789", 0, 0, 0,
+     "Lanes value 123456789 is out of range for uint16_t in dtype "
+     "'intx123456789'"},
+    {"int8x99999999999999999999", 0, 0, 0,
+     "Integer value in dtype string '99999999999999999999' is out of range for "
+     "uint32_t"},
     {"bool9", 0, 0, 0,
      "Bits value 9 is out of range for bool in dtype 'bool9'"},
     {"int8x65536", 0, 0, 0,
@@ -161,6 +172,14 @@ static void test_bad_dtypes(TVMFFI_HERE) {
   FAILS(TVMFFIDataTypeFromString(&text, NULL), "ValueError", NULL);
   FAILS(TVMFFIDataTypeFromString(&long_text, &t), "ValueError",
         "...unknown dtype `zzz");
+  /* A message shows 200 bytes, and no part of a UTF-8 character. */
+  zeros[200] = '#';
+  FAILS(TVMFFIDataTypeFromString(&long_text, &t), "ValueError", "...zzzz`");
+  memcpy(zeros + 199, "\xC3\xA9", 2);
+  FAILS(TVMFFIDataTypeFromString(&long_text, &t), "ValueError", "...zzzz`");
+  memset(zeros + 190, 0x80, 20); /* no character is that long */
+  FAILS(TVMFFIDataTypeFromString(&long_text, &t), "ValueError",
+        "...zzz\x80\x80\x80\x80\x80\x80`");
   CHECK_INT(t.lanes, 3);
   OK(TVMFFIDataTypeFromString(&empty, &t));
   CHECK(t.code == kDLOpaqueHandle && t.bits == 0 && t.lanes == 0);
@@ -194,6 +213,7 @@ static void test_dtype_print(TVMFFI_HERE) {
                {{kDLOpaqueHandle, 64, 1}, "handle"},
                {{kDLOpaqueHandle, 0, 0}, ""},
                {{kDLOpaqueHandle, 0, 1}, "handle"},
+               {{kDLOpaqueHandle, 64, 0}, "handle"},
                {{kDLInt, 0, 0}, "int0"},
                {{kDLFloat, 32, (uint16_t)-4}, "float32xvscalex4"},
                {{kDLInt, 8, 32767}, "int8x32767"},

@@ -60,7 +60,9 @@ static void test_bad_errors(TVMFFI_HERE) {
   FAILS(TVMFFIErrorCreate(&text, &text, &text, NULL), "ValueError", NULL);
   FAILS(TVMFFIErrorCreate(&text, &null, &text, &error), "ValueError", NULL);
   FAILS(TVMFFIErrorCreate(&text, &huge, &text, &error), "MemoryError", NULL);
+  FAILS(tvmffi_i_new_error(unread, text, text) == NULL, "MemoryError", NULL);
   FAILS(tvmffi_i_new_error(text, unread, text) == NULL, "MemoryError", NULL);
+  FAILS(tvmffi_i_new_error(text, text, unread) == NULL, "MemoryError", NULL);
   FAILS(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &text, function,
                                                   NULL, &error),
         "TypeError", "...is expected to be ffi.Error but is ffi.Function");
@@ -95,6 +97,48 @@ static void test_slot(TVMFFI_HERE) {
   CHECK_INT(test_strong(first), 1);
 }
 
+#if !TVMFFI_NO_TYPES
+/* An error of a type that derives from ffi.Error, as a cause and raised. */
+static void test_derived_error(TVMFFI_HERE) {
+  TVMFFIByteArray key = TEXT("unit.Error"), text = TEXT("E");
+  TVMFFIObject *error = test_make_error("E", "derived", "");
+  TVMFFIObjectHandle outer = NULL, got = NULL;
+  int32_t index = TVMFFITypeGetOrAllocIndex(&key, 109, 2, 0, 1, kTVMFFIError);
+  OK(index < 0 ? -1 : 0);
+  if (!error) return;
+  error->type_index = index;
+  OK(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &text, error, NULL,
+                                               &outer));
+  OWN(outer);
+  CHECK(TVMFFIErrorGetCellPtr(outer)->cause_chain == error);
+  TVMFFIErrorSetRaised(error);
+  TVMFFIErrorMoveFromRaised(&got);
+  CHECK(got == error);
+  tvmffi_release(got);
+}
+#endif
+
+/* A callback fails without an error: one is raised, unless code -2 says that
+   another language has the error. */
+static void test_missing_error(TVMFFI_HERE) {
+  FAILS(tvmffi_i_need_error(-1, "A callback") == -1, "RuntimeError",
+        "A callback failed with code -1 and no error");
+  CHECK_INT(tvmffi_i_need_error(-2, "A callback"), -2);
+  CHECK(tvmffi_i_error_remove() == NULL);
+  (void)TVMFFI_RAISE("KeyError", "its own");
+  FAILS(tvmffi_i_need_error(5, "A callback") == 5, "KeyError", "its own");
+}
+
+/* A call without arguments of a function whose code is missing. */
+static void test_missing_function(TVMFFI_HERE) {
+  tvmffi_i_function_object fake;
+  TVMFFIAny result = tvmffi_none();
+  memset((void *)&fake, 0, sizeof(fake));
+  fake.base.type_index = kTVMFFIFunction;
+  FAILS(TVMFFIFunctionCall(&fake, NULL, 0, &result), "ValueError",
+        "...safe_call must not be NULL");
+}
+
 static void test_raise_texts(TVMFFI_HERE) {
   const char *parts[] = {"one ", NULL, "two", "", " three"};
   TVMFFIErrorSetRaisedFromCStr("KeyError", "text");
@@ -115,10 +159,19 @@ static void test_raise_texts(TVMFFI_HERE) {
 
 static void test_update_trace(TVMFFI_HERE) {
   TVMFFIObject *error = test_make_error("E", "m", "first\n");
+  TVMFFIObject *other = test_make_error("E", "m", "first\n");
   TVMFFIByteArray text = TEXT("second\n"), null = {NULL, 3}, empty = {NULL, 0};
   TVMFFIErrorCell *cell;
   int i;
-  if (!error) return;
+  if (!error || !other) return;
+  cell = TVMFFIErrorGetCellPtr(other);
+  cell->update_backtrace(other, &text, kTVMFFIBacktraceUpdateModeReplace);
+  if (test_hits()) return;
+  CHECK_TEXT(cell->backtrace, "second\n");
+  cell->backtrace.size = PTRDIFF_MAX; /* a client's mistake */
+  cell->update_backtrace(other, &text, kTVMFFIBacktraceUpdateModeAppend);
+  cell->backtrace.size = 7;
+  CHECK_TEXT(cell->backtrace, "second\n");
   cell = TVMFFIErrorGetCellPtr(error);
   cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
   if (test_hits()) return; /* it cannot say that there was no memory */
@@ -501,6 +554,11 @@ static const test_case test_error_cases[] = {
     {"errors: create", test_error_create},
     {"errors: those that cannot be", test_bad_errors},
     {"errors: the slot", test_slot},
+#if !TVMFFI_NO_TYPES
+    {"errors: of a derived type", test_derived_error},
+#endif
+    {"errors: a callback that raises none", test_missing_error},
+    {"errors: a function without code", test_missing_function},
     {"errors: raised from texts", test_raise_texts},
     {"errors: the trace changes", test_update_trace},
     {"errors: lack of memory", test_memory_error},

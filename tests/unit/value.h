@@ -259,6 +259,7 @@ static void test_bigints(TVMFFI_HERE) {
 
 static void test_bad_bigints(TVMFFI_HERE) {
   TVMFFIByteArray odd = {"123456789", 9}, good = {"12345678", 8};
+  TVMFFIByteArray text = TEXT("not a big integer");
   TVMFFIAny any = tvmffi_bool(1);
   FAILS(TVMFFIBigIntFromByteArray(&odd, &any), "ValueError",
         "BigInt content must contain whole 64-bit words");
@@ -269,6 +270,10 @@ static void test_bad_bigints(TVMFFI_HERE) {
         TEST_STRING(TVMFFIBigIntGetContentByteArray) ": value is not an "
                                                      "integer");
   any = tvmffi_int(0);
+  any.type_index = kTVMFFIBigInt;
+  FAILS(TVMFFIBigIntGetContentByteArray(&any).size == 0, "TypeError", NULL);
+  OK(TVMFFIStringFromByteArray(&text, &any));
+  OWN_ANY(any);
   any.type_index = kTVMFFIBigInt;
   FAILS(TVMFFIBigIntGetContentByteArray(&any).size == 0, "TypeError", NULL);
 }
