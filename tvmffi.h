@@ -14429,9 +14429,9 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     0};
 
 TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
-  TVMFFI_ASSERT(tvmffi_i_load64(&tvmffi_i_memory_error.base.combined_ref_count) &
-                0x80000000u);
-  TVMFFIErrorSetRaised(&tvmffi_i_memory_error);
+  TVMFFIObject *error = &tvmffi_i_memory_error.base;
+  TVMFFI_ASSERT(tvmffi_i_load64(&error->combined_ref_count) & 0x80000000u);
+  TVMFFIErrorSetRaised(error);
   return -1;
 }
 
@@ -15072,9 +15072,9 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
                                          int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
   uint64_t text;
-  TVMFFI_ASSERT(in_any == kTVMFFISmallStr ? large == kTVMFFIStr
-                                          : in_any == kTVMFFISmallBytes &&
-                                                large == kTVMFFIBytes);
+  TVMFFI_ASSERT(in_any == kTVMFFISmallStr
+                    ? large == kTVMFFIStr
+                    : in_any == kTVMFFISmallBytes && large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
@@ -15394,8 +15394,8 @@ enum {
   TVMFFI_I_RULE_BP = 22,
   TVMFFI_I_RULE_WORDS = (1 << 18) - 1 /* mask of an offset */
 };
-TVMFFI_STATIC_ASSERT(TVMFFI_I_RULE_WORDS >> (TVMFFI_I_RULE_BP -
-                                             TVMFFI_I_RULE_FRAME) == 0,
+TVMFFI_STATIC_ASSERT((TVMFFI_I_RULE_WORDS + 1) << TVMFFI_I_RULE_FRAME ==
+                         1 << TVMFFI_I_RULE_BP,
                      rule_fields_do_not_overlap);
 #endif
 

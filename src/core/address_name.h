@@ -71,8 +71,8 @@ enum {
   TVMFFI_I_RULE_BP = 22,
   TVMFFI_I_RULE_WORDS = (1 << 18) - 1 /* mask of an offset */
 };
-TVMFFI_STATIC_ASSERT(TVMFFI_I_RULE_WORDS >> (TVMFFI_I_RULE_BP -
-                                             TVMFFI_I_RULE_FRAME) == 0,
+TVMFFI_STATIC_ASSERT((TVMFFI_I_RULE_WORDS + 1) << TVMFFI_I_RULE_FRAME ==
+                         1 << TVMFFI_I_RULE_BP,
                      rule_fields_do_not_overlap);
 #endif
 

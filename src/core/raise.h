@@ -31,9 +31,9 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     0};
 
 TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
-  TVMFFI_ASSERT(tvmffi_i_load64(&tvmffi_i_memory_error.base.combined_ref_count) &
-                0x80000000u);
-  TVMFFIErrorSetRaised(&tvmffi_i_memory_error);
+  TVMFFIObject *error = &tvmffi_i_memory_error.base;
+  TVMFFI_ASSERT(tvmffi_i_load64(&error->combined_ref_count) & 0x80000000u);
+  TVMFFIErrorSetRaised(error);
   return -1;
 }
 

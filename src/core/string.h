@@ -77,9 +77,9 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
                                          int32_t in_any, int32_t large,
                                          TVMFFIAny *out) {
   uint64_t text;
-  TVMFFI_ASSERT(in_any == kTVMFFISmallStr ? large == kTVMFFIStr
-                                          : in_any == kTVMFFISmallBytes &&
-                                                large == kTVMFFIBytes);
+  TVMFFI_ASSERT(in_any == kTVMFFISmallStr
+                    ? large == kTVMFFIStr
+                    : in_any == kTVMFFISmallBytes && large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);

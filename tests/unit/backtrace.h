@@ -176,6 +176,17 @@ static void test_rows(TVMFFI_HERE) {
       {{0x0E}, 1, 0, 0, 0, 0, 0, 0},
       {{0x0E, 0x80}, 2, 0, 0, 0, 0, 0, 0},
       {{0x0F, 5, 1}, 3, 0, 0, 0, 0, 0, 0},
+      {{0x14, 16, 0}, 3, 1, 0, 0, 0, 0, 1},
+      {{0x15, 6, 3}, 3, 1, 0, 0, 0, 0, 1},
+      {{0x16, 6, 2, 0x76, 0}, 5, 1, 0, 0, 0, 0, 1},
+      {{0x87, 2}, 2, 1, 0, 0, 0, 0, 1},
+      {{0x09}, 1, 0, 0, 0, 0, 0, 0},
+      {{0x10}, 1, 0, 0, 0, 0, 0, 0},
+      /* numbers of more bytes than 64 bits need */
+      {{0x0E, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0},
+       12, 1, 0, 16, 0, 0, 0},
+      {{0x13, 0xFD, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F},
+       11, 1, 0, 24, 0, 0, 0},
   };
   size_t i;
   for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
@@ -197,6 +208,201 @@ static void test_rows(TVMFFI_HERE) {
     CHECK_INT(r.row.last, cases[i].last);
     CHECK_INT(r.row.unsupported != 0, cases[i].odd);
   }
+}
+
+/* A CIE that says rsp + 8, and an FDE that says rsp + 16. */
+typedef struct {
+  unsigned char bytes[80];
+  size_t size, fde;
+} test_tables;
+
+static void test_put_entry(test_tables *e, const void *bytes, size_t size) {
+  memcpy(e->bytes + e->size, bytes, size);
+  e->size += size;
+}
+
+/* Stores the length of the entry at `begin` in its first four bytes. */
+static void test_end_entry(test_tables *e, size_t begin) {
+  const uint32_t size = (uint32_t)(e->size - begin - 4);
+  memcpy(e->bytes + begin, &size, 4);
+}
+
+/* Makes entries of this version and augmentation. `data` are the bytes of the
+   CIE's augmentation, and `pointer` is the size of a pointer in the FDE. */
+static void test_make_entries(test_tables *e, int version, const char *letters,
+                              const unsigned char *data, size_t size,
+                              size_t pointer) {
+  static const unsigned char zeros[16] = {0}, align[] = {1, 0x78, TVMFFI_I_RA},
+                             cie[] = {0x0C, 7, 8, 0x90, 1}, fde[] = {0x0E, 16};
+  const unsigned char v = (unsigned char)version, n = (unsigned char)size;
+  uint32_t back;
+  e->size = 0;
+  test_put_entry(e, zeros, 8);
+  test_put_entry(e, &v, 1);
+  test_put_entry(e, letters, strlen(letters) + 1);
+  test_put_entry(e, align, sizeof(align));
+  if (*letters == 'z') test_put_entry(e, &n, 1);
+  test_put_entry(e, data, size);
+  test_put_entry(e, cie, sizeof(cie));
+  test_end_entry(e, 0);
+  e->fde = e->size;
+  back = (uint32_t)e->size + 4;
+  test_put_entry(e, zeros, 4);
+  test_put_entry(e, &back, 4);
+  test_put_entry(e, zeros, 2 * pointer);
+  if (*letters == 'z') test_put_entry(e, zeros, 1);
+  test_put_entry(e, fde, sizeof(fde));
+  test_end_entry(e, e->fde);
+}
+
+/* Returns the offset of the CFA, or 0 if the entries are not understood. */
+static int64_t test_read_entries(const test_tables *e) {
+  tvmffi_i_unwind_rows r;
+  memset((void *)&r, 0, sizeof(r));
+  return tvmffi_i_find_unwind_row(&r, e->bytes + e->fde) ? r.row.cfa_offset : 0;
+}
+
+static void test_unwind_entries(TVMFFI_HERE) {
+  static const struct {
+    int version;
+    const char *letters;
+    unsigned char data[8];
+    size_t size, pointer;
+    int64_t offset;
+  } cases[] = {
+      {1, "zR", {0x1B}, 1, 4, 16},
+      {3, "zR", {0x1B}, 1, 4, 16},
+      {1, "zR", {0x02}, 1, 2, 16},
+      {1, "zR", {0x04}, 1, 8, 16},
+      {1, "z", {0}, 0, 8, 16},
+      {1, "", {0}, 0, 8, 16},
+      {1, "zPLR", {0x9B, 0, 0, 0, 0, 0x1B, 0x1B}, 7, 4, 16},
+      {1, "zR", {0x01}, 1, 4, 0}, /* pointers of no fixed size */
+      {1, "zR", {0x07}, 1, 4, 0},
+      {1, "zR", {0x50}, 1, 8, 0}, /* aligned */
+      {1, "zQ", {0}, 1, 8, 0},
+      {1, "R", {0x1B}, 1, 4, 0},
+      {2, "zR", {0x1B}, 1, 4, 0},
+      {4, "zR", {0x1B}, 1, 4, 0},
+  };
+  static const unsigned char data[] = {0x1B}, ones[4] = {255, 255, 255, 255};
+  test_tables e;
+  size_t i;
+  for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    test_make_entries(&e, cases[i].version, cases[i].letters, cases[i].data,
+                      cases[i].size, cases[i].pointer);
+    CHECK_INT(test_read_entries(&e), cases[i].offset);
+  }
+#define READ_BROKEN(at, value)                 \
+  (test_make_entries(&e, 1, "zR", data, 1, 4), \
+   e.bytes[at] = (unsigned char)(value), test_read_entries(&e))
+  CHECK_INT(READ_BROKEN(0, 3), 0);                /* the CIE ends early */
+  CHECK_INT(READ_BROKEN(14, TVMFFI_I_RA - 1), 0); /* another return address */
+  CHECK_INT(READ_BROKEN(17, 0x3F), 0);            /* no such instruction */
+  CHECK_INT(READ_BROKEN(e.fde, 2), 0);            /* the FDE ends early */
+  CHECK_INT(READ_BROKEN(e.fde + 4, 0), 0);        /* no FDE but a CIE */
+  CHECK_INT(READ_BROKEN(e.size - 2, 0x0D), 8);    /* of another register */
+#undef READ_BROKEN
+  for (i = 0; i < 2; ++i) { /* the 64-bit format */
+    test_make_entries(&e, 1, "zR", data, 1, 4);
+    memcpy(e.bytes + (i ? e.fde : 0), ones, 4);
+    CHECK_INT(test_read_entries(&e), 0);
+  }
+}
+
+/* Which rows have a cached rule. */
+static void test_packed_rules(TVMFFI_HERE) {
+  enum { MOST = TVMFFI_I_RULE_WORDS * 8 };
+  static const struct {
+    tvmffi_i_unwind_row row;
+    int kind;
+  } cases[] = {{{7, 8, 0, 0, 0}, TVMFFI_I_RULE_PLAIN},
+               {{6, 16, -16, 0, 0}, TVMFFI_I_RULE_PLAIN},
+               {{7, MOST, -MOST, 0, 0}, TVMFFI_I_RULE_PLAIN},
+               {{7, 8, 0, 1, 0}, TVMFFI_I_RULE_LAST},
+               {{7, 8, 0, 0, 1}, TVMFFI_I_RULE_OTHER},
+               {{0, 8, 0, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, 0, 0, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, 12, 0, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, MOST + 8, 0, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, 8, 8, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, 8, -4, 0, 0}, TVMFFI_I_RULE_OTHER},
+               {{7, 8, -MOST - 8, 0, 0}, TVMFFI_I_RULE_OTHER}};
+  size_t i;
+  for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    const tvmffi_i_unwind_row *row = &cases[i].row;
+    const uint64_t rule = tvmffi_i_pack_rule(row);
+    CHECK_INT(rule & TVMFFI_I_RULE_KIND, cases[i].kind);
+    if (cases[i].kind != TVMFFI_I_RULE_PLAIN) continue;
+    CHECK_INT(!(rule & TVMFFI_I_RULE_FROM_BP), row->cfa_reg == TVMFFI_I_SP);
+    CHECK_INT(!(rule & TVMFFI_I_RULE_SAVED_BP), !row->bp_offset);
+    CHECK_INT((rule >> TVMFFI_I_RULE_FRAME & TVMFFI_I_RULE_WORDS) * 8,
+              row->cfa_offset);
+    CHECK_INT((rule >> TVMFFI_I_RULE_BP) * 8, -row->bp_offset);
+  }
+  CHECK_INT(tvmffi_i_read_rule((uintptr_t)cases), TVMFFI_I_RULE_OTHER);
+}
+
+/* Walks the stack with a wrong rule for the caller's frame: the right rule
+   without the bits of `lost` and with those of `wrong`. If `bp` is not NULL,
+   the rule says that the caller's rbp was saved there. Returns the walk's
+   result, or `refused` if the caller's frame has no rule. */
+TVMFFI_I_NOINLINE int test_walk_wrongly(uint64_t lost, uint64_t wrong,
+                                        const uintptr_t *bp, int refused) {
+  const uintptr_t address = (uintptr_t)TVMFFI_I_RETURN_ADDRESS;
+  const uintptr_t *here = (const uintptr_t *)__builtin_frame_address(0);
+  tvmffi_i_trace trace;
+  tvmffi_i_frame *frame;
+  uint64_t rule;
+  int code = refused;
+  tvmffi_i_open_trace(&trace, 0, 1);
+  frame = tvmffi_i_cached_frame(&trace.reader, address);
+  if (!frame) frame = tvmffi_i_name_frame(&trace.reader, address);
+  rule = tvmffi_i_read_rule(address);
+  if (frame && (rule & TVMFFI_I_RULE_KIND) == TVMFFI_I_RULE_PLAIN) {
+    if (bp) {
+      uintptr_t cfa = (uintptr_t)(here + 2);
+      if (rule & TVMFFI_I_RULE_FROM_BP) cfa = *here;
+      cfa += (rule >> TVMFFI_I_RULE_FRAME & TVMFFI_I_RULE_WORDS) * 8;
+      wrong |= (uint64_t)(cfa - (uintptr_t)bp) / 8 << TVMFFI_I_RULE_BP;
+    }
+    TVMFFI_I_STORE(&frame->rule, (rule & ~lost) | wrong);
+    code = tvmffi_i_unwind_stack(&trace);
+    TVMFFI_I_STORE(&frame->rule, rule);
+  }
+  tvmffi_i_take_trace(&trace, NULL);
+  return code;
+}
+
+/* A rule that leads nowhere ends the walk, and the system's unwinder begins. */
+static void test_wrong_rules(TVMFFI_HERE) {
+  const uint64_t from_bp = TVMFFI_I_RULE_FROM_BP;
+  const uint64_t words = (uint64_t)TVMFFI_I_RULE_WORDS;
+  const uint64_t frame = words << TVMFFI_I_RULE_FRAME;
+  const uint64_t saved = words << TVMFFI_I_RULE_BP | TVMFFI_I_RULE_SAVED_BP;
+  const int known = test_walk_wrongly(0, 0, NULL, -1);
+  if (test_hits() || known < 0) return;
+  CHECK_INT(known, 1);
+  CHECK_INT(test_walk_wrongly(frame | from_bp, 0, NULL, 0), 0);
+  CHECK_INT(test_walk_wrongly(0, saved, NULL, 0), 0);
+}
+
+/* A caller whose rbp seems to be an odd address further up the stack. */
+TVMFFI_I_NOINLINE int test_walk_oddly(void) {
+  volatile uintptr_t odd;
+  int code;
+  odd = ((uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)7) + 4097;
+  code = test_walk_wrongly((uint64_t)TVMFFI_I_RULE_WORDS << TVMFFI_I_RULE_BP,
+                           TVMFFI_I_RULE_SAVED_BP, (const uintptr_t *)&odd, 0);
+  return code + (odd == 0);
+}
+static void test_odd_frames(TVMFFI_HERE) {
+  static int (*volatile walk)(void) = test_walk_oddly;
+  static volatile size_t size = 64;
+  volatile char *room = (volatile char *)__builtin_alloca(size);
+  room[0] = 0; /* so the CFA of this frame is rbp + 16 */
+  CHECK_INT(walk(), 0);
+  room[0] = 0;
 }
 #endif
 
@@ -312,26 +518,82 @@ static void test_demangle(TVMFFI_HERE) {
   free(name);
   name = tvmffi_i_demangle("_ZN4unit5tests"); /* cut off */
   CHECK(name == NULL);
-  if (library) (void)dlclose(library);
+  if (library) {
+    void *function = dlsym(library, "_ZNSt9exceptionD1Ev");
+    tvmffi_i_frame_reader reader;
+    const tvmffi_i_frame *frame;
+    tvmffi_i_enter_frames(&reader);
+    frame = tvmffi_i_name_frame(&reader, (uintptr_t)function + 1);
+    if (frame && !test_hits())
+      CHECK(test_contains(test_bytes(frame->text, frame->size),
+                          ", in std::exception::~exception()\n"));
+    tvmffi_i_leave_frames(&reader);
+    (void)dlclose(library);
+  }
 #endif
 }
 
-/* No more frames are kept than the limit says. */
+/* TVM_TRACEBACK_LIMIT, and a trace of no more frames than it says. */
 static void test_frame_limit(TVMFFI_HERE) {
-  static tvmffi_i_trace trace;
-  CHECK(tvmffi_i_frame_limit() >= 0);
-  CHECK(tvmffi_i_frame_limit() <= TVMFFI_I_MAX_FRAMES);
-  tvmffi_i_open_trace(&trace, 0, 1);
-  trace.limit = trace.capacity = 1;
-  (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
-  CHECK(trace.count <= 1);
-  tvmffi_i_take_trace(&trace, NULL);
-  tvmffi_i_open_trace(&trace, 0, 0);
-  trace.limit = trace.capacity = 0;
-  (void)_Unwind_Backtrace(tvmffi_i_on_frame, &trace);
-  CHECK(trace.count == 0 && trace.size == 0);
-  tvmffi_i_take_trace(&trace, NULL);
+  static const struct {
+    const char *text;
+    int limit;
+  } cases[] = {{NULL, TVMFFI_I_MAX_FRAMES},
+               {"", TVMFFI_I_MAX_FRAMES},
+               {"0", 0},
+               {"7", 7},
+               {"511", 511},
+               {"512", TVMFFI_I_MAX_FRAMES},
+               {"-1", TVMFFI_I_MAX_FRAMES},
+               {"7x", TVMFFI_I_MAX_FRAMES},
+               {"x", TVMFFI_I_MAX_FRAMES}};
+  const int before = tvmffi_i_frame_limit() + 1;
+  const TVMFFIByteArray *t;
+  size_t i, lines;
+  int limit, named;
+  for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i)
+    CHECK_INT(tvmffi_i_read_limit(cases[i].text), cases[i].limit);
+  for (limit = 0; limit < 4; ++limit) {
+    tvmffi_i_stored_limit = limit + 1;
+    for (named = 0; named < 2; ++named) {
+      t = TVMFFIBacktrace(named ? "f.c" : NULL, 1, "g", 1);
+      for (i = lines = 0; i < t->size; ++i) lines += t->data[i] == '\n';
+      CHECK(lines <= (size_t)(limit > named ? limit : named));
+      if (TEST_SYMBOLS && !test_hits()) CHECK(lines > 0 || !limit);
+    }
+  }
+  tvmffi_i_stored_limit = before;
 }
+
+/* A child process leaves the walk to the system: the trace is the same. */
+static void test_child_trace(TVMFFI_HERE) {
+  static char text[2000];
+  TVMFFIByteArray t[2];
+  int i, was_child = tvmffi_i_is_child;
+  for (i = 0; i < 2; ++i) {
+    tvmffi_i_is_child = i;
+    t[i] = *TVMFFIBacktrace(NULL, 0, NULL, 1);
+    if (i == 0 && t[0].size < sizeof(text))
+      t[0].data = (const char *)memcpy(text, t[0].data, t[0].size);
+  }
+  tvmffi_i_is_child = was_child;
+  if (!test_hits() && t[0].data == text)
+    CHECK_BYTES(t[1], t[0].data, t[0].size);
+}
+
+#if TVMFFI_I_ELF_LOADER
+/* An old loader does not say how many libraries it unloaded. */
+static void test_loader_age(TVMFFI_HERE) {
+  tvmffi_i_object_info info;
+  uint64_t age = 1;
+  memset((void *)&info, 0, sizeof(info));
+  info.unloaded = 41;
+  CHECK_INT(tvmffi_i_on_loaded(&info, sizeof(info) - 1, &age), 1);
+  CHECK_INT(age, 1);
+  CHECK_INT(tvmffi_i_on_loaded(&info, sizeof(info), &age), 1);
+  CHECK_INT(age, 42);
+}
+#endif
 
 #if TEST_SYMBOLS
 TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT int tvmffi_test_visible(int depth,
@@ -442,12 +704,20 @@ static const test_case test_backtrace_cases[] = {
 #if TVMFFI_I_WALK
     {"backtrace: a walk goes as the unwinder does", test_walk_stacks},
     {"backtrace: unwind tables", test_rows},
+    {"backtrace: entries of unwind tables", test_unwind_entries},
+    {"backtrace: cached rules", test_packed_rules},
+    {"backtrace: rules that lead nowhere", test_wrong_rules},
+    {"backtrace: frames at odd addresses", test_odd_frames},
     {"backtrace: code outside libraries", test_written_frames},
 #endif
     {"backtrace: a frame is named once", test_frame_names},
     {"backtrace: a full cache", test_full_frame_cache},
     {"backtrace: C++ names", test_demangle},
     {"backtrace: its limit", test_frame_limit},
+    {"backtrace: of a child process", test_child_trace},
+#if TVMFFI_I_ELF_LOADER
+    {"backtrace: unloaded libraries", test_loader_age},
+#endif
 #if TEST_SYMBOLS
     {"backtrace: names of functions", test_symbols},
     {"backtrace: long ones", test_long_traces},
