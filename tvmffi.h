@@ -22714,7 +22714,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
   TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
-  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   for (i = 0; i < count; ++i)
     items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
@@ -22746,7 +22746,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   int cycle = &m->base == other;
-  TVMFFI_ASSERT(other && m->base.type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(other && tvmffi_i_module_of(other)->methods);
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);
@@ -22890,7 +22890,7 @@ TVMFFI_I_INLINE tvmffi_i_module_call *tvmffi_i_c_module_call(
     const tvmffi_i_module *m) {
   const tvmffi_i_module_table *table = tvmffi_i_module_table_of(m);
   const tvmffi_i_module_type *type = table->type;
-  TVMFFI_ASSERT(m->base.type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(m->base.type_index, kTVMFFIModule));
   return type && !type->methods && type->mark &&
                  strcmp(type->mark, TVMFFI_I_MODULE_MARK) == 0
              ? table->call
@@ -22964,7 +22964,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
 
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
   TVMFFIAny args[2], none = tvmffi_none();
-  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
     return tvmffi_i_add_own_import(m, other);
   args[0] = tvmffi_obj(other);
@@ -23054,7 +23054,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   code = tvmffi_i_call_nested(loader, args, num_args, &result);
   tvmffi_i_release(loader);
   if (code) return code;
-  if (result.type_index != kTVMFFIModule)
+  if (result.type_index != kTVMFFIModule || !result.v_obj)
     return tvmffi_i_refuse_owned(&result, "ffi.Module");
   *out = result.v_obj;
   return 0;
@@ -23156,7 +23156,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
       TVMFFI_TRY(tvmffi_i_read_text(in, &bytes));
       TVMFFI_TRY(tvmffi_i_load_bytes(kind, bytes, &tree->module[i]));
     }
-    TVMFFI_ASSERT(tree->module[i]->type_index == kTVMFFIModule);
+    TVMFFI_ASSERT(tree->module[i]);
   }
   return 0;
 }

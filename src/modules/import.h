@@ -66,7 +66,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
   TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
-  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   for (i = 0; i < count; ++i)
     items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
   items[i] = tvmffi_obj(other);
@@ -98,7 +98,7 @@ static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
   int cycle = &m->base == other;
-  TVMFFI_ASSERT(other && m->base.type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(other && tvmffi_i_module_of(other)->methods);
   if (!cycle)
     cycle = tvmffi_i_visit_imports(tvmffi_i_module_of(other),
                                    tvmffi_i_is_same_module, m);

@@ -139,7 +139,7 @@ TVMFFI_I_INLINE tvmffi_i_module_call *tvmffi_i_c_module_call(
     const tvmffi_i_module *m) {
   const tvmffi_i_module_table *table = tvmffi_i_module_table_of(m);
   const tvmffi_i_module_type *type = table->type;
-  TVMFFI_ASSERT(m->base.type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(m->base.type_index, kTVMFFIModule));
   return type && !type->methods && type->mark &&
                  strcmp(type->mark, TVMFFI_I_MODULE_MARK) == 0
              ? table->call
@@ -213,7 +213,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
 
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
   TVMFFIAny args[2], none = tvmffi_none();
-  TVMFFI_ASSERT(other->type_index == kTVMFFIModule);
+  TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
     return tvmffi_i_add_own_import(m, other);
   args[0] = tvmffi_obj(other);
@@ -303,7 +303,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
   code = tvmffi_i_call_nested(loader, args, num_args, &result);
   tvmffi_i_release(loader);
   if (code) return code;
-  if (result.type_index != kTVMFFIModule)
+  if (result.type_index != kTVMFFIModule || !result.v_obj)
     return tvmffi_i_refuse_owned(&result, "ffi.Module");
   *out = result.v_obj;
   return 0;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "harness.h"
+#include "type_field.h"
+#include "thread.h"
 
 #if !TEST_NO_MODULES && !TVMFFI_NO_CONTAINERS
 /* Libraries are parts of the system library, whose symbols are put together
@@ -68,6 +70,12 @@ static int test_two(void *self, const TVMFFIAny *args, int32_t num_args,
   (void)self, (void)args, (void)num_args;
   *result = tvmffi_int(2);
   return 0;
+}
+static int test_describe_shortly(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("short");
+  (void)self, (void)args, (void)num_args;
+  return TVMFFIStringFromByteArray(&text, result);
 }
 static int test_describe(void *self, const TVMFFIAny *args, int32_t num_args,
                          TVMFFIAny *result) {
@@ -163,6 +171,7 @@ static void test_module_texts(TVMFFI_HERE) {
   TVMFFIAny text = tvmffi_none();
   OK(TVMFFIGetTypeInfo(kTVMFFIInt) ? 0 : -1); /* for its name in an error */
   if (test_put_code(prefix, doc, "f", test_describe)) return;
+  if (test_put_code(prefix, doc, "g", test_describe_shortly)) return;
   if (test_put_code(prefix, doc, "int", test_one)) return;
   if (test_put_code(prefix, doc, "fails", test_raise_callback)) return;
   if (test_put_code(prefix, doc, "badly", test_describe_badly)) return;
@@ -173,6 +182,9 @@ static void test_module_texts(TVMFFI_HERE) {
   OK(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
                  tvmffi_str("f"), tvmffi_bool(0)));
   CHECK_TEXT(tvmffi_any_str(&text), "what the function does");
+  OK(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&text), tvmffi_obj(m),
+                 tvmffi_str("g"), tvmffi_bool(0)));
+  CHECK_TEXT(tvmffi_any_str(&text), "short");
   OK(MODULE_CALL("GetFunctionMetadata", tvmffi_out_any(&text), tvmffi_obj(m),
                  tvmffi_str("f"), tvmffi_bool(0)));
   CHECK_TEXT(tvmffi_any_str(&text), "what the function does");
@@ -248,6 +260,32 @@ static void test_module_context(TVMFFI_HERE) {
   CHECK(variable == &target);
 }
 
+/* Names that do not fit in a buffer on the stack. */
+static void test_module_long_names(TVMFFI_HERE) {
+  static char name[301], prefix[281], symbol[291];
+  static void *variable;
+  TVMFFIObject *m;
+  TVMFFIAny any;
+  tvmffi_type_bool has = 1;
+  memset(name, 'n', sizeof(name) - 1);
+  memset(prefix, 'p', sizeof(prefix) - 1);
+  memset(symbol, 's', sizeof(symbol) - 1);
+  m = test_module(tvmffi_here, prefix);
+  if (!m) return;
+  OK(test_get_function(tvmffi_here, m, name, 0, &any));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(MODULE_CALL("ImplementsFunction", tvmffi_out_bool(&has), tvmffi_obj(m),
+                 tvmffi_str(name), tvmffi_bool(0)));
+  CHECK(!has);
+  OK(MODULE_CALL("GetFunctionDoc", tvmffi_out_any(&any), tvmffi_obj(m),
+                 tvmffi_str(name), tvmffi_bool(0)));
+  CHECK_INT(any.type_index, kTVMFFINone);
+  OK(TVMFFIEnvModRegisterSystemLibSymbol(symbol, &variable));
+  OK(TVMFFIEnvModRegisterContextSymbol(symbol, &has));
+  m = test_module(tvmffi_here, test_fresh("unit_module"));
+  CHECK(!m || variable == &has);
+}
+
 static void test_module_imports(TVMFFI_HERE) {
   TVMFFIObject *a = test_module_with(tvmffi_here, "a", test_one);
   TVMFFIObject *b = test_module_with(tvmffi_here, "b", test_two);
@@ -275,6 +313,31 @@ static void test_module_imports(TVMFFI_HERE) {
   OK(test_import(c, a));
   OK(MODULE_CALL("ClearImports", tvmffi_out_any(NULL), tvmffi_obj(b)));
 }
+
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+static TVMFFIObject *test_importer, *test_imported;
+static size_t test_num_imported;
+
+static void test_import_work(int id) {
+  int i, n = test_rounds(10);
+  (void)id;
+  for (i = 0; i < n && i < 40; ++i) {
+    OK(test_import(test_importer, test_imported));
+    (void)test_add(&test_num_imported, 1);
+  }
+}
+
+/* No import is lost when threads add them at once. */
+static void test_contend_imports(TVMFFI_HERE) {
+  test_importer = test_module(tvmffi_here, test_fresh("unit_module"));
+  test_imported = test_module(tvmffi_here, test_fresh("unit_module"));
+  if (!test_importer || !test_imported) return;
+  test_num_imported = 0;
+  test_parallel(test_import_work);
+  CHECK_INT(tvmffi_size(tvmffi_obj(tvmffi_i_module_of(test_importer)->imports)),
+            test_num_imported);
+}
+#endif
 
 /* Layers of two modules that both import both of the next: a search that
    visited them again and again would not end. */
@@ -332,6 +395,22 @@ static void test_imports(TVMFFI_HERE) {
   OK(TVMFFIEnvModLookupFromImports(context, "theirs", &got));
   CHECK(got == f); /* found once */
 }
+
+#if !TVMFFI_NO_TYPES
+/* An object of a derived type is a module. */
+static void test_derived_module(TVMFFI_HERE) {
+  TVMFFIObject *m = test_module(tvmffi_here, test_fresh("unit_module"));
+  TVMFFIObjectHandle got = NULL;
+  TVMFFIAny any = tvmffi_none();
+  if (!m) return;
+  OK(test_derive("unit.ModuleLike", 117, kTVMFFIModule));
+  m->type_index = 117;
+  OK(TVMFFIEnvModLookupFromImports(tvmffi_i_module_of(m), "ffi.String", &got));
+  CHECK_INT(((TVMFFIObject *)got)->type_index, kTVMFFIFunction);
+  OK(MODULE_CALL("GetKind", tvmffi_out_any(&any), tvmffi_obj(m)));
+  CHECK_TEXT(tvmffi_any_str(&any), "library");
+}
+#endif
 
 /* A cache that C++ made is replaced, and lives as long as its module. */
 static void test_foreign_cache(TVMFFI_HERE) {
@@ -457,6 +536,43 @@ static void test_embedded_modules(TVMFFI_HERE) {
         "Library binary was created using {unit_none} but a loader of that "
         "name is not registered. Make sure to have runtime that registers "
         "ffi.Module.load_from_bytes.unit_none");
+}
+
+static int test_load_null(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  result->type_index = kTVMFFIModule;
+  result->v_obj = NULL;
+  return 0;
+}
+
+/* A library without a variable for its module, a kind without a name, and a
+   loader that returns no object. */
+static void test_strange_embedded(TVMFFI_HERE) {
+  const char *prefix = test_fresh("unit_module");
+  static void *context;
+  TVMFFIObject *m;
+  if (test_set_loader("ffi.Module.load_from_bytes.unit_null", test_load_null))
+    return;
+  test_binary_begin("00", "");
+  test_binary_text("_lib");
+  test_binary_end();
+  if (test_put_symbol(prefix, "__tvm_ffi__library_bin", "", test_binary))
+    return;
+  m = test_module(tvmffi_here, prefix);
+  if (m) CHECK(tvmffi_i_is_library(tvmffi_i_module_of(m)));
+  test_binary_begin("00", "");
+  test_binary_text("");
+  test_binary_text("x");
+  test_binary_end();
+  FAILS(test_embedded(tvmffi_here, &m, &context), "InternalError",
+        "The binary embedded in the library is malformed");
+  test_binary_begin("011", "0");
+  test_binary_text("unit_null");
+  test_binary_text("x");
+  test_binary_text("_lib");
+  test_binary_end();
+  FAILS(test_embedded(tvmffi_here, &m, &context), "TypeError", NULL);
 }
 
 static void test_bad_embedded_modules(TVMFFI_HERE) {
@@ -617,6 +733,36 @@ static TVMFFIObject *test_short_lived_module(void) {
   return &m->base;
 }
 
+/* What ends while there are weak references keeps its memory. */
+static void test_weak_modules(TVMFFI_HERE) {
+  const char *name = test_fresh("unit_weak");
+  TVMFFIObject *m, *weak[4];
+  TVMFFIObjectHandle got = NULL;
+  tvmffi_i_library_module *own;
+  TVMFFIAny f;
+  int i;
+  if (test_put_code("__tvm_ffi_", "", name, test_one)) return;
+  m = test_short_lived_module();
+  if (!m) return;
+  OK(test_get_function(tvmffi_here, m, name, 0, &f));
+  own = (tvmffi_i_library_module *)(void *)tvmffi_i_module_of(m);
+  OK(TVMFFIEnvModLookupFromImports(own, "ffi.String", &got));
+  weak[0] = m;
+  weak[1] = f.v_obj;
+  weak[2] = &own->library->base;
+  weak[3] = own->module.cache;
+  for (i = 0; i < 4; ++i) tvmffi_weak_retain(weak[i]);
+  test_drop(m);
+  CHECK(tvmffi_weak_lock(m)); /* the function has it */
+  tvmffi_release(m);
+  tvmffi_scope_close(tvmffi_here);
+  for (i = 0; i < 4; ++i) {
+    CHECK(!tvmffi_weak_lock(weak[i]));
+    CHECK_INT(test_weak(weak[i]), 1);
+    tvmffi_weak_release(weak[i]);
+  }
+}
+
 /* What a module looked up goes with it, and so does the cache that it found. */
 static void test_cache_ends(TVMFFI_HERE) {
   TVMFFIObject *m = test_short_lived_module(), *other;
@@ -678,6 +824,8 @@ static void test_strange_imports(TVMFFI_HERE) {
   tvmffi_release(own->imports);
   own->imports = tvmffi_i_new_array(1, &items);
   OK(own->imports ? 0 : -1);
+  items[0].type_index = kTVMFFIModule; /* and NULL */
+  FAILS(test_get_function(tvmffi_here, m, "none", 1, &f), "TypeError", NULL);
   items[0] = tvmffi_int(7);
   FAILS(test_get_function(tvmffi_here, m, "none", 1, &f), "TypeError",
         "Cannot convert from type `int` to `ffi.Module`");
@@ -868,7 +1016,10 @@ static void test_ask_foreign_module(TVMFFI_HERE, TVMFFIObject *object,
 }
 
 static void test_foreign_module_methods(TVMFFI_HERE) {
+  static const tvmffi_i_module_type types[] = {
+      {"a type_info of C++", TVMFFI_I_MODULE_MARK}, {NULL, NULL}, {NULL, "x"}};
   tvmffi_i_module_table table = tvmffi_i_library_table;
+  int i;
   TVMFFIObject *own = test_module(tvmffi_here, test_fresh("unit_module"));
   TVMFFIObject *object = test_module(tvmffi_here, test_fresh("unit_module"));
   tvmffi_i_module *m;
@@ -886,6 +1037,11 @@ static void test_foreign_module_methods(TVMFFI_HERE) {
   m->methods = &table.methods;
   test_log_size = 0;
   test_ask_foreign_module(tvmffi_here, object, own);
+  for (i = 0; i < TEST_COUNT(types); ++i) {
+    test_log_size = 0;
+    table.type = &types[i];
+    test_ask_foreign_module(tvmffi_here, object, own);
+  }
   m->methods = &tvmffi_i_library_table.methods;
 }
 
@@ -939,16 +1095,25 @@ static const test_case test_module_cases[] = {
     {"modules: schemas", test_module_schemas},
 #endif
     {"modules: context", test_module_context},
+    {"modules: long names", test_module_long_names},
     {"modules: imports", test_module_imports},
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+    {"threads: imports", test_contend_imports},
+#endif
     {"modules: many imports", test_module_lattice},
     {"modules: look-up from imports", test_imports},
+#if !TVMFFI_NO_TYPES
+    {"modules: of a derived type", test_derived_module},
+#endif
     {"modules: a cache of another maker", test_foreign_cache},
     {"modules: embedded", test_embedded_modules},
+    {"modules: embedded, strange", test_strange_embedded},
     {"modules: embedded, malformed", test_bad_embedded_modules},
     {"modules: a load that fails", test_failed_load},
     {"modules: kept", test_kept_modules},
     {"modules: files", test_load_files},
     {"modules: loaders in loaders", test_nested_system_modules},
+    {"modules: weak references", test_weak_modules},
     {"modules: the end of a cache", test_cache_ends},
     {"modules: strange imports", test_strange_imports},
     {"modules: a file", test_library_file},
