@@ -3,8 +3,234 @@
 #pragma once
 
 #include "harness.h"
+#include "type_field.h"
 #include "typed_function.h"
 #include "thread.h"
+
+#if !TEST_NO_FUNCTIONS
+/* Registers a function that returns the number. */
+static int test_set_number_of(TVMFFIByteArray name, intptr_t number) {
+  TVMFFIObjectHandle f = NULL;
+  int code;
+  TVMFFI_TRY(
+      TVMFFIFunctionCreate((void *)number, test_echo_callback, NULL, &f));
+  code = TVMFFIFunctionSetGlobal(&name, f, 1);
+  tvmffi_release(f);
+  return code;
+}
+
+/* The number that a global function returns, 0 if there is none, or -1 if it
+   cannot be called. */
+static int64_t test_number_of(TVMFFIByteArray name) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny result = tvmffi_int(0);
+  int code = TVMFFIFunctionGetGlobal(&name, &f);
+  if (!code && f) code = TVMFFIFunctionCall(f, NULL, 0, &result);
+  tvmffi_release(f);
+  return code ? -1 : result.v_int64;
+}
+
+/* Names with the same hash: two of one size, and two of other sizes. */
+static void test_same_hashes(TVMFFI_HERE) {
+  static const char *const names[] = {
+      "unit.clash182002.b", "unit.clash157902.b", "unit.clash295318.b",
+      "unit.clash725"};
+  int i, k;
+  for (i = 0; i < TEST_COUNT(names); ++i) { /* of a run without memory */
+    TVMFFIByteArray name = TEXT(names[i]);
+    (void)tvmffi_i_remove_global(&name);
+  }
+  for (i = 0; i < TEST_COUNT(names); ++i) {
+    for (k = i + 1; k < TEST_COUNT(names); ++k)
+      CHECK_INT(test_number_of(TEXT(names[k])), 0);
+    OK(test_set_number_of(TEXT(names[i]), i + 1));
+    for (k = 0; k <= i; ++k)
+      CHECK_INT(test_number_of(TEXT(names[k])), k + 1);
+  }
+  for (i = 0; i < TEST_COUNT(names); ++i) {
+    TVMFFIByteArray name = TEXT(names[i]);
+    CHECK(tvmffi_i_remove_global(&name));
+    for (k = 0; k < TEST_COUNT(names); ++k)
+      CHECK_INT(test_number_of(TEXT(names[k])), k <= i ? 0 : k + 1);
+  }
+}
+
+/* The memory of a removed name is used again for one of the same size class,
+   if the name is long as well. */
+static void test_long_globals(TVMFFI_HERE) {
+  static char text[3][480];
+  static const size_t sizes[] = {460, 475, 462};
+  TVMFFIByteArray name[3];
+  TVMFFIObject *f = test_global("ffi.String");
+  tvmffi_i_slots *table;
+  size_t made;
+  int i;
+  if (!f) return;
+  for (i = 0; i < 3; ++i) {
+    memset(text[i], 'a' + i, sizeof(text[i]));
+    name[i] = test_bytes(text[i], sizes[i]);
+  }
+  OK(TVMFFIFunctionSetGlobal(&name[0], f, 0));
+  OK(TVMFFIFunctionSetGlobal(&name[1], f, 0));
+  CHECK(tvmffi_i_remove_global(&name[0]));
+  CHECK(tvmffi_i_remove_global(&name[1])); /* first in the free list */
+  table = tvmffi_i_globals.table;
+  made = test_get(&test_made);
+  OK(TVMFFIFunctionSetGlobal(&name[2], f, 0));
+  CHECK(test_get(&test_made) == made || tvmffi_i_globals.table != table);
+  CHECK(tvmffi_i_take_global(&name[0]) == NULL);
+  CHECK(tvmffi_i_take_global(&name[1]) == NULL);
+  CHECK(tvmffi_i_take_global(&name[2]) == f);
+  tvmffi_release(f);
+  CHECK(tvmffi_i_remove_global(&name[2]));
+  CHECK(tvmffi_i_take_global(&name[2]) == NULL);
+}
+
+#if !TVMFFI_FREESTANDING
+/* Entries share blocks, but not one that needs most of a block. */
+static void test_large_globals(TVMFFI_HERE) {
+  static char text[9000];
+  TVMFFIObject *f = test_global("ffi.String");
+  TVMFFIByteArray name = test_bytes(text, sizeof(text));
+  int i, k, n = test_scale(20, 2);
+  if (!f) return;
+  memset(text, 'l', sizeof(text));
+  for (i = 0; i <= n; ++i) {
+    text[0] = (char)('a' + i);
+    name.size = i < n ? 4000 : sizeof(text);
+    if (!test_code(TVMFFIFunctionSetGlobal(&name, f, 0), __FILE__, __LINE__,
+                   "TVMFFIFunctionSetGlobal"))
+      continue;
+    n = i - 1;
+  }
+  for (k = 0; k <= n; ++k) {
+    text[0] = (char)('a' + k);
+    name.size = k < test_scale(20, 2) ? 4000 : sizeof(text);
+    CHECK(tvmffi_i_take_global(&name) == f);
+    tvmffi_release(f);
+    CHECK(tvmffi_i_remove_global(&name));
+  }
+}
+#endif
+
+/* A function with texts: all of them are copied, or none. */
+static void test_described_globals(TVMFFI_HERE) {
+  TVMFFIObject *f = test_global("ffi.String");
+  const char *key = test_fresh("unit.described");
+  TVMFFIByteArray name = TEXT(key);
+  char doc[] = "what it does", metadata[] = "{}";
+  TVMFFIMethodInfo m;
+  tvmffi_i_global *g;
+  int i;
+  if (!f) return;
+  for (i = 0; i < 4; ++i) {
+    m = test_method(key, tvmffi_obj(f));
+    if (i & 1) m.doc = TEXT(doc);
+    if (i & 2) m.metadata = TEXT(metadata);
+    doc[0] = 'w';
+    OK(TVMFFIFunctionSetGlobalFromMethodInfo(&m, 1));
+    doc[0] = '-';
+    tvmffi_i_lock();
+    g = tvmffi_i_find_global(&name);
+    tvmffi_i_unlock();
+    if (!CHECK(g && g->info)) return;
+    CHECK_TEXT(g->info->doc, i & 1 ? "what it does" : "");
+    CHECK_TEXT(g->info->metadata, i & 2 ? "{}" : "");
+    CHECK_INT(g->info->flags, 0);
+  }
+  m = test_method(key, tvmffi_obj(f));
+  m.doc = test_bytes(doc, PTRDIFF_MAX);
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&m, 1),
+        sizeof(size_t) > 4 ? "ValueError" : "MemoryError", NULL);
+  m.doc.size = 0;
+  m.metadata = test_bytes(doc, PTRDIFF_MAX >> 7);
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&m, 1), "MemoryError", NULL);
+  CHECK(tvmffi_i_remove_global(&name));
+}
+
+#if !TVMFFI_NO_TYPES
+/* An object of a derived type is a function. */
+static void test_derived_global(TVMFFI_HERE) {
+  const char *key = test_fresh("unit.derived");
+  TVMFFIByteArray name = TEXT(key);
+  TVMFFIObjectHandle f = NULL;
+  OK(TVMFFIFunctionCreate((void *)7, test_echo_callback, NULL, &f));
+  OWN(f);
+  OK(test_derive("unit.FunctionLike", 118, kTVMFFIFunction));
+  ((TVMFFIObject *)f)->type_index = 118;
+  OK(TVMFFIFunctionSetGlobal(&name, f, 0));
+  CHECK_INT(test_number_of(name), 7);
+  CHECK(tvmffi_i_remove_global(&name));
+}
+#endif
+
+#if !TVMFFI_NO_BUILTINS && !defined(TVMFFI_BUILTINS)
+/* A built-in function can be removed, and registered again. */
+static void test_removed_builtin(TVMFFI_HERE) {
+  TVMFFIByteArray name = TEXT("ffi.GetRegisteredTypeKeys");
+  TVMFFIObjectHandle f = test_global("ffi.GetRegisteredTypeKeys");
+  if (!f) return;
+  CHECK(tvmffi_i_remove_global(&name));
+  CHECK(tvmffi_i_take_global(&name) == NULL);
+  CHECK(!tvmffi_i_remove_global(&name));
+  while (TVMFFIFunctionSetGlobal(&name, f, 0)) tvmffi_error_clear();
+  CHECK(tvmffi_i_take_global(&name) == f);
+  tvmffi_release(f);
+}
+#endif
+
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+/* Overrides a function while the test reads its entry. */
+static TVMFFIByteArray test_read_name;
+static int test_overrides; /* 1: done; 2: failed for lack of memory */
+
+static void test_override_work(void) {
+  int code = test_set_number_of(test_read_name, 2);
+  TVMFFI_I_STORE(&test_overrides, code ? 2 : 1);
+}
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+static void *test_run_override(void *argument) {
+  test_override_work();
+  return argument;
+}
+#if defined(__cplusplus)
+}
+#endif
+
+/* A writer waits for a reader that may have seen the old function. */
+static void test_slow_reader(TVMFFI_HERE) {
+  const char *key = test_fresh("unit.read");
+  TVMFFIObjectHandle f;
+  tvmffi_i_global *g;
+  pthread_t thread;
+  uint32_t side;
+  int i;
+  test_read_name = TEXT(key);
+  test_overrides = 0;
+  OK(test_set_number_of(test_read_name, 1));
+  g = tvmffi_i_enter_global(&test_read_name, &side);
+  if (!CHECK(g != NULL)) return;
+  f = TVMFFI_I_LOAD(&g->function);
+  if (CHECK(!pthread_create(&thread, NULL, test_run_override, NULL))) {
+    while (TVMFFI_I_LOAD(&g->function) == f && !TVMFFI_I_LOAD(&test_overrides))
+      (void)sched_yield();
+    for (i = 0; i < 40; ++i) (void)sched_yield();
+    CHECK(TVMFFI_I_LOAD(&test_overrides) != 1);
+    CHECK_INT(test_strong(f), 1); /* the reader can still retain it */
+    TVMFFI_I_LEAVE(g, side);
+    (void)pthread_join(thread, NULL);
+    CHECK_INT(test_number_of(test_read_name), test_overrides == 1 ? 2 : 1);
+    CHECK(test_overrides == 1 || test_hits());
+  } else {
+    TVMFFI_I_LEAVE(g, side);
+  }
+  CHECK(tvmffi_i_remove_global(&test_read_name));
+}
+#endif
+#endif
 
 #if !TEST_NO_TYPED
 TVMFFI_GLOBAL(test_site, "unit.site");
@@ -27,16 +253,8 @@ static int test_remove_name(const char *name, tvmffi_type_bool *removed) {
                      tvmffi_out_bool(removed), tvmffi_str(name));
 }
 
-/* Registers a function that returns the number. */
 static int test_set_number(const char *name, intptr_t number) {
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFIObjectHandle f = NULL;
-  int code;
-  TVMFFI_TRY(
-      TVMFFIFunctionCreate((void *)number, test_echo_callback, NULL, &f));
-  code = TVMFFIFunctionSetGlobal(&text, f, 1);
-  tvmffi_release(f);
-  return code;
+  return test_set_number_of(tvmffi_byte_array(name), number);
 }
 
 static int test_count_names(TVMFFI_HERE, int64_t *count) {
@@ -218,6 +436,21 @@ static void test_site_by_name(TVMFFI_HERE) {
 #endif
 }
 
+#if TVMFFI_I_CELLS
+/* The first call of a name without a function needs memory for the name. */
+static void test_long_site(TVMFFI_HERE) {
+  static char name[8300];
+  static int letter;
+  int64_t n = 0;
+  (void)test_new_site();
+  letter = (letter + 1) % 26;
+  memset(name, 's', sizeof(name) - 1);
+  name[0] = (char)('a' + letter);
+  test_site->name = name;
+  FAILS(test_call_site(&n), "ValueError", NULL);
+}
+#endif
+
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
 /* One overrides and removes, the others call. */
 static void test_site_work(int id) {
@@ -248,12 +481,32 @@ static void test_contend_site(TVMFFI_HERE) {
 #endif
 
 static const test_case test_global_cases[] = {
+#if !TEST_NO_FUNCTIONS
+    {"globals: names with the same hash", test_same_hashes},
+    {"globals: long names", test_long_globals},
+#if !TVMFFI_FREESTANDING
+    {"globals: names as large as a block", test_large_globals},
+#endif
+    {"globals: texts of a function", test_described_globals},
+#if !TVMFFI_NO_TYPES
+    {"globals: of a derived type", test_derived_global},
+#endif
+#if !TVMFFI_NO_BUILTINS && !defined(TVMFFI_BUILTINS)
+    {"globals: a built-in function is removed", test_removed_builtin},
+#endif
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+    {"threads: a reader that is slow", test_slow_reader},
+#endif
+#endif
 #if !TEST_NO_TYPED
     {"sites: functions that come and go", test_site_calls},
     {"sites: errors", test_site_errors},
     {"sites: changes from inside", test_site_from_inside},
     {"sites: as a value", test_site_as_value},
     {"sites: by name", test_site_by_name},
+#if TVMFFI_I_CELLS
+    {"sites: a long name", test_long_site},
+#endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: sites", test_contend_site},
 #endif
