@@ -17411,16 +17411,17 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
 }
 
 /* Ends a registration after the mutex is unlocked. Frees the copies of the
-   arguments if nothing was registered. Raises an error for a conflict. */
+   arguments if nothing was registered. Raises an error for a conflict, but not
+   for an invalid field. */
 static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const char *what, const TVMFFIByteArray *name,
                                  const tvmffi_i_type *t) {
-  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 2);
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 3);
   if (!result) return 0;
   tvmffi_i_free(memory);
   tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
-  if (result == 1) return 0;
+  if (result != 2) return 0;
   return tvmffi_i_fail("InternalError",
                        "Duplicate %s name \"%.*s\" in type \"%s\"", what,
                        TVMFFI_I_TEXT(*name), t->info.type_key.data);
@@ -17431,7 +17432,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   TVMFFIFieldInfo field;
   TVMFFIAny value = tvmffi_none();
   void *memory = NULL;
-  int result;
+  int result, code;
   TVMFFI_I_NOT_NULL(info);
   TVMFFI_I_CHECK_BYTES(&info->name);
   TVMFFI_I_CHECK_BYTES(&info->doc);
@@ -17453,11 +17454,8 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   result = tvmffi_i_enter_field(t, &field);
   tvmffi_i_unlock();
   if (!result) tvmffi_i_warn_hidden(t, &field);
-  if (result != 3)
-    return tvmffi_i_end_register(result, memory, &value, "field", &info->name,
-                                 t);
-  tvmffi_i_free(memory);
-  tvmffi_i_any_release(&value);
+  code = tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
+  if (result != 3) return code;
   TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,
@@ -17635,7 +17633,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c);
 #endif
 
 /* Returns the column with this name, created if missing, or NULL if out of
-   memory. Needs the mutex. */
+   memory. */
 static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_node *node =
       tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
@@ -17654,7 +17652,7 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
 /* Ensures that a column has a slot for a type. With one thread, the array
    begins at the lowest type that has a value. Otherwise it begins at type 0 and
    begin_index is never written, because a reader could see a new array with an
-   old begin_index. Returns 0, or -1 if out of memory. Needs the mutex. */
+   old begin_index. Returns 0, or -1 if out of memory. */
 static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
@@ -17693,7 +17691,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
 /* Stores a value in a column. Returns 0 if stored, 1 if the column has the same
    value, 2 if it has another value, or -1 if out of memory. Readers take no
    lock, so an array is stored before its size, and a value before its type
-   index. Needs the mutex. */
+   index. */
 static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
                                const TVMFFIAny *value) {
   TVMFFIAny *slot;
@@ -22148,7 +22146,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   } while (!tvmffi_i_cas_pointer(&tvmffi_i_initializers, me->next, me));
   while (!code && (m = tvmffi_i_find_initializer(handle)) != NULL) {
     code = -tvmffi_i_is_cycle(m, me->thread);
-    me->awaits = code ? NULL : handle;
+    me->awaits = handle;
     if (!code) tvmffi_i_sleep();
   }
   TVMFFI_ASSERT(me->thread == tvmffi_i_self());
@@ -23072,11 +23070,8 @@ typedef struct {
 } tvmffi_i_stream_in;
 
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
-  uint64_t x = 0;
-  int byte;
   TVMFFI_ASSERT(at);
-  for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
-  return x;
+  return tvmffi_i_little_word((const char *)at + 8 * i, 8);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {

@@ -29,7 +29,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c);
 #endif
 
 /* Returns the column with this name, created if missing, or NULL if out of
-   memory. Needs the mutex. */
+   memory. */
 static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   tvmffi_i_node *node =
       tvmffi_i_find(&tvmffi_i_columns, name->data, name->size);
@@ -48,7 +48,7 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
 /* Ensures that a column has a slot for a type. With one thread, the array
    begins at the lowest type that has a value. Otherwise it begins at type 0 and
    begin_index is never written, because a reader could see a new array with an
-   old begin_index. Returns 0, or -1 if out of memory. Needs the mutex. */
+   old begin_index. Returns 0, or -1 if out of memory. */
 static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
@@ -87,7 +87,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
 /* Stores a value in a column. Returns 0 if stored, 1 if the column has the same
    value, 2 if it has another value, or -1 if out of memory. Readers take no
    lock, so an array is stored before its size, and a value before its type
-   index. Needs the mutex. */
+   index. */
 static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
                                const TVMFFIAny *value) {
   TVMFFIAny *slot;

@@ -309,16 +309,17 @@ static int tvmffi_i_enter_field(tvmffi_i_type *t, const TVMFFIFieldInfo *f) {
 }
 
 /* Ends a registration after the mutex is unlocked. Frees the copies of the
-   arguments if nothing was registered. Raises an error for a conflict. */
+   arguments if nothing was registered. Raises an error for a conflict, but not
+   for an invalid field. */
 static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
                                  const char *what, const TVMFFIByteArray *name,
                                  const tvmffi_i_type *t) {
-  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 2);
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && result >= -1 && result <= 3);
   if (!result) return 0;
   tvmffi_i_free(memory);
   tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
-  if (result == 1) return 0;
+  if (result != 2) return 0;
   return tvmffi_i_fail("InternalError",
                        "Duplicate %s name \"%.*s\" in type \"%s\"", what,
                        TVMFFI_I_TEXT(*name), t->info.type_key.data);
@@ -329,7 +330,7 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   TVMFFIFieldInfo field;
   TVMFFIAny value = tvmffi_none();
   void *memory = NULL;
-  int result;
+  int result, code;
   TVMFFI_I_NOT_NULL(info);
   TVMFFI_I_CHECK_BYTES(&info->name);
   TVMFFI_I_CHECK_BYTES(&info->doc);
@@ -351,11 +352,8 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   result = tvmffi_i_enter_field(t, &field);
   tvmffi_i_unlock();
   if (!result) tvmffi_i_warn_hidden(t, &field);
-  if (result != 3)
-    return tvmffi_i_end_register(result, memory, &value, "field", &info->name,
-                                 t);
-  tvmffi_i_free(memory);
-  tvmffi_i_any_release(&value);
+  code = tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
+  if (result != 3) return code;
   TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
   return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
                        TVMFFI_I_TEXT(info->name), t->info.type_key.data,

@@ -6,6 +6,7 @@
 #include "../base.h"
 #include "../platform.h"
 #include "../core.h"
+#include "../containers.h"
 #include "named_symbol.h"
 #include "library.h"
 #include "import.h"
@@ -20,11 +21,8 @@ typedef struct {
 } tvmffi_i_stream_in;
 
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
-  uint64_t x = 0;
-  int byte;
   TVMFFI_ASSERT(at);
-  for (byte = 7; byte >= 0; --byte) x = x << 8 | at[8 * i + (uint64_t)byte];
-  return x;
+  return tvmffi_i_little_word((const char *)at + 8 * i, 8);
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {

@@ -72,7 +72,7 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   } while (!tvmffi_i_cas_pointer(&tvmffi_i_initializers, me->next, me));
   while (!code && (m = tvmffi_i_find_initializer(handle)) != NULL) {
     code = -tvmffi_i_is_cycle(m, me->thread);
-    me->awaits = code ? NULL : handle;
+    me->awaits = handle;
     if (!code) tvmffi_i_sleep();
   }
   TVMFFI_ASSERT(me->thread == tvmffi_i_self());
