@@ -17516,8 +17516,8 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   method = *info;
-  TVMFFI_TRY(tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
-                                &memory));
+  TVMFFI_TRY(
+      tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata, &memory));
   tvmffi_i_retain(method.method.v_obj);
   tvmffi_i_lock();
   result = tvmffi_i_enter_method(t, &method);
@@ -18298,8 +18298,8 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (!info) return tvmffi_i_no_memory();
   info->doc.data = tvmffi_i_copy_text((char *)(info + 1), *doc);
   info->doc.size = doc->size;
-  info->metadata.data = tvmffi_i_copy_text(
-      (char *)(info + 1) + doc->size + 1, *metadata);
+  info->metadata.data =
+      tvmffi_i_copy_text((char *)(info + 1) + doc->size + 1, *metadata);
   info->metadata.size = metadata->size;
   info->flags = method->flags;
   *out = info;
@@ -23191,8 +23191,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
   TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
-  TVMFFI_TRY(
-      tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);

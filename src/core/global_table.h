@@ -245,8 +245,8 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (!info) return tvmffi_i_no_memory();
   info->doc.data = tvmffi_i_copy_text((char *)(info + 1), *doc);
   info->doc.size = doc->size;
-  info->metadata.data = tvmffi_i_copy_text(
-      (char *)(info + 1) + doc->size + 1, *metadata);
+  info->metadata.data =
+      tvmffi_i_copy_text((char *)(info + 1) + doc->size + 1, *metadata);
   info->metadata.size = metadata->size;
   info->flags = method->flags;
   *out = info;

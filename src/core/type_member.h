@@ -414,8 +414,8 @@ int TVMFFITypeRegisterMethod(int32_t type_index, const TVMFFIMethodInfo *info) {
   t = tvmffi_i_type_or_fail(type_index);
   if (!t) return -1;
   method = *info;
-  TVMFFI_TRY(tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata,
-                                &memory));
+  TVMFFI_TRY(
+      tvmffi_i_own_texts(&method.name, &method.doc, &method.metadata, &memory));
   tvmffi_i_retain(method.method.v_obj);
   tvmffi_i_lock();
   result = tvmffi_i_enter_method(t, &method);

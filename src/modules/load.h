@@ -142,8 +142,7 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
   TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
-  TVMFFI_TRY(
-      tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);

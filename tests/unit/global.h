@@ -32,9 +32,9 @@ static int64_t test_number_of(TVMFFIByteArray name) {
 
 /* Names with the same hash: two of one size, and two of other sizes. */
 static void test_same_hashes(TVMFFI_HERE) {
-  static const char *const names[] = {
-      "unit.clash182002.b", "unit.clash157902.b", "unit.clash295318.b",
-      "unit.clash725"};
+  static const char *const names[] = {"unit.clash182002.b",
+                                      "unit.clash157902.b",
+                                      "unit.clash295318.b", "unit.clash725"};
   int i, k;
   for (i = 0; i < TEST_COUNT(names); ++i) { /* of a run without memory */
     TVMFFIByteArray name = TEXT(names[i]);
@@ -44,8 +44,7 @@ static void test_same_hashes(TVMFFI_HERE) {
     for (k = i + 1; k < TEST_COUNT(names); ++k)
       CHECK_INT(test_number_of(TEXT(names[k])), 0);
     OK(test_set_number_of(TEXT(names[i]), i + 1));
-    for (k = 0; k <= i; ++k)
-      CHECK_INT(test_number_of(TEXT(names[k])), k + 1);
+    for (k = 0; k <= i; ++k) CHECK_INT(test_number_of(TEXT(names[k])), k + 1);
   }
   for (i = 0; i < TEST_COUNT(names); ++i) {
     TVMFFIByteArray name = TEXT(names[i]);

@@ -277,8 +277,8 @@ static void test_table_growth(TVMFFI_HERE) {
 static void test_growing_type(TVMFFI_HERE) {
   const int32_t capacity = tvmffi_i_types->capacity;
   const char *key = test_fresh("unit.Grows");
-  int32_t index = test_type(key, -1, 1, capacity - tvmffi_i_next_index, 1,
-                            kTVMFFIObject);
+  int32_t index =
+      test_type(key, -1, 1, capacity - tvmffi_i_next_index, 1, kTVMFFIObject);
   if (index < 0) CHECK_INT(tvmffi_i_types->capacity, capacity);
   OK(index < 0 ? -1 : 0);
   CHECK(tvmffi_i_types->capacity > capacity);
