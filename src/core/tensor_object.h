@@ -82,7 +82,7 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   return 0;
 }
 
-/* Fast path of tvmffi_i_check_any_shape, for small tensors. */
+/* Checks the shape of a tensor. A small one takes the fast path. */
 TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
                                          const DLTensor *t) {
   uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;

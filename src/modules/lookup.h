@@ -7,6 +7,7 @@
 #include "../platform.h"
 #include "../core.h"
 #include "named_symbol.h"
+#include "import.h"
 #include "module_object.h"
 
 /* A module's cache of functions found in its imports. The cache owns the
