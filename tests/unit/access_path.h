@@ -39,6 +39,8 @@ static void test_paths(TVMFFI_HERE) {
   OK(test_apply(m[10].method.v_obj, args, 2, &any));
   CHECK_INT(any.v_int64, 0);
   args[0] = tvmffi_obj(((tvmffi_i_path *)(void *)p)->parent);
+  OK(test_apply(m[10].method.v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 0); /* paths of one and of two steps */
   OK(test_apply(m[8].method.v_obj, args, 2, &any));
   CHECK_INT(any.v_int64, 1);
   args[0] = tvmffi_obj(r);
@@ -59,7 +61,7 @@ static void test_path_steps(TVMFFI_HERE) {
       TVMFFI_I_STEP_MAP_ITEM, TVMFFI_I_STEP_ATTR_MISSING,
       TVMFFI_I_STEP_ARRAY_ITEM_MISSING, TVMFFI_I_STEP_MAP_ITEM_MISSING};
   const TVMFFIMethodInfo *m;
-  TVMFFIAny args[2], any, root, q;
+  TVMFFIAny args[2], any, root, q, last = tvmffi_none();
   tvmffi_i_path *path;
   int i;
   OK(TVMFFIGetTypeInfo(133) ? 0 : -1);
@@ -81,7 +83,17 @@ static void test_path_steps(TVMFFI_HERE) {
     args[1] = q;
     OK(test_apply(m[10].method.v_obj, args, 2, &any));
     CHECK_INT(any.v_int64, 1);
+    args[1] = last; /* equal keys, but another kind of step */
+    last = q;
+    if (!i) continue;
+    OK(test_apply(m[10].method.v_obj, args, 2, &any));
+    CHECK_INT(any.v_int64, 0);
   }
+  OK(test_apply(m[0].method.v_obj, NULL, 0, &any));
+  args[0] = root;
+  args[1] = any;
+  OK(test_apply(m[10].method.v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 1);
 }
 
 /* Paths that cannot be: a parent that is none, a cycle, too long a path. */
@@ -112,6 +124,25 @@ static void test_bad_paths(TVMFFI_HERE) {
         "The access path is malformed");
   path->step = path->parent;
   path->parent = &parent->base;
+  {
+    TVMFFIObject *step = path->step;
+    TVMFFIAny back[2];
+    back[0] = args[1];
+    back[1] = args[0];
+    path->step = NULL;
+    FAILS(test_apply(m[9].method.v_obj, args, 1, &any), "InternalError",
+          "The access path is malformed");
+    path->step = &parent->base;
+    FAILS(test_apply(m[10].method.v_obj, back, 2, &any), "InternalError",
+          "The access path is malformed");
+    path->step = step;
+    path->parent = NULL; /* two steps by its depth, but none */
+    OK(test_apply(m[10].method.v_obj, args, 2, &any));
+    CHECK_INT(any.v_int64, 0);
+    OK(test_apply(m[10].method.v_obj, back, 2, &any));
+    CHECK_INT(any.v_int64, 0);
+    path->parent = &parent->base;
+  }
   path->depth = 2147483647;
   args[1] = tvmffi_str("c");
   FAILS(test_apply(m[2].method.v_obj, args, 2, &any), "OverflowError",

@@ -52,6 +52,56 @@ static void test_deep_copies(TVMFFI_HERE) {
   CHECK(tvmffi_i_map_pair(copy, tvmffi_i_map_begin(copy))->key.v_obj != array);
 }
 
+/* Immutable values are their own copies, also as keys of a map and items. */
+static void test_own_copies(TVMFFI_HERE) {
+  TVMFFIByteArray text = TEXT("a text of some length, 32 bytes.");
+  TVMFFIObject *list = tvmffi_i_new_list(0), *map, *copy = NULL;
+  TVMFFIAny any, own[4], value;
+  const tvmffi_i_pair *pair;
+  tvmffi_i_shape *shape;
+  int64_t *numbers = NULL;
+  uint64_t at;
+  int i, code = 0;
+  OK(list ? 0 : -1);
+  OWN(list);
+  OK(TVMFFIStringFromByteArray(&text, &own[0]));
+  OWN_ANY(own[0]);
+  OK(TVMFFIBytesFromByteArray(&text, &own[1]));
+  OWN_ANY(own[1]);
+  OK(TVMFFIBigIntFromByteArray(&text, &own[2]));
+  OWN_ANY(own[2]);
+  shape = tvmffi_i_new_shape(1, &numbers);
+  OK(shape ? 0 : -1);
+  OWN(shape);
+  numbers[0] = 3;
+  own[3] = tvmffi_obj(shape);
+  map = tvmffi_i_new_map(kTVMFFIMap, 0);
+  value = tvmffi_obj(list);
+  for (i = 0; map && i < 4 && !code; ++i) {
+    code = test_apply_global("ffi.DeepCopy", &own[i], 1, &any);
+    if (!code) CHECK(any.v_obj == own[i].v_obj);
+    if (!code) code = tvmffi_i_list_append(list, &own[i]);
+    if (!code) code = tvmffi_i_map_set(&map, &own[i], i % 2 ? &value : &own[i]);
+  }
+  if (map) OWN(map);
+  OK(map ? code : -1);
+  OK(test_deep_copy(map, &copy));
+  CHECK(copy != map && copy->type_index == kTVMFFIMap);
+  value = tvmffi_none();
+  for (i = 0, at = tvmffi_i_map_begin(copy);
+       (pair = tvmffi_i_map_pair(copy, at)) != NULL;
+       ++i, at = tvmffi_i_map_after(copy, at)) {
+    CHECK(i < 4 && pair->key.v_obj == own[i].v_obj);
+    if (i % 2 == 0) CHECK(pair->value.v_obj == own[i].v_obj);
+    if (i % 2 == 0) continue;
+    CHECK(pair->value.v_obj != list && test_item(pair->value.v_obj, 3) ==
+                                           own[3].v_obj);
+    CHECK(i == 1 || pair->value.v_obj == value.v_obj);
+    value = pair->value;
+  }
+  CHECK_INT(i, 4);
+}
+
 /* Cycles through a list, a dict and an array, which is made last. */
 static void test_cyclic_copies(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *array, *copy = NULL, *dict;
@@ -140,6 +190,7 @@ typedef struct {
 /* Makes a cycle, whose objects the test owns. */
 static int test_make_cycle(test_cycle *c, int32_t index) {
   TVMFFIAny all[4], *items = NULL, key = tvmffi_int(1);
+  TVMFFIObject *plain;
   int i;
   memset((void *)c, 0, sizeof(*c));
   if ((c->list = tvmffi_i_new_list(0)) != NULL) OWN(c->list);
@@ -163,7 +214,11 @@ static int test_make_cycle(test_cycle *c, int32_t index) {
   tvmffi_retain(c->array);
   items[0] = all[1];
   tvmffi_retain(c->list);
-  return 0;
+  if ((plain = tvmffi_i_new_map(kTVMFFIDict, 0)) == NULL) return -1;
+  OWN(plain); /* a dict that refers to none of these */
+  all[0] = tvmffi_obj(plain);
+  TVMFFI_TRY(tvmffi_i_map_set(&plain, &items[1], &items[1]));
+  return tvmffi_i_list_append(c->list, &all[0]);
 }
 
 /* Removes the references of a cycle. */
@@ -329,6 +384,7 @@ static void test_deepest_copy(TVMFFI_HERE) {
 static const test_case test_copy_cases[] = {
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"deep copies: shape", test_deep_copies},
+    {"deep copies: what is its own copy", test_own_copies},
     {"deep copies: cycles", test_cyclic_copies},
     {"deep copies: cycles through objects", test_cyclic_object_copies},
     {"deep copies: cycles of all kinds", test_copies_of_all},

@@ -283,6 +283,9 @@ static void test_bad_map_keys(TVMFFI_HERE) {
     FAILS(tvmffi_i_map_set(&map, &key, &one) != 0,
           index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
           NULL);
+    FAILS(tvmffi_i_map_erase(&map, &key) != 0,
+          index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
+          NULL);
     FAILS(tvmffi_i_map_set(&map, &one, &key) != 0,
           index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
           NULL);
@@ -594,6 +597,22 @@ static int test_crowded_key(int i, TVMFFIAny *key) {
   return TVMFFIStringFromByteArray(&text, key);
 }
 
+/* Two maps have the same entries in the same order. */
+static void test_same_entries(TVMFFIObject *one, TVMFFIObject *all) {
+  const tvmffi_i_pair *x, *y;
+  uint64_t at = tvmffi_i_map_begin(one), other = tvmffi_i_map_begin(all);
+  CHECK_INT(tvmffi_i_map_size(all), tvmffi_i_map_size(one));
+  while ((x = tvmffi_i_map_pair(one, at)) != NULL &&
+         (y = tvmffi_i_map_pair(all, other)) != NULL) {
+    CHECK(tvmffi_i_same_any(&x->key, &y->key));
+    CHECK_INT(y->value.v_int64, x->value.v_int64);
+    CHECK(tvmffi_i_map_get(all, &x->key) == &y->value);
+    at = tvmffi_i_map_after(one, at);
+    other = tvmffi_i_map_after(all, other);
+  }
+  CHECK(!tvmffi_i_map_pair(one, at) && !tvmffi_i_map_pair(all, other));
+}
+
 /* Filling a map at once has the result of setting one key after another, also
    if each seventh key is one of `few`, which have a hash and an equality of
    their own. */
@@ -601,8 +620,6 @@ static void test_filled_map(const TVMFFIAny *few, int num_few) {
   enum { KEYS = 800 };
   static TVMFFIAny values[2 * KEYS];
   TVMFFIObject *one = test_map(kTVMFFIDict, 0), *all = test_map(kTVMFFIDict, 0);
-  const tvmffi_i_pair *x, *y;
-  uint64_t at, other;
   int i, code = 0;
   if (!one || !all) return;
   for (i = 0; i < KEYS && !code; ++i) {
@@ -618,18 +635,42 @@ static void test_filled_map(const TVMFFIAny *few, int num_few) {
     code = tvmffi_i_map_take(tvmffi_i_map_of(all), values, (size_t)(2 * i));
   while (i-- > 0) tvmffi_any_release(&values[2 * i]);
   OK(code);
-  CHECK_INT(tvmffi_i_map_size(all), tvmffi_i_map_size(one));
-  at = tvmffi_i_map_begin(one);
-  other = tvmffi_i_map_begin(all);
-  while ((x = tvmffi_i_map_pair(one, at)) != NULL &&
-         (y = tvmffi_i_map_pair(all, other)) != NULL) {
-    CHECK(tvmffi_i_same_any(&x->key, &y->key));
-    CHECK_INT(y->value.v_int64, x->value.v_int64);
-    CHECK(tvmffi_i_map_get(all, &x->key) == &y->value);
-    at = tvmffi_i_map_after(one, at);
-    other = tvmffi_i_map_after(all, other);
+  test_same_entries(one, all);
+}
+
+/* The functions that make maps do so, too. Their arguments are crowded numbers,
+   and big integers of which each is in two objects. */
+static void test_crowded_arguments(TVMFFI_HERE) {
+  enum { KEYS = 450 };
+  static TVMFFIAny args[2 * KEYS];
+  static const char *const names[] = {"ffi.Map", "ffi.Dict"};
+  static const char *const texts[] = {"a big integer, 24 bytes.",
+                                      "another integer, so big.",
+                                      "16 bytes, as big"};
+  TVMFFIObject *one = test_map(kTVMFFIDict, 0), *f;
+  TVMFFIAny made = tvmffi_none(), few[6];
+  int i;
+  if (!one) return;
+  for (i = 0; i < 6; ++i) {
+    TVMFFIByteArray text = TEXT(texts[i % 3]);
+    OK(TVMFFIBigIntFromByteArray(&text, &few[i]));
+    OWN_ANY(few[i]);
   }
-  CHECK(!tvmffi_i_map_pair(one, at) && !tvmffi_i_map_pair(all, other));
+  for (i = 0; i < KEYS; ++i) {
+    TVMFFIAny *key = &args[2 * i];
+    OK(test_crowded_key(4 * i, key));
+    if (i % 7 == 0) *key = few[i / 7 % 6];
+    key[1] = tvmffi_int(i);
+    OK(tvmffi_i_map_set(&one, key, &key[1]));
+  }
+  for (i = 0; i < 2; ++i) {
+    f = test_global(names[i]);
+    if (!f) return;
+    OK(TVMFFIFunctionCall(f, args, 2 * KEYS, &made));
+    OWN_ANY(made);
+    test_same_entries(one, made.v_obj);
+    made = tvmffi_none();
+  }
 }
 
 /* While a dict is filled at once, `key`'s hash cannot change it. */
@@ -671,6 +712,61 @@ static void test_filled_maps(TVMFFI_HERE) {
   }
   test_filled_map(few, 6);
   test_filled_guard(&few[0]);
+}
+
+/* A failed argument among many leaves no map and no value behind. */
+static void test_many_arguments(TVMFFI_HERE) {
+  enum { ARGS = 300 };
+  static TVMFFIAny args[ARGS];
+  TVMFFIObject *f = test_global("ffi.Map");
+  TVMFFIAny made = tvmffi_none();
+  int i;
+  if (!f) return;
+  for (i = 0; i < ARGS; ++i)
+    args[i] = i % 2 ? tvmffi_str("a value of some length") : tvmffi_int(i);
+  OK(TVMFFIFunctionCall(f, args, ARGS, &made));
+  OWN_ANY(made);
+  CHECK_INT(tvmffi_i_map_size(made.v_obj), ARGS / 2);
+  args[ARGS - 1] = tvmffi_none();
+  args[ARGS - 1].type_index = kTVMFFIArray;
+  FAILS(TVMFFIFunctionCall(f, args, ARGS, &made), "ValueError", NULL);
+}
+
+/* Moves the owned strings [first, last) of a table into a dict. */
+static int test_move_strings(TVMFFIObject *dict, int first, int last) {
+  static const char *const texts[] = {"a", "a key of some length", "b",
+                                      "c", "another key of length", "d",
+                                      "e", "the eighth of these keys"};
+  TVMFFIAny values[16];
+  int i, n = 0, code = 0;
+  for (i = first; i < last && !code; ++i) {
+    TVMFFIAny view = tvmffi_str(texts[i]);
+    code = TVMFFIAnyViewToOwnedAny(&view, &values[2 * n]);
+    values[2 * n + 1] = tvmffi_int(first * 100 + i);
+    if (!code) ++n;
+  }
+  if (!code)
+    code = tvmffi_i_map_take(tvmffi_i_map_of(dict), values, 2 * (size_t)n);
+  while (n-- > 0) tvmffi_any_release(&values[2 * n]);
+  return code;
+}
+
+/* Strings move into a dict with or without entries, a table or not. */
+static void test_filled_strings(TVMFFI_HERE) {
+  static const int room[] = {0, 4, 5, 20};
+  TVMFFIAny key = tvmffi_str("b");
+  int i, n;
+  for (i = 0; i < TEST_COUNT(room); ++i) {
+    for (n = 0; n <= 8; ++n) {
+      TVMFFIObject *dict = test_map(kTVMFFIDict, room[i]);
+      if (!dict) return;
+      OK(test_move_strings(dict, 0, n));
+      CHECK_INT(tvmffi_i_map_size(dict), n);
+      OK(test_move_strings(dict, 2, 3));
+      CHECK_INT(tvmffi_i_map_size(dict), n < 3 ? n + 1 : n);
+      CHECK_INT(tvmffi_i_map_get(dict, &key)->v_int64, 202);
+    }
+  }
 }
 
 /* A chain that cannot give way as a whole is put back; one that can is moved,
@@ -749,6 +845,7 @@ static void test_map_guard(TVMFFI_HERE) {
         "A map cannot be changed by the hash or the equality of its own keys");
   test_equal_mode = TEST_HOOK_FAILS;
   FAILS(tvmffi_i_map_get(map, &b) == NULL, "ValueError", "the hook says no");
+  FAILS(tvmffi_i_map_erase(&map, &b), "ValueError", "the hook says no");
   test_equal_mode = TEST_HOOK_GOOD;
   CHECK_INT(tvmffi_i_map_size(map), 1);
   OK(tvmffi_i_map_set(&map, &b, &one));
@@ -1006,6 +1103,9 @@ static const test_case test_map_cases[] = {
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
     {"maps: filled at once", test_filled_maps},
+    {"maps: filled with few strings", test_filled_strings},
+    {"maps: made from crowded arguments", test_crowded_arguments},
+    {"maps: made from many arguments", test_many_arguments},
     {"maps: keys that change the map", test_map_guard},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"maps: a hash that throws", test_map_throwing_hash},

@@ -195,6 +195,32 @@ static int32_t test_py_class(const char *name, TVMFFIAny fallback) {
   return index;
 }
 
+/* An array and a list convert to each other, and so do a map and a dict. */
+static void test_conversions(TVMFFI_HERE) {
+  static const int32_t types[] = {kTVMFFIArray, kTVMFFIList, kTVMFFIMap,
+                                  kTVMFFIDict};
+  static const char *const makers[] = {"ffi.Array", "ffi.List", "ffi.Map",
+                                       "ffi.Dict"};
+  TVMFFIAny two[2], from, made;
+  int i, k;
+  two[0] = tvmffi_str("a key of some length");
+  two[1] = tvmffi_int(2);
+  for (i = 0; i < 4; ++i) {
+    OK(test_apply_global(makers[i], two, 2, &from));
+    for (k = 0; k < 4; ++k) {
+      if (i / 2 != k / 2) {
+        FAILS(test_apply_attr(types[k], "__ffi_convert__", &from, 1, &made),
+              "TypeError", "...Cannot cast from `ffi.");
+        continue;
+      }
+      OK(test_apply_attr(types[k], "__ffi_convert__", &from, 1, &made));
+      CHECK_INT(made.type_index, types[k]);
+      CHECK_INT(tvmffi_i_size_of(made.v_obj), i < 2 ? 2 : 1);
+      CHECK((made.v_obj == from.v_obj) == (i == k));
+    }
+  }
+}
+
 static void test_py_classes(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Py");
   int32_t index = test_py_class(key, tvmffi_str("by default"));
@@ -647,6 +673,7 @@ static const test_case test_reflection_cases[] = {
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"reflection: objects of fields", test_make_object},
     {"reflection: getters and setters", test_field_access},
+    {"reflection: containers that convert", test_conversions},
     {"reflection: classes of Python", test_py_classes},
     {"reflection: bad arguments", test_bad_init},
     {"reflection: fields that come late", test_late_fields},

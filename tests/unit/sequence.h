@@ -253,6 +253,9 @@ static void test_list_slices(TVMFFI_HERE) {
     FAILS(DO("ListReplaceSlice", tvmffi_obj(list), tvmffi_int(6), tvmffi_int(6),
              tvmffi_obj(array)),
           "IndexError", "Index 6 out of bounds [0, 5]");
+    FAILS(DO("ListReplaceSlice", tvmffi_obj(list), tvmffi_int(-1),
+             tvmffi_int(-1), tvmffi_obj(array)),
+          "IndexError", "Index -1 out of bounds [0, 5]");
     FAILS(DO("ListEraseRange", tvmffi_obj(list), tvmffi_int(0), tvmffi_int(6)),
           "IndexError", "Erase range [0, 6) out of bounds 5");
     CHECK_ITEMS(list, "77899");
@@ -271,6 +274,10 @@ static void test_list_bad_indices(TVMFFI_HERE) {
         "IndexError", "Index 0 out of bounds 0");
   FAILS(DO("ListInsert", tvmffi_obj(list), tvmffi_int(1), tvmffi_int(0)),
         "IndexError", "Index 1 out of bounds [0, 0]");
+  FAILS(DO("ListInsert", tvmffi_obj(list), tvmffi_int(-1), tvmffi_int(0)),
+        "IndexError", "Index -1 out of bounds [0, 0]");
+  FAILS(DO("ListEraseRange", tvmffi_obj(list), tvmffi_int(-1), tvmffi_int(0)),
+        "IndexError", "Erase range [-1, 0) out of bounds 0");
   FAILS(DO("ListInsert", tvmffi_obj(list), tvmffi_int((int64_t)1 << 60),
            tvmffi_int(0)),
         "IndexError", "Index 1152921504606846976 out of bounds [0, 0]");
@@ -384,12 +391,14 @@ static void test_changing_deleter(void *handle) {
   if (test_change == 1) (void)!DO("ListAppend", list, tvmffi_int(1));
   if (test_change == 2) (void)!DO("ListReserve", list, tvmffi_int(1000));
   if (test_change == 3) (void)!DO("ListErase", list, tvmffi_int(0));
+  if (test_change == 4)
+    (void)!DO("ListSetItem", list, tvmffi_int(1), tvmffi_int(7));
   tvmffi_error_clear();
 }
 
 static void test_changing_items(TVMFFI_HERE) {
   int change, i, k;
-  for (change = 0; change < 4; ++change) {
+  for (change = 0; change < 5; ++change) {
     for (k = 0; k < 4; ++k) {
       SEQUENCE(list, "List", NULL, 0);
       TVMFFIAny any = tvmffi_obj(list);
