@@ -26076,10 +26076,12 @@ enum {
   TVMFFI_I_PUSHED = 2 /* a frame was pushed for the children */
 };
 
-/* A record of two compared objects, one of the left and one of the right value.
-   All pairs in a table have the same result. */
+/* A record of two compared objects, one of the left and one of the right value:
+   all pairs in a table have the same result. Or the record of an object and its
+   hash, and `other` is NULL. */
 typedef struct {
   TVMFFIObject *object, *other; /* owned */
+  uint64_t hash;
 } tvmffi_i_met_pair;
 
 static void tvmffi_i_clear_pairs(tvmffi_i_ptr_table *t) {
@@ -26117,9 +26119,8 @@ typedef struct {
   /* known[0] maps an object of the left value to its counterpart (borrowed) in
      the right value, and known[1] maps back. In a hash, known[0] maps an object
      with fields to its hash, and known[1] is empty. */
-  tvmffi_i_ptr_table known[2];         /* tvmffi_i_memo */
-  int has_pairs; /* results are tvmffi_i_met_pair, otherwise tvmffi_i_memo */
-  tvmffi_i_ptr_table firm, loose;
+  tvmffi_i_ptr_table known[2];    /* tvmffi_i_memo */
+  tvmffi_i_ptr_table firm, loose; /* tvmffi_i_met_pair: the results */
   size_t entries; /* `loose` is valid while known[0] has this many */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known: a result during which it grows is loose. */
@@ -26128,21 +26129,13 @@ typedef struct {
   size_t num_begun, max_begun;
 } tvmffi_i_structural;
 
-static void tvmffi_i_clear_results(const tvmffi_i_structural *s,
-                                   tvmffi_i_ptr_table *t) {
-  if (s->has_pairs)
-    tvmffi_i_clear_pairs(t);
-  else
-    tvmffi_i_clear_memos(t);
-}
-
 static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
   tvmffi_i_hooked_close(&s->base);
   TVMFFI_ASSERT(!s->base.nested && !s->num_begun);
   tvmffi_i_clear_memos(&s->known[0]);
   tvmffi_i_clear_memos(&s->known[1]);
-  tvmffi_i_clear_results(s, &s->firm);
-  tvmffi_i_clear_results(s, &s->loose);
+  tvmffi_i_clear_pairs(&s->firm);
+  tvmffi_i_clear_pairs(&s->loose);
   tvmffi_i_free(s->begun);
 }
 
@@ -26154,30 +26147,21 @@ TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
   return 0;
 }
 
-/* Looks up a stored result. With `other`, returns 1 if the two objects are
-   recorded as equal, else 0. Without, returns 1 and sets *hash if the hash of
-   `object` is stored, else 0. */
-static int tvmffi_i_find_in(const tvmffi_i_ptr_table *t,
-                            const TVMFFIObject *object,
-                            const TVMFFIObject *other, uint64_t *hash) {
-  const tvmffi_i_memo *memo;
-  if (other)
-    return TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, t, object, other) != NULL;
-  memo = tvmffi_i_find_memo(t, object);
-  if (memo) *hash = memo->value;
-  return memo != NULL;
-}
-
+/* Returns 1 if the two objects are recorded as equal, else 0. If `other` is
+   NULL, returns 1 and sets *hash if the hash of `object` is stored, else 0. */
 TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
                                            const TVMFFIObject *object,
                                            const TVMFFIObject *other,
                                            uint64_t *hash) {
-  int found = tvmffi_i_find_in(&s->firm, object, other, hash);
-  TVMFFI_ASSERT(s->entries <= s->known[0].count);
-  if (found || s->entries != s->known[0].count) return found;
-  found = tvmffi_i_find_in(&s->loose, object, other, hash);
-  s->num_loose += (size_t)found;
-  return found;
+  const tvmffi_i_met_pair *met =
+      TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->firm, object, other);
+  TVMFFI_ASSERT(s->entries <= s->known[0].count && !other == (hash != NULL));
+  if (!met && s->entries == s->known[0].count) {
+    met = TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->loose, object, other);
+    s->num_loose += met != NULL;
+  }
+  if (met && hash) *hash = met->hash;
+  return met != NULL;
 }
 
 /* Stores a result, which began with the top entry of s->begun; the caller pops
@@ -26188,16 +26172,19 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
                                           TVMFFIObject *other, uint64_t hash) {
   const tvmffi_i_progress *begun = &s->begun[s->num_begun - 1];
   tvmffi_i_ptr_table *t = &s->firm;
+  tvmffi_i_met_pair *met;
   TVMFFI_ASSERT(s->num_begun > 0 && begun->num_loose <= s->num_loose);
   TVMFFI_ASSERT(begun->entries <= s->known[0].count);
   if (s->num_loose != begun->num_loose) {
     if (begun->entries != s->known[0].count) return 0;
     t = &s->loose;
-    if (s->entries != s->known[0].count) tvmffi_i_clear_results(s, t);
+    if (s->entries != s->known[0].count) tvmffi_i_clear_pairs(t);
     s->entries = s->known[0].count;
   }
-  if (!other) return tvmffi_i_set_memo(t, object, hash);
-  return TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other) ? 0 : -1;
+  met = TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other);
+  if (!met) return -1;
+  met->hash = hash;
+  return 0;
 }
 
 /* Pushes a frame for an object, or for two objects that are compared. The
@@ -26963,7 +26950,6 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   s.wants_path = paths != NULL;
   s.keys = keys;
   TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
-  s.base.has_pairs = 1;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;

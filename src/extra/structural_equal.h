@@ -599,7 +599,6 @@ static int tvmffi_i_equal_inside(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   s.wants_path = paths != NULL;
   s.keys = keys;
   TVMFFI_I_WALK_OPEN(&s, "StructuralEqual", tvmffi_i_pop_structural, room);
-  s.base.has_pairs = 1;
   s.base.region =
       maps_variables ? kTVMFFIDefRegionKindPattern : kTVMFFIDefRegionKindNone;
   s.base.skips_tensors = skips_tensors;
