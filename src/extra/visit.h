@@ -52,9 +52,8 @@ typedef struct {
   TVMFFIObject *variables;    /* list: keeps the keys of `remap` alive */
   tvmffi_i_walk walk;
   /* Bit sets of type indices below 128. uncalled: types without a callback.
-     leaves: types without children. passed: types in both sets. nests:
-     container types with only built-in hooks. */
-  uint64_t uncalled[2], leaves[2], passed[2], nests[2];
+     leaves: types without children. passed: types in both sets. */
+  uint64_t uncalled[2], leaves[2], passed[2];
   const TVMFFIAny *found; /* the last callback found: borrowed, or NULL */
   int32_t found_for;      /* the type index that `found` is for */
   int32_t missed_for;     /* last type index above 127 without a callback */
@@ -68,7 +67,7 @@ TVMFFI_I_INLINE int tvmffi_i_has_bit(const uint64_t *bits, int32_t index) {
 static void tvmffi_i_set_bit(tvmffi_i_engine *e, uint64_t *bits,
                              int32_t index) {
   int i = index >> 6;
-  TVMFFI_ASSERT(bits == e->uncalled || bits == e->leaves || bits == e->nests);
+  TVMFFI_ASSERT(bits == e->uncalled || bits == e->leaves);
   if ((uint32_t)index >= 128) return;
   bits[i] |= (uint64_t)1 << (index & 63);
   e->passed[i] = e->uncalled[i] & e->leaves[i];

@@ -51,8 +51,8 @@ typedef struct {
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The hooks of the built-in containers. Only C++ visitors need to call them:
-   our own visitors traverse these containers on their own stack. */
+/* The hooks of the containers, which cannot be replaced. Only C++ visitors call
+   them: our own visitors traverse containers on their own stack. */
 static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value);
 static TVMFFIAny tvmffi_i_mutate_container(void *mutator, TVMFFIAny value);
 static TVMFFIAny tvmffi_i_mutate_in_place(void *mutator, TVMFFIAny value);
@@ -335,6 +335,19 @@ TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
   *r = tvmffi_i_raised();
 }
 
+/* Calls the callback `row` for a value. Pops the frames that a caught exception
+   left, and adds the value to the context of an error. */
+static void tvmffi_i_call_row(tvmffi_i_descent *d, const TVMFFIAny *row,
+                              const TVMFFIAny *value, int with_region,
+                              int unique, TVMFFIAny *r) {
+  const size_t depth = tvmffi_i_depth(d->walk);
+  tvmffi_i_call_for(d->e, row, value, with_region, unique, r);
+  if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
+    tvmffi_i_cut_visit(d, depth, r);
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError))
+    tvmffi_i_add_context(r, value);
+}
+
 /* Calls the callback of a value after its children were visited. *r is the
    result for the value. The callback may replace *r. */
 static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
@@ -350,9 +363,7 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
   }
   row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
   if (!row) return;
-  tvmffi_i_call_for(d->e, row, at, with_region, 0, &given);
-  if (TVMFFI_I_UNLIKELY(given.type_index == kTVMFFIError))
-    tvmffi_i_add_context(&given, at);
+  tvmffi_i_call_row(d, row, at, with_region, 0, &given);
   if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
   tvmffi_i_any_release(r);
   *r = given;
@@ -488,20 +499,13 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
   if (!d->mutates) tvmffi_i_check_result(r, 0);
 }
 
-static int tvmffi_i_is_own_hook(const TVMFFIAny *hook, int32_t index) {
-  return hook && tvmffi_i_is_container(index) &&
-         hook->type_index == kTVMFFIOpaquePtr &&
-         (hook->v_ptr == (void *)(uintptr_t)tvmffi_i_visit_container ||
-          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_container ||
-          hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_in_place);
-}
-
-/* Finds the hook of a type (borrowed), or NULL if the type has no hook. Clears
-   *in_place if the hook does not change the value in place. */
+/* Finds the hook of a type that is no container (borrowed), or NULL if the type
+   has no hook. Clears *in_place if the hook does not change the value in place.
+   */
 static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
                                             int32_t index, int *in_place) {
   const TVMFFIAny *hook;
-  TVMFFI_ASSERT(d->mutates || !*in_place);
+  TVMFFI_ASSERT(!tvmffi_i_is_container(index) && (d->mutates || !*in_place));
   if (!d->mutates) return tvmffi_i_type_attr(&tvmffi_i_visit_column, index);
   if (*in_place) {
     hook = tvmffi_i_type_attr(&tvmffi_i_in_place_column, index);
@@ -513,22 +517,6 @@ static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
   return tvmffi_i_type_attr(&tvmffi_i_mutate_column, index);
 }
 
-/* Adds a container type to the set d->e->nests if all its hooks are built
-   in. */
-static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
-  int either;
-  TVMFFI_ASSERT(tvmffi_i_is_container(index));
-  if (tvmffi_i_has_bit(d->e->nests, index)) return;
-  for (either = 0; either <= d->mutates; ++either) {
-    int in_place = either;
-    if (!tvmffi_i_is_own_hook(tvmffi_i_visit_hook(d, index, &in_place),
-                              index) ||
-        in_place != either)
-      return;
-  }
-  tvmffi_i_set_bit(d->e, d->e->nests, index);
-}
-
 /* -------- The traversal -------- */
 
 /* Visits a value, without calling a callback that runs before the children.
@@ -536,14 +524,12 @@ static void tvmffi_i_note_nest(tvmffi_i_descent *d, int32_t index) {
 static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
                             int how, int in_place, TVMFFIAny *r) {
   int32_t index = value->type_index;
+  const int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_container(index);
   const TVMFFIAny *hook =
-      how & TVMFFI_I_IN_HOOK ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
+      container ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
   const TVMFFITypeInfo *type = NULL;
-  int container = how & TVMFFI_I_IN_HOOK || tvmffi_i_is_own_hook(hook, index);
   TVMFFI_ASSERT(d->e ? d->walk == &d->e->walk : !d->is_after);
-  if (container) {
-    if (d->e && hook) tvmffi_i_note_nest(d, index);
-  } else if (hook) {
+  if (hook) {
     const size_t depth = tvmffi_i_depth(d->walk);
     tvmffi_i_call_visit_hook(d, hook, value, r);
     if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
@@ -551,7 +537,8 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (d->e && hook->v_ptr == (void *)(uintptr_t)tvmffi_i_mutate_leaf)
       tvmffi_i_set_bit(d->e, d->e->leaves, index);
     goto done;
-  } else {
+  }
+  if (!container) {
     if (index >= kTVMFFIStaticObjectBegin) type = TVMFFIGetTypeInfo(index);
     if (index < kTVMFFIStaticObjectBegin ||
         (!d->mutates && tvmffi_i_has_no_fields(type))) {
@@ -578,7 +565,6 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   tvmffi_i_engine *e = d->e;
   TVMFFIAny mapped;
   const TVMFFIAny *row;
-  size_t depth;
   int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
   TVMFFI_ASSERT(!d->mutates == (e->kind < TVMFFI_I_MAP_BEFORE));
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
@@ -588,15 +574,10 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
             : tvmffi_i_find_callback(e, value->type_index, &with_region);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
-  depth = tvmffi_i_depth(d->walk);
-  tvmffi_i_call_for(e, row, value, with_region, unique, r);
-  if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
-    tvmffi_i_cut_visit(d, depth, r);
-  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError)) {
-    tvmffi_i_add_context(r, value);
+  tvmffi_i_call_row(d, row, value, with_region, unique, r);
+  if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
+      e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE)
     return 1;
-  }
-  if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) return 1;
   if (!d->mutates) {
     if (r->type_index == kTVMFFIVisitInterrupt) return 1;
     leaf |= r->v_int64 == 1;
@@ -645,10 +626,9 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
     tvmffi_i_enter_foreign(d, value, unique, r);
     return 1;
   }
-  if (!tvmffi_i_has_bit(d->e->nests, value->type_index) ||
+  if (!tvmffi_i_is_container(value->type_index) ||
       (!d->is_after && !tvmffi_i_has_bit(d->e->uncalled, value->type_index)))
     return tvmffi_i_enter_any(d, value, unique, r);
-  TVMFFI_ASSERT(tvmffi_i_is_container(value->type_index));
   if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
                                           unique) != NULL))
     return 0;

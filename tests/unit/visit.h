@@ -294,6 +294,8 @@ static void test_set_while_visited(TVMFFI_HERE) {
 static void test_visit_columns(TVMFFI_HERE) {
   static const char *const names[] = {"__s_visit__", "__s_mutate__",
                                       "__s_maybe_inplace_mutate__"};
+  TVMFFIAny other = tvmffi_ptr((void *)(uintptr_t)test_on_value);
+  TVMFFIByteArray name;
   int32_t i, k;
   OK(TVMFFIGetTypeInfo(kTVMFFIArray) ? 0 : -1);
   for (k = 0; k < 3; ++k)
@@ -304,6 +306,11 @@ static void test_visit_columns(TVMFFI_HERE) {
                 has ? kTVMFFIOpaquePtr : kTVMFFINone);
     }
   tvmffi_error_clear(); /* of a column that lacked memory */
+  for (k = 0; k < 3; ++k) {
+    name = TEXT(names[k]);
+    FAILS(TVMFFITypeRegisterAttr(kTVMFFIDict, &name, &other), "RuntimeError",
+          "...` is already registered for type index");
+  }
 }
 
 static void test_walks(TVMFFI_HERE) {
