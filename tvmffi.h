@@ -25376,7 +25376,8 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
    sees the difference. */
 static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
                               TVMFFIAny *out) {
-  if (!is_large || b->failed || b->size >= sizeof(out->v_bytes))
+  TVMFFI_ASSERT(!is_large || !b->failed);
+  if (!is_large || b->size >= sizeof(out->v_bytes))
     return tvmffi_i_text_take(b, out);
   return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
 }
@@ -25487,8 +25488,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
   int32_t index = value->type_index;
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
-  const tvmffi_i_seen *s;
-  tvmffi_i_seen *place;
+  tvmffi_i_seen *s;
   TVMFFIAny result;
   int64_t got;
   if (index == kTVMFFIStr || index == kTVMFFISmallStr) {
@@ -25520,10 +25520,10 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
     TVMFFI_TRY(tvmffi_i_run_hook(&g->base, &tvmffi_i_hash_kind, hook, o, NULL,
                                  &result));
     TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
-    place = tvmffi_i_seen_of(&g->base, o, NULL);
-    TVMFFI_ASSERT(place && place->state == TVMFFI_I_UNSEEN);
-    place->state = TVMFFI_I_DONE;
-    place->value = *hash = (uint64_t)got;
+    s = tvmffi_i_seen_of(&g->base, o, NULL);
+    TVMFFI_ASSERT(s && s->state == TVMFFI_I_UNSEEN);
+    s->state = TVMFFI_I_DONE;
+    s->value = *hash = (uint64_t)got;
     return 1;
   }
   if (index < kTVMFFIStaticObjectEnd) return 0;
@@ -26009,17 +26009,6 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   return 0;
 }
 
-static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
-                             const TVMFFIAny *args, TVMFFIAny *result) {
-  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
-  int sign = 0;
-  (void)args;
-  TVMFFI_ASSERT(g->base.base.nested > 0 && g->is_equality);
-  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
-  *result = tvmffi_bool(!sign);
-  return 0;
-}
-
 static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
                                   const TVMFFIAny *args, TVMFFIAny *result) {
   tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
@@ -26028,6 +26017,14 @@ static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
   TVMFFI_ASSERT(g->base.base.nested > 0);
   TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_int(sign);
+  return 0;
+}
+
+static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
+                             const TVMFFIAny *args, TVMFFIAny *result) {
+  TVMFFI_ASSERT(((const tvmffi_i_comparison *)walk)->is_equality);
+  TVMFFI_TRY(tvmffi_i_compare_again(walk, values, args, result));
+  *result = tvmffi_bool(!result->v_int64);
   return 0;
 }
 

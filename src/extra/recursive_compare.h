@@ -380,17 +380,6 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   return 0;
 }
 
-static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
-                             const TVMFFIAny *args, TVMFFIAny *result) {
-  tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
-  int sign = 0;
-  (void)args;
-  TVMFFI_ASSERT(g->base.base.nested > 0 && g->is_equality);
-  TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
-  *result = tvmffi_bool(!sign);
-  return 0;
-}
-
 static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
                                   const TVMFFIAny *args, TVMFFIAny *result) {
   tvmffi_i_comparison *g = (tvmffi_i_comparison *)walk;
@@ -399,6 +388,14 @@ static int tvmffi_i_compare_again(void *walk, const TVMFFIAny *values,
   TVMFFI_ASSERT(g->base.base.nested > 0);
   TVMFFI_TRY(tvmffi_i_compare_all(g, &values[0], &values[1], 0, &sign));
   *result = tvmffi_int(sign);
+  return 0;
+}
+
+static int tvmffi_i_eq_again(void *walk, const TVMFFIAny *values,
+                             const TVMFFIAny *args, TVMFFIAny *result) {
+  TVMFFI_ASSERT(((const tvmffi_i_comparison *)walk)->is_equality);
+  TVMFFI_TRY(tvmffi_i_compare_again(walk, values, args, result));
+  *result = tvmffi_bool(!result->v_int64);
   return 0;
 }
 

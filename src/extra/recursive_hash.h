@@ -112,8 +112,7 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
   int32_t index = value->type_index;
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
-  const tvmffi_i_seen *s;
-  tvmffi_i_seen *place;
+  tvmffi_i_seen *s;
   TVMFFIAny result;
   int64_t got;
   if (index == kTVMFFIStr || index == kTVMFFISmallStr) {
@@ -145,10 +144,10 @@ static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
     TVMFFI_TRY(tvmffi_i_run_hook(&g->base, &tvmffi_i_hash_kind, hook, o, NULL,
                                  &result));
     TVMFFI_TRY(tvmffi_i_hook_number(&result, &tvmffi_i_hash_kind, &got));
-    place = tvmffi_i_seen_of(&g->base, o, NULL);
-    TVMFFI_ASSERT(place && place->state == TVMFFI_I_UNSEEN);
-    place->state = TVMFFI_I_DONE;
-    place->value = *hash = (uint64_t)got;
+    s = tvmffi_i_seen_of(&g->base, o, NULL);
+    TVMFFI_ASSERT(s && s->state == TVMFFI_I_UNSEEN);
+    s->state = TVMFFI_I_DONE;
+    s->value = *hash = (uint64_t)got;
     return 1;
   }
   if (index < kTVMFFIStaticObjectEnd) return 0;

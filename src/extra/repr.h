@@ -332,7 +332,8 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
    sees the difference. */
 static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
                               TVMFFIAny *out) {
-  if (!is_large || b->failed || b->size >= sizeof(out->v_bytes))
+  TVMFFI_ASSERT(!is_large || !b->failed);
+  if (!is_large || b->size >= sizeof(out->v_bytes))
     return tvmffi_i_text_take(b, out);
   return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
 }
