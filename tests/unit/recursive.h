@@ -258,6 +258,7 @@ static void test_order_of_values(TVMFFI_HERE) {
   test_orders(tvmffi_str("b"), tvmffi_str("abcdefghij"), MORE);
   test_orders(tvmffi_bytes(&ab), tvmffi_bytes(&abc), LESS);
   test_orders(tvmffi_bytes(&abc), tvmffi_bytes(&ab), MORE);
+  test_orders(tvmffi_bytes(&ab), tvmffi_bytes(&ab), SAME);
   test_orders(tvmffi_str("abcdefgh"), tvmffi_bytes(&abc), NO_ORDER);
   test_orders(tvmffi_str("ab"), tvmffi_int(1), NO_ORDER);
   test_orders(tvmffi_bytes(&ab), tvmffi_int(1), NO_ORDER);

@@ -833,7 +833,7 @@ static void test_structural_refused(TVMFFI_HERE) {
 }
 
 static void test_structural_errors(TVMFFI_HERE) {
-  TVMFFIAny f, pair;
+  TVMFFIAny f, pair, found;
   TVMFFIByteArray name = TEXT("ffi.StructuralHash");
   TVMFFIObjectHandle handle = NULL;
   int64_t hash;
@@ -857,6 +857,11 @@ static void test_structural_errors(TVMFFI_HERE) {
   OK(test_built("ffi.StructuralKey", 1, pair, f, &pair));
   FAILS(test_built("ffi.StructuralKeyEqual", 2, pair, tvmffi_int(2), &f),
         "InternalError", "Check not null: rhs_obj ");
+  f = tvmffi_i_pointer(TVMFFI_I_STRUCTURAL_KEY, NULL);
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, pair, f, &found),
+        "InternalError", "Check not null: rhs_obj ");
+  FAILS(test_built("ffi.StructuralKeyEqual", 2, f, pair, &found),
+        "InternalError", "Check not null: lhs_obj ");
 }
 
 static void test_structural_keys(TVMFFI_HERE) {
@@ -1157,6 +1162,11 @@ static void test_structural_two_texts(int i, int n) {
   OK(test_hash(x, 0, &h));
   OK(test_hash(y, 0, &k));
   CHECK(h == k || i != n);
+  OK(test_built("ffi.Map", 2, s[i], s[i], &x));
+  OK(test_built("ffi.Map", 2, s[n], s[n], &y));
+  OK(test_hash(x, 0, &h));
+  OK(test_hash(y, 0, &k));
+  CHECK(h == k || i != n);
   OK(test_built("ffi.Map", 2, s[1], s[i], &x));
   OK(test_built("ffi.Map", 2, s[1], s[n], &y));
   SAME_STRUCTURE(x, y, 0, i == n);
@@ -1171,6 +1181,9 @@ static void test_structural_texts(TVMFFI_HERE) {
     test_release_all();
   }
   OK(test_make_texts(s, b));
+  x = tvmffi_str("a text of some length"); /* which the comparison copies */
+  SAME_STRUCTURE(x, x, 0, 1);
+  OK(test_hash(x, 0, &h));
   OK(test_hash(b[2], 0, &h));
   OK(test_hash(s[2], 0, &k));
   CHECK(h != k);
