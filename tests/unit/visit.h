@@ -659,6 +659,58 @@ static void test_thrown_visits(TVMFFI_HERE) {
 }
 #endif
 
+#if defined(__cplusplus) && defined(__cpp_exceptions)
+static int test_keep_visitor(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args, (void)result;
+  test_kept_visitor = args[0];
+  return 0;
+}
+
+/* Visits a list by the visitor, and catches what a hook in the list throws. */
+static int test_catch_after(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny again[2];
+  (void)self, (void)args, (void)num_args;
+  again[0] = test_kept_visitor;
+  again[1] = tvmffi_obj(test_touched);
+  try {
+    return test_pass_on("ffi.StructuralVisitorVisit", again, 2, result);
+  } catch (int) {
+    return 0;
+  }
+}
+
+/* A post-order callback that catches an exception is an error. */
+static void test_caught_after(TVMFFI_HERE) {
+  NODE_TYPE(keeps, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(throws, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[4], any;
+  OK(test_set_hook(keeps, "__s_visit__", test_keep_visitor));
+  OK(test_set_hook(throws, "__s_visit__", test_throw_from_hook));
+  VISIT_NODE(a, keeps, tvmffi_none(), tvmffi_none());
+  VISIT_NODE(b, throws, tvmffi_none(), tvmffi_none());
+  any = tvmffi_obj(b);
+  SEQUENCE(list, "List", &any, 1);
+  test_touched = list;
+  any = tvmffi_obj(a);
+  SEQUENCE(root, "List", &any, 1);
+  OK(TVMFFIFunctionCreate(NULL, test_catch_after, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(kTVMFFIList);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  OK(test_apply_global("ffi.Array", row, 2, &any));
+  row[0] = tvmffi_obj(root);
+  OK(test_apply_global("ffi.Array", &any, 1, &row[1]));
+  OK(test_apply_global("ffi.Array", NULL, 0, &row[2]));
+  row[3] = tvmffi_int(1);
+  FAILS(test_apply_global("ffi.StructuralWalk", row, 4, &any), "RuntimeError",
+        "An exception left the callback of a hook");
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+#endif
+
 static int test_give_a_text(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {
   TVMFFIByteArray text = TEXT("no result of a visit");
@@ -1604,6 +1656,7 @@ static const test_case test_visit_cases[] = {
     {"visits: hooks", test_visit_hooks},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"visits: callbacks that throw", test_thrown_visits},
+    {"visits: post-order callbacks that catch", test_caught_after},
 #endif
     {"visits: replaced values", test_replaced_values},
     {"visits: callbacks by type", test_callback_types},
