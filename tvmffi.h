@@ -26314,6 +26314,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
    those in its own fields. */
 TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
                                               int kind) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   return kind == kTVMFFISEqHashKindFreeVar &&
                  s->region == kTVMFFIDefRegionKindSimple
              ? (int32_t)kTVMFFIDefRegionKindNone
@@ -26698,6 +26699,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   if (!is_row) {
     if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
     i = tvmffi_i_map_home(m, hash);
+    TVMFFI_ASSERT(i < m->num_slots);
     if (*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY) return NULL;
   }
   if (tvmffi_i_map_enter(m, frame)) return &tvmffi_i_map_failed;
@@ -26846,6 +26848,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   tvmffi_i_children *c = &f->base.base.c;
   TVMFFIAny a, b;
   int is_own;
+  TVMFFI_ASSERT(code >= 0 && f->base.kind);
   while (code != TVMFFI_I_DIFFERENT) {
     const TVMFFIFieldInfo *field = tvmffi_i_next_counted(&c->fields);
     if (!field) return TVMFFI_I_SAME;
@@ -26977,6 +26980,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
   int code =
       tvmffi_i_equal_inside(keys, a, b, maps_variables, skips_tensors, paths);
+  TVMFFI_ASSERT(code != TVMFFI_I_DIFFERENT || !paths || *paths);
   tvmffi_i_clear_pairs(&keys[0]);
   tvmffi_i_clear_pairs(&keys[1]);
   return code;
@@ -27544,6 +27548,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
     code = tvmffi_i_create_error_context(&made);
     if (!code) {
       context = (tvmffi_i_error_context *)made;
+      TVMFFI_ASSERT(!context->previous);
       context->previous = (TVMFFIObject *)cell->extra_context;
       cell->extra_context = made;
     }

@@ -268,6 +268,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
    those in its own fields. */
 TVMFFI_I_INLINE int32_t tvmffi_i_inner_region(const tvmffi_i_structural *s,
                                               int kind) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   return kind == kTVMFFISEqHashKindFreeVar &&
                  s->region == kTVMFFIDefRegionKindSimple
              ? (int32_t)kTVMFFIDefRegionKindNone

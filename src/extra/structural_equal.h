@@ -350,6 +350,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   if (!is_row) {
     if (tvmffi_i_any_hash(key, &hash)) return &tvmffi_i_map_failed;
     i = tvmffi_i_map_home(m, hash);
+    TVMFFI_ASSERT(i < m->num_slots);
     if (*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY) return NULL;
   }
   if (tvmffi_i_map_enter(m, frame)) return &tvmffi_i_map_failed;
@@ -498,6 +499,7 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
   tvmffi_i_children *c = &f->base.base.c;
   TVMFFIAny a, b;
   int is_own;
+  TVMFFI_ASSERT(code >= 0 && f->base.kind);
   while (code != TVMFFI_I_DIFFERENT) {
     const TVMFFIFieldInfo *field = tvmffi_i_next_counted(&c->fields);
     if (!field) return TVMFFI_I_SAME;
@@ -629,6 +631,7 @@ static int tvmffi_i_structural_equal(const TVMFFIAny *a, const TVMFFIAny *b,
   tvmffi_i_ptr_table keys[2] = TVMFFI_I_ZERO;
   int code =
       tvmffi_i_equal_inside(keys, a, b, maps_variables, skips_tensors, paths);
+  TVMFFI_ASSERT(code != TVMFFI_I_DIFFERENT || !paths || *paths);
   tvmffi_i_clear_pairs(&keys[0]);
   tvmffi_i_clear_pairs(&keys[1]);
   return code;

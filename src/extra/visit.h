@@ -135,6 +135,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
     code = tvmffi_i_create_error_context(&made);
     if (!code) {
       context = (tvmffi_i_error_context *)made;
+      TVMFFI_ASSERT(!context->previous);
       context->previous = (TVMFFIObject *)cell->extra_context;
       cell->extra_context = made;
     }

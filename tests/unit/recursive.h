@@ -172,10 +172,15 @@ static void test_hash_hooks(TVMFFI_HERE) {
 /* A type that can be compared has to say what its hash is. */
 static void test_hash_refused(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
-  TVMFFIAny pair, hash;
+  TVMFFIAny pair, hash, number = tvmffi_int(3);
+  TVMFFIByteArray name = TEXT("__ffi_eq__");
   OK(test_pair_types(&parent, &child, 0));
   OK(test_set_hook(parent, "__ffi_compare__", test_compare_a));
   OK(test_new_pair(parent, tvmffi_int(7), tvmffi_none(), &pair));
+  FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
+        "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
+  OK(TVMFFITypeRegisterAttr(child, &name, &number)); /* no function */
+  OK(test_new_pair(child, tvmffi_int(7), tvmffi_none(), &pair));
   FAILS(test_apply_global("ffi.RecursiveHash", &pair, 1, &hash), "ValueError",
         "...defines __ffi_eq__ or __ffi_compare__ but not __ffi_hash__.");
 }

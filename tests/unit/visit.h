@@ -1387,9 +1387,11 @@ static TVMFFIAny test_enter_to_add(void *mutator, TVMFFIAny value) {
   value.v_int64 = 0;
   return value;
 }
+static TVMFFIObject *test_emptied; /* a list whose only item is visited */
 static TVMFFIAny test_enter_unique(void *mutator, TVMFFIAny value) {
   (void)mutator;
   test_say(tvmffi_i_is_unique(&value) ? 'u' : '!');
+  if (test_emptied) test_cell(test_emptied)->size = 0;
   return tvmffi_int(value.type_index);
 }
 #if defined(__cplusplus)
@@ -1440,6 +1442,15 @@ static void test_foreign_visitors(TVMFFI_HERE) {
   CHECK_INT(any.type_index, kTVMFFIUnchanged);
   CHECK_LOG("u");
   CHECK_INT(((TVMFFIAny *)test_cell(outer)->data)->v_int64, kTVMFFIList);
+  /* There is no place for it any more. */
+  any = tvmffi_obj(tvmffi_i_new_list(0));
+  OK(any.v_obj ? 0 : -1);
+  *(TVMFFIAny *)test_cell(outer)->data = any;
+  test_emptied = outer;
+  any = tvmffi_i_mutate_in_place(&v, tvmffi_obj(outer));
+  test_emptied = NULL;
+  CHECK_INT(any.type_index, kTVMFFIUnchanged);
+  CHECK_LOG("u");
 }
 
 /* Visits the field x by the visitor, as C++ does, or in C as a container. */
@@ -1482,7 +1493,7 @@ static void test_visit_routes(TVMFFI_HERE) {
                   visit = TEXT("__s_visit__");
   TVMFFIAny items[3], any, hook;
   TVMFFIObject *node, *root;
-  int code;
+  int i, code;
   OK(test_set_hook(packed, "__s_visit__", test_hook_default));
   OK(test_set_hook(packed, "__s_mutate__", test_hook_default));
   hook = tvmffi_ptr((void *)(uintptr_t)test_hook_container);
@@ -1514,13 +1525,14 @@ static void test_visit_routes(TVMFFI_HERE) {
           "ValueError", "no visit");
     test_log_size = 0;
   }
-  /* The object is in no other place, and neither is the list. */
-  node = tvmffi_i_new_object(placed, sizeof(test_visit_node));
-  OK(node ? 0 : -1);
-  root = tvmffi_i_new_list(1);
-  any = tvmffi_obj(node);
-  code = root ? tvmffi_i_list_append(root, &any) : -1;
-  tvmffi_release(node);
+  /* The objects are in no other place, and neither is the list. */
+  root = tvmffi_i_new_list(2);
+  for (i = code = 0; i < 2 && !code; ++i) {
+    node = tvmffi_i_new_object(i ? packed : placed, sizeof(test_visit_node));
+    any = tvmffi_obj(node);
+    code = root && node ? tvmffi_i_list_append(root, &any) : -1;
+    tvmffi_release(node);
+  }
   if (code) tvmffi_release(root);
   OK(code);
   hook = tvmffi_obj(root);
@@ -1528,7 +1540,7 @@ static void test_visit_routes(TVMFFI_HERE) {
   code = test_walk(any, TEST_SAME, kTVMFFIInt, 0, &any);
   if (hook.v_obj) tvmffi_release(hook.v_obj);
   OK(code);
-  CHECK_LOG("p");
+  CHECK_LOG("ph");
   CHECK(any.v_obj == root);
   CHECK_INT(((TVMFFIAny *)test_cell(root)->data)->v_int64, 8);
 }
