@@ -25684,9 +25684,9 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
-  TVMFFI_ASSERT(i > 0 && x.size % 8 == 0 && y.size % 8 == 0);
   int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
   int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
+  TVMFFI_ASSERT(x.size % 8 == 0 && y.size % 8 == 0);
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
     uint64_t p =
@@ -27102,7 +27102,7 @@ static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
   int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
   if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
   *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
-  TVMFFI_ASSERT((*out)->base.base.c.object == o && s->num_items <= s->max_items);
+  TVMFFI_ASSERT((*out)->base.base.c.object == o);
   (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
   (*out)->first = (*out)->end = s->num_items;
   return code;
@@ -27929,7 +27929,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   const TVMFFIAny *copier =
       tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
   TVMFFIAny r;
-  TVMFFI_ASSERT(value->v_obj && !*made);
+  TVMFFI_ASSERT(!*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
     return tvmffi_i_fail("TypeError",
                          "__ffi_shallow_copy__ must be an ffi.Function");

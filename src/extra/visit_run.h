@@ -264,7 +264,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   const TVMFFIAny *copier =
       tvmffi_i_type_attr(&tvmffi_i_copy_column, value->type_index);
   TVMFFIAny r;
-  TVMFFI_ASSERT(value->v_obj && !*made);
+  TVMFFI_ASSERT(!*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
     return tvmffi_i_fail("TypeError",
                          "__ffi_shallow_copy__ must be an ffi.Function");

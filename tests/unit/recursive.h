@@ -30,7 +30,8 @@ static void test_recursive_hash(TVMFFI_HERE) {
   CHECK_HASH(tvmffi_str("ab"), 2654465067u);
   CHECK_HASH(tvmffi_bytes(&bytes), 3873208476u);
   CHECK_HASH(tvmffi_bytes(&few),
-             tvmffi_i_hash_combine(kTVMFFIBytes, tvmffi_i_stable_hash("ab", 2)));
+             tvmffi_i_hash_combine(kTVMFFIBytes,
+                                   tvmffi_i_stable_hash("ab", 2)));
   CHECK_HASH(tvmffi_device(device), 175247678514u);
   CHECK_HASH(tvmffi_dtype(dtype), 11093831583858u);
   OK(test_list(&list, tvmffi_int(1), tvmffi_int(2)));
