@@ -29534,6 +29534,11 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
       case kTVMFFIInt:
       case kTVMFFIFloat: break;
       case kTVMFFIDataType:
+        if (value.type_index != kTVMFFIDataType) {
+          code = tvmffi_i_bad_cast(&value, "DataType");
+          tvmffi_i_any_release(&value);
+          return code;
+        }
         TVMFFI_TRY(tvmffi_i_dtype_text(&value.v_dtype, &value));
         break;
       default: *part = value; return 1;

@@ -52,8 +52,9 @@ static void test_json_texts(TVMFFI_HERE) {
                "\"a longer text \\/ with \\\" and \xC3\xA9\""},
               {"\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007F\"",
                "\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007f\""},
-              {"\"\\uD83D\\uDE00\\u4e2d\\u0000\"",
-               "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\""}};
+              {"\"\\uD83D\\uDE00\\u4e2d\\u0000\\uE000\\u07aF\"",
+               "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\xEE\x80\x80"
+               "\xDE\xAF\""}};
   TVMFFIByteArray text;
   size_t i;
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
@@ -105,6 +106,15 @@ static void test_json_numbers(TVMFFI_HERE) {
       {"1e-300", "1e-300"},
       {"123456.5e-1", "12345.65"},
       {"0e99999999999999999999", "0.0"},
+      {"\r\n00000000000000000000\r", "0"},
+      {"00000000000000000000000000009", "9"},
+      {"12345678901234567890123", "1.2345678901234568e+22"},
+      {"0000000000000000000000001e1", "10.0"},
+      {"0000000000000000000004294967295e0", "4294967295.0"},
+      {"0.0000000000000000000000", "0.0"},
+      {"0.00000000000000000000012345", "1.2345000000000001e-22"},
+      {"2.2250738585072013e-308", "2.2250738585072014e-308"},
+      {"-0.5E-0", "-0.5"},
       {"100e-2", "1.0"},
       {"[NaN,Infinity,-Infinity]", "[NaN,Infinity,-Infinity]"}};
   static const char *const bad[] = {
@@ -112,7 +122,9 @@ static void test_json_numbers(TVMFFI_HERE) {
       "1e",    "-",      "+",
       ".",     "1-2",    "--1",
       "1.5.2", "-N",     "Inf",
-      "e5"};
+      "e5",    "1+2",    "1.5e",
+      "1e-400", "1e-325", "2e308", "1e+",
+      "2.2250738585072012e-308", "123456789012345678901234e400"};
   TVMFFIByteArray text;
   TVMFFIAny any;
   size_t i;
@@ -124,6 +136,41 @@ static void test_json_numbers(TVMFFI_HERE) {
   for (i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i)
     FAILS(test_parse(bad[i], strlen(bad[i]), &any), "ValueError",
           "Expecting value: line 1 column 1 (char 0)");
+}
+
+/* A long number is rounded by all of its digits, also by those behind the
+   800th, wherever its point is. */
+static void test_json_long_numbers(TVMFFI_HERE) {
+  enum { DIGITS = 900, HALF = 1023 };
+  char text[DIGITS + 8];
+  TVMFFIByteArray got;
+  int i, k, carry;
+  /* 2^53 + 1 lies halfway between two doubles, so the last digit decides. */
+  for (i = 0; i < 4; ++i) {
+    memset(text, '0', DIGITS);
+    memcpy(text, "9007199254740993", 16);
+    text[i & 2 ? 850 : 16] = '.';
+    text[DIGITS - 1] = (char)('0' + (i & 1));
+    strcpy(text + DIGITS, i & 2 ? "e-834" : "");
+    OK(test_reprint(text, 0, &got));
+    CHECK_TEXT(got, i & 1 ? "9007199254740994" : "9007199254740992");
+    test_release_all();
+  }
+  /* 5^1023 * 10^-1023 is 2^-1023, which is less than the least normal double
+     and has no digit that is lost. */
+  memset(text, 0, sizeof(text));
+  text[715] = 1;
+  for (i = 0; i < HALF; ++i) {
+    for (carry = 0, k = 715; k >= 0; --k) {
+      carry += text[k] * 5;
+      text[k] = (char)(carry % 10);
+      carry /= 10;
+    }
+  }
+  for (k = 0; k <= 715; ++k) text[k] = (char)(text[k] + '0');
+  strcpy(text + 716, "e-1023");
+  OK(test_reprint(text, 0, &got));
+  CHECK_TEXT(got, "1.1125369292536007e-308");
 }
 
 static void test_json_errors(TVMFFI_HERE) {
@@ -149,6 +196,15 @@ static void test_json_errors(TVMFFI_HERE) {
       {"\"\\x\"", "Invalid \\escape: line 1 column 3 (char 2)"},
       {"\"\\", "Invalid \\escape: line 1 column 3 (char 2)"},
       {"\"\\u12\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\u00/0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\u00:0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\u00g0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"{\"a\":1,b\":2}",
+       "Expecting property name enclosed in double quotes: line 1 column 8 "
+       "(char 7)"},
+      {"\"\\uD800\\uE000\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 10 (char 9)"},
       {"\"\\uDE00\"",
        "Invalid surrogate pair of \\uXXXX escapes: line 1 "
        "column 3 (char 2)"},
@@ -161,6 +217,8 @@ static void test_json_errors(TVMFFI_HERE) {
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
     FAILS(test_parse(rows[i].from, strlen(rows[i].from), &any), "ValueError",
           rows[i].error);
+  FAILS(test_parse("\"\\\0\"", 4, &any), "ValueError",
+        "Invalid \\escape: line 1 column 3 (char 2)");
 }
 
 /* Texts that upstream accepts, and what RFC 8259 says of them. */
@@ -382,6 +440,7 @@ static const test_case test_json_cases[] = {
 #if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
     {"JSON: texts", test_json_texts},
     {"JSON: numbers", test_json_numbers},
+    {"JSON: long numbers", test_json_long_numbers},
     {"JSON: texts that are none", test_json_errors},
     {"JSON: strict", test_json_strict},
     {"JSON: objects alike", test_json_alike},
