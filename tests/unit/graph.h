@@ -138,7 +138,27 @@ static void test_json_bad_graphs(TVMFFI_HERE) {
        GRAPH ", expected `root_index` integer field"},
       {"{\"root_index\":0,\"nodes\":1}", "ValueError",
        GRAPH ", expected `nodes` array field"},
+      {"{\"root_index\":null,\"nodes\":[]}", "ValueError",
+       GRAPH ", expected `root_index` integer field"},
+      {"{\"root_index\":0}", "ValueError", GRAPH ", expected `nodes` array field"},
       {NODE_TEXT(""), "ValueError", GRAPH ": invalid node index 0"},
+      {NODE_TEXT("{\"type\":1}"), "TypeError",
+       "Cannot convert from type `int` to `str`"},
+      {NODE_TEXT("{\"type\":\"unit.none\"}"), "InternalError", NULL},
+      {NODE_TEXT("{\"type\":\"bool\",\"data\":\"yes\"}"), "TypeError",
+       "Cannot convert from type `ffi.SmallStr` to `bool`"},
+      {NODE_TEXT("{\"type\":\"ffi.String\",\"data\":1}"), "TypeError",
+       "Cannot convert from type `int` to `str`"},
+      {NODE_TEXT("{\"type\":\"ffi.Bytes\",\"data\":1}"), "TypeError",
+       "Cannot convert from type `int` to `str`"},
+      {NODE_TEXT("{\"type\":\"Device\",\"data\":1}"), "TypeError",
+       "Cannot convert from type `int` to `Array<int>`"},
+      {NODE_TEXT("{\"type\":\"ffi.Array\",\"data\":[null]}"), "TypeError",
+       "Cannot convert from type `None` to `int`"},
+      {NODE_TEXT("{\"type\":\"ffi.Map\",\"data\":[null,0]}"), "TypeError",
+       "Cannot convert from type `None` to `int`"},
+      {NODE_TEXT("{\"type\":\"ffi.Map\",\"data\":[0,null]}"), "TypeError",
+       "Cannot convert from type `None` to `int`"},
       {NODE_TEXT("1"), "TypeError",
        "Cannot convert from type `int` to `Map<Any, Any>`"},
       {NODE_TEXT("{}"), "KeyError", "key is not in Map"},
@@ -277,6 +297,120 @@ static void test_json_keys_that_go(TVMFFI_HERE) {
   test_changing = dict;
   args[0] = tvmffi_obj(dict);
   args[1] = tvmffi_none();
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "TypeError",
+        "...does not support ToJSONGraph");
+}
+
+/* Hooks that fail on a pair of 3. Any other pair equals itself only if its
+   number does. */
+static int64_t test_pair_number(const TVMFFIAny *pair) {
+  return ((const test_pair *)pair->v_ptr)->a.v_int64;
+}
+static int test_pair_hook(const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result, int64_t wrong) {
+  if (test_pair_number(&args[num_args - 1]) == wrong) {
+    TVMFFIErrorSetRaisedFromCStr("ValueError", "a pair is refused");
+    return -1;
+  }
+  *result = num_args == 1 ? tvmffi_int(7)
+                          : tvmffi_bool(test_pair_number(&args[0]) ==
+                                        test_pair_number(&args[1]));
+  return 0;
+}
+static int test_hash_pair(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  (void)self;
+  return test_pair_hook(args, num_args, result, 3);
+}
+static int test_equal_pair(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self;
+  return test_pair_hook(args, num_args, result, 4);
+}
+static int test_pair_to_json(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  *result = tvmffi_int(test_pair_number(args));
+  return 0;
+}
+
+/* Values share a node if their own comparison says so. An error of a hash or of
+   a comparison ends the graph. */
+static void test_json_compared(TVMFFI_HERE) {
+  static const struct {
+    int numbers[4];
+    const char *error, *data;
+  } rows[] = {{{1, 2, 1, 2}, NULL, "[0,1,0,1]"},
+              {{2, 2, 2, 5}, NULL, "[0,0,0,1]"},
+              {{1, 3, 1, 1}, "a pair is refused", NULL},
+              {{1, 2, 4, 1}, "a pair is refused", NULL}};
+  int32_t parent = 0, child = 0;
+  TVMFFIAny args[2], pairs[4], text;
+  size_t i, k;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__any_hash__", test_hash_pair));
+  OK(test_set_hook(parent, "__any_equal__", test_equal_pair));
+  OK(test_set_hook(parent, "__data_to_json__", test_pair_to_json));
+  args[1] = tvmffi_none();
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    for (k = 0; k < 4; ++k)
+      OK(test_new_pair(parent, tvmffi_int(rows[i].numbers[k]), tvmffi_none(),
+                       &pairs[k]));
+    OK(test_apply_global("ffi.Array", pairs, 4, &args[0]));
+    if (rows[i].error) {
+      FAILS(test_apply_global("ffi.ToJSONGraphString", args, 2, &text),
+            "ValueError", rows[i].error);
+      FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &text), "ValueError",
+            rows[i].error);
+    } else {
+      OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+      CHECK(test_contains(tvmffi_any_str(&text), rows[i].data));
+      OK(test_apply_global("ffi.ToJSONGraph", args, 2, &text));
+      CHECK_INT(tvmffi_i_map_size(text.v_obj), 2);
+    }
+  }
+}
+
+/* What cannot be saved: a list in itself, an object in itself, and objects that
+   nothing could make. */
+static void test_json_not_saved(TVMFFI_HERE) {
+  int32_t parent = 0, child = 0, odd, bare;
+  TVMFFIObject *list = tvmffi_i_new_list(0);
+  TVMFFITypeMetadata metadata;
+  TVMFFIAny args[2], any, pair = tvmffi_none();
+  int code;
+  OK(list ? 0 : -1);
+  OWN(list);
+  args[0] = tvmffi_obj(list);
+  args[1] = tvmffi_none();
+  OK(tvmffi_i_list_append(list, &args[0]));
+  code = test_apply_global("ffi.ToJSONGraph", args, 2, &any);
+  tvmffi_i_erase((tvmffi_i_seq *)(void *)list, 0, 1);
+  FAILS(code, "ValueError",
+        "Cycle detected during serialization: a List contains itself");
+  OK(test_pair_types(&parent, &child, 0));
+  args[0] = tvmffi_int(parent);
+  args[1] = tvmffi_int((int64_t)sizeof(test_pair));
+  OK(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any));
+  OK(test_new_pair(parent, tvmffi_none(), tvmffi_none(), &pair));
+  tvmffi_retain(pair.v_obj);
+  ((test_pair *)pair.v_ptr)->a = pair;
+  args[0] = pair;
+  args[1] = tvmffi_none();
+  code = test_apply_global("ffi.ToJSONGraphString", args, 2, &any);
+  tvmffi_any_release(&((test_pair *)pair.v_ptr)->a);
+  FAILS(code, "ValueError", "...contains itself");
+  odd = test_type_with("__ffi_new__", NULL);
+  OK(odd < 0 ? -1 : 0);
+  OK(test_new_pair(odd, tvmffi_none(), tvmffi_none(), &args[0]));
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "TypeError",
+        "...does not support ToJSONGraph");
+  bare = test_type(test_fresh("unit.Bare"), -1, 1, 0, 1, kTVMFFIObject);
+  OK(bare < 0 ? -1 : 0);
+  memset((void *)&metadata, 0, sizeof(metadata));
+  metadata.total_size = (int32_t)sizeof(test_pair);
+  OK(TVMFFITypeRegisterMetadata(bare, &metadata));
+  OK(test_new_pair(bare, tvmffi_none(), tvmffi_none(), &args[0]));
   FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "TypeError",
         "...does not support ToJSONGraph");
 }
@@ -461,6 +595,19 @@ static void test_json_graph_texts(TVMFFI_HERE) {
                            "List", "0,1,0")) "}",
        NULL},
       {GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":false}") "}", NULL},
+      /* a number or a bool for another kind of number */
+      {GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":2}") "}",
+       GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":true}") "}"},
+      {GRAPH_TEXT("0", GRAPH_INT("true")) "}",
+       GRAPH_TEXT("0", GRAPH_INT("1")) "}"},
+      {GRAPH_TEXT("0", GRAPH_OF("Shape", "true,2")) "}",
+       GRAPH_TEXT("0", GRAPH_OF("Shape", "1,2")) "}"},
+      {GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":true}") "}",
+       GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":1.0}") "}"},
+      {GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":0}") "}",
+       GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":0.0}") "}"},
+      {GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":9007199254740993}") "}",
+       GRAPH_TEXT("0", "{\"type\":\"float\",\"data\":9007199254740992}") "}"},
       /* a key that comes twice */
       {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
                            "Map", "0,1,0,0")) "}",
@@ -557,10 +704,27 @@ typedef struct {
   TVMFFIAny values[3];
 } test_triple;
 
-/* A type whose fields are declared a data type, None, and anything. */
-static int32_t test_triple_type(const char *key) {
+/* A setter that refuses a text, and a getter that fails on a big number. */
+static int test_set_no_text(void *field, const TVMFFIAny *value) {
+  if (value->type_index != kTVMFFISmallStr)
+    return tvmffi_i_set_any_field(field, value);
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "a text is refused");
+  return -1;
+}
+static int test_get_small(void *field, TVMFFIAny *value) {
+  const TVMFFIAny *any = (const TVMFFIAny *)field;
+  if (any->type_index != kTVMFFIInt || any->v_int64 < 1000)
+    return tvmffi_i_get_any_field(field, value);
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "a number is refused");
+  return -1;
+}
+
+/* A type with three fields of the declared types. The last one has a default,
+   which its setter refuses. */
+static int32_t test_triple_type(const char *key, int32_t d, int32_t n,
+                                int32_t x) {
   static const char names[3][2] = {"d", "n", "x"};
-  static const int32_t declared[3] = {kTVMFFIDataType, kTVMFFINone, kTVMFFIAny};
+  const int32_t declared[3] = {d, n, x};
   int32_t i, index = test_type(key, -1, 1, 0, 1, kTVMFFIObject);
   if (index < 0) return -1;
   for (i = 0; i < 3; ++i) {
@@ -569,9 +733,13 @@ static int32_t test_triple_type(const char *key) {
                                        (size_t)i * sizeof(TVMFFIAny)));
     f.size = sizeof(TVMFFIAny);
     f.alignment = 8;
-    f.getter = tvmffi_i_get_any_field;
-    f.setter = (void *)(uintptr_t)tvmffi_i_set_any_field;
+    f.getter = test_get_small;
+    f.setter = (void *)(uintptr_t)test_set_no_text;
     f.field_static_type_index = declared[i];
+    if (i == 2) {
+      f.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
+      f.default_value_or_factory = tvmffi_str("text");
+    }
     if (TVMFFITypeRegisterField(index, &f)) return -1;
   }
   return test_make_maker(index, sizeof(test_triple)) ? -1 : index;
@@ -613,15 +781,17 @@ static void test_json_fields(TVMFFI_HERE) {
        "...Required field `n` not set"},
       {"{}", "TypeError", "...Required field `d` not set"}};
   const char *key = test_fresh("unit.Json");
-  int32_t index = test_triple_type(key);
+  int32_t index =
+      test_triple_type(key, kTVMFFIDataType, kTVMFFINone, kTVMFFIAny);
   TVMFFIAny args[2], any;
-  const TVMFFIAny *values;
+  TVMFFIAny *values;
   TVMFFIByteArray text;
   size_t i;
+  int code;
   OK(index < 0 ? -1 : 0);
   OK(test_read_node(key, "{\"d\":\"float32x4\",\"n\":\"any\",\"x\":0}", &any));
   CHECK_INT(any.type_index, index);
-  values = ((const test_triple *)any.v_ptr)->values;
+  values = ((test_triple *)any.v_ptr)->values;
   CHECK_INT(values[0].type_index, kTVMFFIDataType);
   CHECK_INT(values[0].v_dtype.lanes, 4);
   CHECK_INT(values[1].type_index, kTVMFFINone);
@@ -632,8 +802,58 @@ static void test_json_fields(TVMFFI_HERE) {
   text = tvmffi_any_str(&any);
   CHECK(test_contains(
       text, "\",\"data\":{\"d\":\"float32x4\",\"n\":null,\"x\":0}}]}"));
+  text = TEXT("a text in an object"); /* a field that breaks its declaration */
+  OK(TVMFFIStringFromByteArray(&text, &values[0]));
+  code = test_apply_global("ffi.ToJSONGraphString", args, 2, &any);
+  tvmffi_any_release(&values[0]); /* no object releases a dtype */
+  FAILS(code, "TypeError", "Cannot convert from type `ffi.String` to `DataType`");
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
     FAILS(test_read_node(key, rows[i].data, &any), rows[i].kind, rows[i].error);
+}
+
+/* Fields that are declared bool, float and anything; the last has a default,
+   and its accessors may fail. */
+static void test_json_number_fields(TVMFFI_HERE) {
+  const char *key = test_fresh("unit.Json");
+  int32_t index = test_triple_type(key, kTVMFFIBool, kTVMFFIFloat, kTVMFFIAny);
+  TVMFFIAny args[2], any, text, *values;
+  OK(index < 0 ? -1 : 0);
+  OK(test_read_node(key, "{\"d\":true,\"n\":2.5,\"x\":0}", &args[0]));
+  args[1] = tvmffi_none();
+  OK(test_apply_global("ffi.ToJSONGraphString", args, 2, &text));
+  CHECK(test_contains(tvmffi_any_str(&text),
+                      "\",\"data\":{\"d\":true,\"n\":2.5,\"x\":0}}]}"));
+  OK(test_apply_global("ffi.ToJSONGraph", args, 2, &text));
+  OK(test_apply_global("ffi.FromJSONGraph", &text, 1, &any));
+  CHECK_INT(any.type_index, index);
+  values = ((test_triple *)args[0].v_ptr)->values;
+  values[2] = tvmffi_int(1000);
+  FAILS(test_apply_global("ffi.ToJSONGraphString", args, 2, &any), "ValueError",
+        "a number is refused");
+  values[1] = tvmffi_int(1000);
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "ValueError",
+        "a number is refused");
+  FAILS(test_read_node(key, "{\"d\":true,\"n\":2.5}", &any), "ValueError",
+        "a text is refused");
+}
+
+/* A node whose value its field refuses. */
+static void test_json_refused_fields(TVMFFI_HERE) {
+  static const char rest[] =
+      "\",\"data\":{\"d\":true,\"n\":1,\"x\":1}},{\"type\":\"ffi.String\","
+      "\"data\":\"text\"}]}";
+  const char *key = test_fresh("unit.Json");
+  tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
+  TVMFFIAny text, any;
+  int32_t index = test_triple_type(key, kTVMFFIBool, kTVMFFIFloat, kTVMFFIAny);
+  OK(index < 0 ? -1 : 0);
+  tvmffi_i_text_str(&b, "{\"root_index\":0,\"nodes\":[{\"type\":\"");
+  tvmffi_i_text_str(&b, key);
+  tvmffi_i_text_str(&b, rest);
+  OK(tvmffi_i_text_take(&b, &text));
+  OWN_ANY(text);
+  FAILS(test_apply_global("ffi.FromJSONGraphString", &text, 1, &any),
+        "ValueError", "a text is refused");
 }
 
 /* A type of enumerations with one object, under `name`. */
@@ -696,6 +916,43 @@ static void test_json_enum_members(TVMFFI_HERE) {
 #endif
 #endif
 
+#if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
+/* The functions of big integers refuse other values and texts. */
+static void test_bigint_functions(TVMFFI_HERE) {
+  static const char *const pairs[] = {"__ffi_eq__", "__ffi_compare__"};
+  static const char *const bad[] = {"", "+", "-", "1:", "1/", "--1"};
+  TVMFFIObject *list = tvmffi_i_new_list(0);
+  TVMFFIAny args[3], big, text, any;
+  TVMFFIByteArray digits = TEXT("+12345678901234567890123");
+  size_t i;
+  OK(list ? 0 : -1);
+  OWN(list);
+  OK(TVMFFIStringFromByteArray(&digits, &text));
+  OWN_ANY(text);
+  OK(test_apply_attr(kTVMFFIBigInt, "__data_from_json__", &text, 1, &big));
+  OK(test_apply_attr(kTVMFFIBigInt, "__data_to_json__", &big, 1, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "12345678901234567890123");
+  text = tvmffi_int(-7);
+  OK(test_apply_attr(kTVMFFIBigInt, "__data_to_json__", &text, 1, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "-7");
+  text = tvmffi_obj(list);
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__data_to_json__", &text, 1, &any),
+        "TypeError", "Cannot treat type `ffi.List` as type `BigInt`");
+  for (i = 0; i < TEST_COUNT(bad); ++i) {
+    text = tvmffi_str(bad[i]);
+    FAILS(test_apply_attr(kTVMFFIBigInt, "__data_from_json__", &text, 1, &any),
+          "ValueError", "Invalid decimal string for ffi.BigInt");
+  }
+  args[2] = test_value_of(kTVMFFIBigInt, "__data_to_json__");
+  for (i = 0; i < 4; ++i) {
+    args[i & 1] = tvmffi_obj(list);
+    args[!(i & 1)] = big;
+    FAILS(test_apply_attr(kTVMFFIBigInt, pairs[i / 2], args, 3, &any),
+          "TypeError", "Cannot treat type `ffi.List` as type `BigInt`");
+  }
+}
+#endif
+
 static const test_case test_graph_cases[] = {
 #if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
     {"JSON: graphs", test_json_graphs},
@@ -704,14 +961,19 @@ static const test_case test_graph_cases[] = {
     {"JSON: graphs of lists and dicts", test_json_loose_graphs},
     {"JSON: cycles", test_json_cycles},
     {"JSON: keys that go", test_json_keys_that_go},
+    {"JSON: values that compare themselves", test_json_compared},
+    {"JSON: values that are not saved", test_json_not_saved},
     {"JSON: a maker of another type", test_json_wrong_maker},
     {"JSON: texts of graphs", test_json_graph_texts},
     {"JSON: long integers in graphs", test_decimals},
+    {"JSON: functions of big integers", test_bigint_functions},
     {"JSON: keys of one hash", test_json_tangled_keys},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},
 #if !TEST_NO_TYPES && !TEST_NO_REFLECTION
     {"JSON: fields of graphs", test_json_fields},
+    {"JSON: numbers in fields", test_json_number_fields},
+    {"JSON: fields that refuse", test_json_refused_fields},
     {"JSON: members of enumerations", test_json_enum_members},
 #endif
 #endif
