@@ -29855,8 +29855,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
     return tvmffi_i_fail("ValueError",
                          "Enum `%s` has no instance with index %.*s",
                          tvmffi_i_type_key(type_index), TVMFFI_I_TEXT(text));
-  if (found->type_index < kTVMFFIStaticObjectBegin ||
-      !tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
+  if (!tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
     return tvmffi_i_cannot_treat(found->type_index, "ffi.Enum");
   *out = tvmffi_i_copy_owned(found);
   return 0;
@@ -32538,7 +32537,8 @@ static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
   if (p != end && *p == '.') p = tvmffi_i_json_some_digits(p + 1, end);
   if (!p || p == end || (*p | 32) != 'e') return p;
   ++p;
-  if (p != end && (*p == '+' || *p == '-')) ++p;
+  TVMFFI_ASSERT(p != end); /* because the reader needs a digit, too */
+  if (*p == '+' || *p == '-') ++p;
   return tvmffi_i_json_some_digits(p, end);
 }
 

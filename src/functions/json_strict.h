@@ -51,7 +51,8 @@ static const char *tvmffi_i_json_strict_number(const char *p, const char *end) {
   if (p != end && *p == '.') p = tvmffi_i_json_some_digits(p + 1, end);
   if (!p || p == end || (*p | 32) != 'e') return p;
   ++p;
-  if (p != end && (*p == '+' || *p == '-')) ++p;
+  TVMFFI_ASSERT(p != end); /* because the reader needs a digit, too */
+  if (*p == '+' || *p == '-') ++p;
   return tvmffi_i_json_some_digits(p, end);
 }
 

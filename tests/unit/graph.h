@@ -856,12 +856,26 @@ static void test_json_refused_fields(TVMFFI_HERE) {
         "ValueError", "a text is refused");
 }
 
+/* Gives a type of enumerations one member, under `name`. */
+static int test_set_member(int32_t index, TVMFFIAny name, TVMFFIAny member) {
+  TVMFFIByteArray attr = TEXT("__ffi_enum__");
+  TVMFFIAny state, entry[3], any;
+  TVMFFI_TRY(
+      test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
+  TVMFFI_TRY(test_apply_global("ffi.Dict", NULL, 0, &entry[0]));
+  entry[1] = name;
+  entry[2] = member;
+  TVMFFI_TRY(
+      tvmffi_i_set_field(&TVMFFIGetTypeInfo(TVMFFI_I_ENUM_STATE)->fields[1],
+                         state.v_obj, &entry[0]));
+  TVMFFI_TRY(test_apply_global("ffi.DictSetItem", entry, 3, &any));
+  return TVMFFITypeRegisterAttr(index, &attr, &state);
+}
+
 /* A type of enumerations with one object, under `name`. */
 static int test_enum_type(const char *key, int32_t parent, TVMFFIAny name,
                           TVMFFIAny *member) {
   int32_t index = test_type(key, -1, 3, 0, 1, parent);
-  TVMFFIByteArray attr = TEXT("__ffi_enum__");
-  TVMFFIAny state, entry[2], indexes;
   TVMFFIObject *o;
   if (index < 0) return -1;
   o = tvmffi_i_new_object(index, sizeof(tvmffi_i_enum));
@@ -873,15 +887,7 @@ static int test_enum_type(const char *key, int32_t parent, TVMFFIAny name,
   else
     TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(
         &name, &((tvmffi_i_enum *)(void *)o)->str_index));
-  TVMFFI_TRY(
-      test_apply_attr(TVMFFI_I_ENUM_STATE, "__ffi_new__", NULL, 0, &state));
-  entry[0] = name;
-  entry[1] = *member;
-  TVMFFI_TRY(test_apply_global("ffi.Dict", entry, 2, &indexes));
-  TVMFFI_TRY(
-      tvmffi_i_set_field(&TVMFFIGetTypeInfo(TVMFFI_I_ENUM_STATE)->fields[1],
-                         state.v_obj, &indexes));
-  return TVMFFITypeRegisterAttr(index, &attr, &state);
+  return test_set_member(index, name, *member);
 }
 
 /* The name of an enumeration's object is read as that object. */
@@ -891,6 +897,7 @@ static void test_json_enum_members(TVMFFI_HERE) {
   TVMFFIByteArray attr = TEXT("__ffi_enum__");
   TVMFFIAny seven, red, got, three = tvmffi_int(3);
   int32_t index;
+  int i;
   OK(test_enum_type(ints, TVMFFI_I_INT_ENUM, tvmffi_int(7), &seven));
   OK(test_enum_type(texts, TVMFFI_I_STR_ENUM, tvmffi_str("red"), &red));
   OK(test_read_node(ints, "7", &got));
@@ -912,6 +919,17 @@ static void test_json_enum_members(TVMFFI_HERE) {
   OK(TVMFFITypeRegisterAttr(index, &attr, &three));
   FAILS(test_read_node(none, "1", &got), "TypeError",
         "Cannot treat type `int` as type `ffi.EnumState`");
+  for (i = 0; i < 2; ++i) { /* members that are no objects of enumerations */
+    index = test_type(test_fresh("unit.NoMember"), -1, 3, 0, 1,
+                      TVMFFI_I_INT_ENUM);
+    OK(index < 0 ? -1 : 0);
+    if (i) OK(test_apply_global("ffi.Array", NULL, 0, &three));
+    OK(test_set_member(index, tvmffi_int(1), three));
+    FAILS(test_read_node(TVMFFIGetTypeInfo(index)->type_key.data, "1", &got),
+          "TypeError",
+          i ? "Cannot treat type `ffi.Array` as type `ffi.Enum`"
+            : "Cannot treat type `int` as type `ffi.Enum`");
+  }
 }
 #endif
 #endif
@@ -951,6 +969,30 @@ static void test_bigint_functions(TVMFFI_HERE) {
           "TypeError", "Cannot treat type `ffi.List` as type `BigInt`");
   }
 }
+
+/* An escape sequence or a character that ends early is printed byte by byte. */
+static void test_repr_cut(TVMFFI_HERE) {
+  static const struct {
+    const char *text, *want;
+    size_t size;
+  } rows[] = {{"\x1B[31mx", "\"\\x1b[31mx\"", 6},
+              {"\x1Bx", "\"\\x1bx\"", 2},
+              {"\x1B", "\"\\x1b\"", 1},
+              {"\x1B[3", "\"\\x1b[3\"", 3},
+              {"\x1B[ m", "\"\\x1b[ m\"", 4},
+              {"\0", "\"\\x00\"", 1},
+              {"\xE4\xB8", "\"\\xe4\\xb8\"", 2},
+              {"\xE4\xB8\xAD", "\"\\u4e2d\"", 3}};
+  TVMFFIByteArray bytes;
+  TVMFFIAny value, text;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    bytes = test_bytes(rows[i].text, rows[i].size);
+    OK(TVMFFIStringFromByteArray(&bytes, &value));
+    OK(test_repr(value, &text));
+    CHECK_TEXT(tvmffi_any_str(&text), rows[i].want);
+  }
+}
 #endif
 
 static const test_case test_graph_cases[] = {
@@ -967,6 +1009,7 @@ static const test_case test_graph_cases[] = {
     {"JSON: texts of graphs", test_json_graph_texts},
     {"JSON: long integers in graphs", test_decimals},
     {"JSON: functions of big integers", test_bigint_functions},
+    {"repr: sequences that are cut", test_repr_cut},
     {"JSON: keys of one hash", test_json_tangled_keys},
     {"JSON: graphs of larger maps", test_json_graph_maps},
     {"JSON: enumerations", test_json_enums},

@@ -56,6 +56,7 @@ static void test_json_texts(TVMFFI_HERE) {
                "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\xEE\x80\x80"
                "\xDE\xAF\""}};
   TVMFFIByteArray text;
+  TVMFFIAny args[2], made;
   size_t i;
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     OK(test_reprint(rows[i].from, 0, &text));
@@ -68,6 +69,10 @@ static void test_json_texts(TVMFFI_HERE) {
              "      \"c\": 0\n    }\n  }\n]");
   OK(test_reprint("[1]", -3, &text));
   CHECK_TEXT(text, "[\n1\n]");
+  args[0] = tvmffi_none();
+  args[1] = tvmffi_str("two");
+  FAILS(test_apply_global("ffi.json.Stringify", args, 2, &made), "TypeError",
+        "...`Optional<int>`");
 }
 
 /* Numbers that are hard to round, and those that only upstream takes. */
@@ -244,6 +249,7 @@ static void test_json_strict(TVMFFI_HERE) {
        "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
       {"{\"\xE2\x82\":1}", "Invalid UTF-8 at: line 1 column 3 (char 2)", 0},
       {"\"\xC2\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
+      {"\"\xF4\"", "Invalid UTF-8 at: line 1 column 2 (char 1)", 0},
       {"[1,NaN]", "Expecting value: line 1 column 4 (char 3)", 0},
       {"[Infinity]", "Expecting value: line 1 column 2 (char 1)", 0},
       {"[-Infinity]", "Expecting value: line 1 column 2 (char 1)", 0},
