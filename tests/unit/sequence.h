@@ -178,6 +178,22 @@ static void test_list_growth(TVMFFI_HERE) {
   CHECK_INT(c->capacity, 21);
 }
 
+/* What is inserted into a full list needs more room, too. */
+static void test_list_full(TVMFFI_HERE) {
+  int64_t i;
+  SEQUENCE(list, "List", NULL, 0);
+  TVMFFISeqCell *c = test_cell(list);
+  for (i = 0; i < 4; ++i)
+    OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(i)));
+  OK(DO("ListInsert", tvmffi_obj(list), tvmffi_int(1), tvmffi_int(7)));
+  CHECK_INT(c->capacity, 8);
+  CHECK_ITEMS(list, "07123");
+  OK(DO("ListReplaceSlice", tvmffi_obj(list), tvmffi_int(2), tvmffi_int(2),
+        tvmffi_obj(list)));
+  CHECK_INT(c->capacity, 16);
+  CHECK_ITEMS(list, "0707123123");
+}
+
 /* Takes a letter out, which its scope then ends. */
 static int test_pop_letter(TVMFFI_HERE, TVMFFIObject *list, int64_t i) {
   TVMFFIObject *letter = NULL;
@@ -732,6 +748,7 @@ static const test_case test_sequence_cases[] = {
     {"arrays: access", test_array_access},
     {"arrays: in the place of a list", test_array_for_list},
     {"lists: growth", test_list_growth},
+    {"lists: insertions into full ones", test_list_full},
     {"lists: edit", test_list_edit},
     {"lists: slices", test_list_slices},
     {"lists: bad indices and values", test_list_bad_indices},
