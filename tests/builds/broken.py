@@ -80,6 +80,35 @@ FAULTS = [
   d->frame[depth > 0] = here;
   d->depth = depth;
 """, "d->depth == depth + 1"),
+    ("an insertion reserves no memory", "lists", """\
+  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
+""", "", "n > 0 && n <= s->cell.capacity - s->cell.size"),
+    ("an array has too small a capacity", "arrays", """\
+  s->cell.data = s + 1;
+  s->cell.size = 0;
+  s->cell.capacity = capacity;
+""", """\
+  s->cell.data = s + 1;
+  s->cell.size = 0;
+  s->cell.capacity = capacity - 1;
+""", "!s->cell.size && n <= s->cell.capacity"),
+    ("a copied item is no reference", "lists", """\
+++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+""", """\
+++i) to[i] = items[i];
+""", "(uint32_t)old > 0"),
+    ("a map does not count an entry", "maps", """\
+  ++m->size;
+  *pair = &item->pair;
+""", """\
+  *pair = &item->pair;
+""", "m->size > 0"),
+    ("a map counts an entry that is removed", "maps", """\
+tvmffi_i_map_set_jump(m, before, 0);
+  --m->size;
+""", """\
+tvmffi_i_map_set_jump(m, before, 0);
+""", "m->size < m->num_slots"),
 ]
 
 

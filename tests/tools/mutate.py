@@ -44,8 +44,10 @@ CHANGES = [
     (r"(?<=[\w)\]]) \+ ", [" - "]), (r"(?<=[\w)\]]) - ", [" + "]),
     (r"\+\+", ["--"]), (r"--", ["++"]),
     (r"(?<=[( ])!(?=[\w(])", [""]),
-    (r"(?<![\w.])\d+(?![\w.])", [lambda x: str(int(x) + 1),
-                                 lambda x: str(abs(int(x) - 1))]),
+    # All negative codes are errors.
+    (r"\breturn -1;", ["return 0;"]),
+    (r"(?<![\w.])(?<!return -)\d+(?![\w.])",
+     [lambda x: str(int(x) + 1), lambda x: str(abs(int(x) - 1))]),
     (r"\bTVMFFI_I_LOAD_SEQ\(", ["TVMFFI_I_LOAD("]),
     (r"\bTVMFFI_I_LOAD\(", ["TVMFFI_I_LOAD_RELAXED("]),
     (r"\bTVMFFI_I_STORE_SEQ\(", ["TVMFFI_I_STORE("]),
@@ -198,8 +200,8 @@ class Tester:
             program = self.build(name, [mutant])
             if program in (None, self.original):
                 return False, None
-            return True, how_found(variant.test(self.folder / name,
-                                                self.seconds))
+            return True, how_found(variant.test(
+                self.folder / name, self.seconds, until="not ok"))
         finally:
             shutil.rmtree(self.folder / name)
 

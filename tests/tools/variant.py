@@ -59,13 +59,14 @@ def build(folder, header, cc):
     folder.mkdir(exist_ok=True)
     (folder / "tvmffi.h").write_text(header, encoding="utf-8")
     # From standard input, because a file includes first what lies beside it.
+    compiler, *options = cc.split()
     with PROGRAM.open() as source:
-        return run([*cc.split(), "-std=c11", "-O0", "-w", "-x", "c", "-",
+        return run([compiler, "-O0", *options, "-std=c11", "-w", "-x", "c", "-",
                     "-iquote", ROOT, "-o", "unit", "-lpthread"], 300,
                    cwd=folder, stdin=source)
 
 
-def test(folder, seconds, *options):
-    """Runs the unit tests, with smaller sizes, until one fails."""
-    return run([folder / "unit", "--short", *options], seconds, "not ok",
-               cwd=ROOT, stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
+def test(folder, seconds, *options, until=None):
+    """Runs the unit tests, with smaller sizes."""
+    return run([folder / "unit", "--short", *options], seconds, until, cwd=ROOT,
+               stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
