@@ -599,30 +599,53 @@ static inline TVMFFIObjectHandle tvmffi_i_handle(tvmffi_type *x) {
                 "no_object__its_first_member_is_not_base");
   return x;
 }
-/* The type to which TVMFFI_I_ASSIGN casts the variable on its left side. For a
-   pointer it is a struct of this pointer, whose operator= accepts a pointer to
-   the same or a derived struct and no other. For other variables, and void
-   pointers, it is the variable's own type. */
+/* The result of an assignment, which a second value may not follow. */
+struct tvmffi_i_one_value_only {};
 template <typename tvmffi_type>
-struct tvmffi_i_assigned {
-  typedef tvmffi_type tvmffi_place;
+static inline void operator,(tvmffi_i_one_value_only, const tvmffi_type &) {
+  static_assert(!sizeof(tvmffi_type), "one_value_only__without_a_comma");
+}
+/* The type to which TVMFFI_I_ASSIGN casts the variable on its left side: a
+   struct of this variable. For a pointer, its operator= accepts a pointer to
+   the same or a derived struct and no other. */
+template <typename tvmffi_type>
+struct tvmffi_i_assigned;
+template <typename tvmffi_type>
+struct tvmffi_i_assigned<tvmffi_type &> {
+  struct tvmffi_place {
+    tvmffi_type to;
+    tvmffi_i_one_value_only operator=(tvmffi_type x) {
+      to = x;
+      return tvmffi_i_one_value_only();
+    }
+  };
 };
 template <typename tvmffi_wanted>
 struct tvmffi_i_assigned<tvmffi_wanted *&> {
   struct tvmffi_place {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
-    void operator=(tvmffi_type *x) {
+    tvmffi_i_one_value_only operator=(tvmffi_type *x) {
       static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
                     "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
+      return tvmffi_i_one_value_only();
     }
-    void operator=(decltype(nullptr)) { to = nullptr; }
+    tvmffi_i_one_value_only operator=(decltype(nullptr)) {
+      to = nullptr;
+      return tvmffi_i_one_value_only();
+    }
   };
 };
 template <>
 struct tvmffi_i_assigned<void *&> {
-  typedef void *tvmffi_place;
+  struct tvmffi_place {
+    void *to;
+    tvmffi_i_one_value_only operator=(void *x) {
+      to = x;
+      return tvmffi_i_one_value_only();
+    }
+  };
 };
 }
 #define TVMFFI_I_HANDLE(x) tvmffi_i_handle(x)
@@ -658,16 +681,23 @@ struct tvmffi_i_assigned<void *&> {
                  .base)
 #define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
 /* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
-   Nothing is compared unless `to` and x are pointers and x is not a void
-   pointer. The comma makes a value of a bit-field, which has no __typeof__. */
+   Nothing is compared unless `to` and x are pointers of different types and x
+   is not a void pointer, so a struct that is only declared can be returned as
+   itself. The comma makes a value of a bit-field, which has no __typeof__. */
 #define TVMFFI_I_ASSIGN(to, ...)                                             \
   __extension__({                                                            \
     typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \
+    typedef __typeof__((tvmffi_x[]){__VA_ARGS__}) tvmffi_values;             \
     typedef __typeof__(*__builtin_choose_expr(                               \
         TVMFFI_I_IS_POINTER(to), to, (TVMFFIObject *)0)) tvmffi_wanted;      \
+    enum {                                                                   \
+      tvmffi_is_compared =                                                   \
+          TVMFFI_I_IS_POINTER(to) && TVMFFI_I_IS_POINTER(*(tvmffi_x *)0) &&  \
+          !__builtin_types_compatible_p(tvmffi_x, __typeof__(to)),           \
+      tvmffi_is_one = sizeof(tvmffi_values) == sizeof(tvmffi_x)              \
+    };                                                                       \
     typedef __typeof__(*__builtin_choose_expr(                               \
-        TVMFFI_I_IS_POINTER(to) && TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),      \
-        *(tvmffi_x *)0, (tvmffi_wanted *)0)) tvmffi_0;                       \
+        tvmffi_is_compared, *(tvmffi_x *)0, (TVMFFIObject *)0)) tvmffi_0;    \
     typedef TVMFFI_I_PARENT(tvmffi_0) tvmffi_1;                              \
     typedef TVMFFI_I_PARENT(tvmffi_1) tvmffi_2;                              \
     typedef TVMFFI_I_PARENT(tvmffi_2) tvmffi_3;                              \
@@ -676,6 +706,7 @@ struct tvmffi_i_assigned<void *&> {
     typedef TVMFFI_I_PARENT(tvmffi_5) tvmffi_6;                              \
     enum {                                                                   \
       tvmffi_is_derived =                                                    \
+          !tvmffi_is_compared ||                                             \
           TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||    \
           TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||    \
           TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||    \
@@ -683,6 +714,7 @@ struct tvmffi_i_assigned<void *&> {
     };                                                                       \
     _Static_assert(tvmffi_is_derived,                                        \
                    "not_derived_from_the_wanted_type__cast_it");             \
+    _Static_assert(tvmffi_is_one, "one_value_only__without_a_comma");        \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
     (to) = tvmffi_v;                                                         \

@@ -343,6 +343,50 @@ TVMFFI_FUNC(made, Add, (Expr, expr)) {
   TVMFFI_RETURN(expr); /* ! */
 }
 static int run(void) { return TVMFFI_REGISTER("made", made); }"""),
+    ("a struct that is only declared is returned", Works(), """
+typedef struct Node Node;
+TVMFFI_TYPE_DECLARE(Node, "mistakes.Node")
+TVMFFI_FUNC(same, Node, (Node, node)) { TVMFFI_RETURN(node); }
+TVMFFI_FUNC(absent, optional(Node), (Node, node)) {
+  TVMFFI_RETURN(node ? NULL : node);
+}
+struct Node { TVMFFIObject base; Node *next; };
+TVMFFI_TYPE_DEFINE(Node, "mistakes.Node", TVMFFIObject,
+                   (field, Node, next, NULL))
+static int run(TVMFFI_HERE) {
+  Node *node = TVMFFI_NEW(Node);
+  TVMFFIObject *object = NULL;
+  TVMFFI_TRY(TVMFFI_REGISTER("same", same));
+  TVMFFI_TRY(TVMFFI_REGISTER("absent", absent));
+  TVMFFI_TRY(tvmffi_call("same", &object, node));
+  if (object != &node->base) return 1;
+  return tvmffi_call("absent", NULL, node);
+}"""),
+    ("two values are returned", Refused("one_value_only"), """
+TVMFFI_FUNC(div, int64, (int64, a), (int64, b)) {
+  int64_t q = a / b, r = a % b;
+  TVMFFI_RETURN(q, r); /* ! */
+}
+static int run(void) { return TVMFFI_REGISTER("div", div); }"""),
+    ("two objects are returned", Refused("one_value_only"), ADD + """
+TVMFFI_FUNC(both, Pair, (Pair, a), (Pair, b)) {
+  TVMFFI_RETURN(a, b); /* ! */
+}
+static int run(void) { return TVMFFI_REGISTER("both", both); }"""),
+    ("a value with commas in it is returned", Works(), """
+TVMFFI_FUNC(cpu, device) { TVMFFI_RETURN(DEVICE{kDLCPU, 0}); }
+static int run(void) {
+  DLDevice device;
+  TVMFFI_TRY(TVMFFI_REGISTER("cpu", cpu));
+  TVMFFI_TRY(tvmffi_call("cpu", &device));
+  return device.device_type != kDLCPU;
+}""".replace("TVMFFI_FUNC(cpu", """
+#ifdef __cplusplus
+#define DEVICE DLDevice
+#else
+#define DEVICE (DLDevice)
+#endif
+TVMFFI_FUNC(cpu""")),
     ("a tensor is returned as an object", Refused("DLTensor", 30), """
 TVMFFI_FUNC(same, object, (tensor, x)) {
   TVMFFI_RETURN(x); /* ! */
