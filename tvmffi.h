@@ -12472,6 +12472,7 @@ TVMFFI_I_INLINE size_t *tvmffi_i_arena_last(void *block, size_t size) {
 static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
   TVMFFI_ASSERT(size % 8 == 0 && size >= TVMFFI_I_BLOCK_LEAST);
+  TVMFFI_ASSERT(((uintptr_t)gap + sizeof(size_t)) % 8 == 0);
   TVMFFI_ASSERT((char *)gap >= tvmffi_i_arena.byte);
   TVMFFI_ASSERT((char *)gap + size < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   gap->size = size | TVMFFI_I_BLOCK_FREE;
@@ -12488,6 +12489,8 @@ static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
   TVMFFI_ASSERT(gap->size & TVMFFI_I_BLOCK_FREE);
   TVMFFI_ASSERT(*tvmffi_i_arena_last(gap, size) == size);
+  TVMFFI_ASSERT(!gap->next || gap->next->before == gap);
+  TVMFFI_ASSERT(!gap->before || gap->before->next == gap);
   TVMFFI_ASSERT(gap->before || tvmffi_i_gaps[tvmffi_i_arena_list(size)] == gap);
   if (gap->next) gap->next->before = gap->before;
   if (gap->before)
@@ -12535,6 +12538,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
     }
     gap->size = size;
     tvmffi_i_arena_used += size;
+    TVMFFI_ASSERT(tvmffi_i_arena_used < (size_t)(TVMFFI_ARENA_SIZE));
     if (tvmffi_i_arena_most < tvmffi_i_arena_used)
       tvmffi_i_arena_most = tvmffi_i_arena_used;
   }
@@ -12548,6 +12552,8 @@ static void tvmffi_i_arena_free(void *pointer) {
   uintptr_t was = 0;
   size_t size;
   (void)was;
+  TVMFFI_ASSERT(block >= tvmffi_i_arena.byte);
+  TVMFFI_ASSERT(block < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   TVMFFI_I_ARENA_LOCK;
   size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
   TVMFFI_ASSERT(!(gap->size & TVMFFI_I_BLOCK_FREE));
@@ -12638,8 +12644,7 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
 #define TVMFFI_I_BLOCK_STATE(type, accessor) \
   TVMFFI_I_THREAD_STATE(type, accessor)
 
-/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. The
-   mutex must be free. */
+/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. */
 TVMFFI_I_INLINE int tvmffi_i_need_block(void);
 
 #if TVMFFI_NO_THREADS || defined(TVMFFI_LOCK)
@@ -12725,6 +12730,7 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
 /* Sleeps. A thread is not cancelled meanwhile: callers have work to finish. */
 TVMFFI_I_COLD void tvmffi_i_nap(int ms) {
   const int cancel = tvmffi_i_hold_cancel();
+  TVMFFI_ASSERT(ms > 0 && ms < 1000); /* tv_nsec is below a second */
 #if defined(_WIN32)
   struct timespec t = {0, 0};
   t.tv_nsec = ms * 1000000L;
@@ -12775,7 +12781,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
-  TVMFFI_I_NOTE_MUTEX(1);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* tvmffi_i_lock has noted it */
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);
@@ -12816,8 +12822,7 @@ static void tvmffi_i_unlock(void) {
   TVMFFI_I_NOTE_MUTEX(0);
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
-/* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
-   need the mutex. */
+/* Waits for tvmffi_i_wake, or returns early. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
 #if TVMFFI_I_FORK
@@ -12890,6 +12895,7 @@ static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
   tvmffi_i_stack_range r = {0, 0};
   struct rlimit limit;
   if (!page || !name || getrlimit(RLIMIT_STACK, &limit)) return r;
+  TVMFFI_ASSERT((page & (page - 1)) == 0);
   r.high = name + strlen((const char *)name) + 1 + sizeof(void *);
   r.high = (r.high + page - 1) / page * page;
   if (limit.rlim_cur < r.high) r.low = r.high - (uintptr_t)limit.rlim_cur;
@@ -13200,6 +13206,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #if TVMFFI_I_POOL
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
+  TVMFFI_ASSERT(block);
   if (TVMFFI_I_UNLIKELY(i >= TVMFFI_I_POOL_CLASSES)) {
     TVMFFI_I_FREE(block);
   } else if (TVMFFI_I_UNLIKELY(p->available < (int32_t)i)) {
@@ -30200,6 +30207,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
     to = released     ? r->is_dead ? r->again : r->released
          : r->made[0] ? r->obtained
                       : r->made;
+    TVMFFI_ASSERT(place.size - skip < size);
     memcpy(to, place.data + skip, place.size - skip + 1);
   }
   tvmffi_i_debug_unlock();
@@ -30239,8 +30247,6 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugLive, "tvmffi.DebugLive", int64,
 /* ======== Leak report ============================= >>functions/leak_report */
 
 #if TVMFFI_DEBUG
-/* The functions below are called with the mutex and the records' lock held. */
-
 static void tvmffi_i_count_reference(const TVMFFIAny *any) {
   tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
                            ? tvmffi_i_record_of(any->v_obj)
@@ -30293,6 +30299,7 @@ static void tvmffi_i_count_registered(void) {
   tvmffi_i_debugged *d = NULL;
   int32_t k;
   int found = 1;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && TVMFFI_I_LOAD(&tvmffi_i_debug_mutex));
   while ((r = tvmffi_i_each_record(&d)) != NULL)
     r->num_registered = r->has_counted_items = 0;
   for (node = tvmffi_i_globals.first; node; node = node->next) {
@@ -30335,6 +30342,7 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
   const tvmffi_i_record *r;
   tvmffi_i_debugged *d = NULL;
   int32_t k, n = 0, others = 0;
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&tvmffi_i_debug_mutex));
   while ((r = tvmffi_i_each_record(&d)) != NULL) {
     if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
     for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
@@ -30345,6 +30353,7 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
       ++others;
       continue;
     }
+    TVMFFI_ASSERT(k <= n && n <= TVMFFI_I_NUM_LEAKS);
     if (k == n) {
       leaks[n].first = r;
       leaks[n++].count = 0;
@@ -31047,6 +31056,7 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
   code = tvmffi_i_load_library(library, &module);
   tvmffi_i_release(library);
   if (code) return code;
+  TVMFFI_ASSERT(module && module->type_index == kTVMFFIModule);
   TVMFFI_I_GIVE(module);
 }
 
@@ -31282,6 +31292,7 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     const TVMFFITypeInfo *type, int32_t size, const char **why) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
   const TVMFFIFieldInfo *field, *other;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* no field is added meanwhile */
   while ((field = tvmffi_i_next_field(&w))) {
     *why = "is not within";
     if (!tvmffi_i_is_behind_header(field, size)) return field;
@@ -31299,9 +31310,11 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
 
 /* Updates made_size: the smallest size of objects that the runtime creates.
    Updates the ancestors too, because an object is also an instance of each
-   ancestor. The caller holds the mutex. */
+   ancestor. */
 static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   int32_t depth = type->type_depth;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(size >= (int32_t)sizeof(TVMFFIObject));
   for (;;) {
     tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
     if (!t->made_size || size < t->made_size) t->made_size = size;
@@ -31374,6 +31387,7 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int32_t i;
+  TVMFFI_ASSERT(num_args % 2 == 1); /* each name has a value */
   while ((field = tvmffi_i_next_field(&w))) {
     i = tvmffi_i_find_name(args, num_args, used, field->name);
     if (i > 0) {
@@ -31567,6 +31581,7 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
     }
     --n;
   }
+  TVMFFI_ASSERT(n == 0); /* no type is removed */
   TVMFFI_I_GIVE(keys);
 }
 #endif
@@ -31658,6 +31673,7 @@ TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
   for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
+    TVMFFI_ASSERT(p && p->step); /* tvmffi_i_parent_path has checked it */
     tvmffi_i_retain(p->step);
     items[n] = tvmffi_obj(p->step);
   }
@@ -32010,6 +32026,7 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   const tvmffi_i_find_frame *top = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
   tvmffi_i_find_frame *f = s->root;
   TVMFFIAny path = tvmffi_none();
+  TVMFFI_ASSERT(tvmffi_i_depth(s) && (s->prefixes || s->matched == s->length));
   for (;; f = f->above) {
     TVMFFIObject **made = &f->base.other;
     if (!*made)
@@ -32031,12 +32048,16 @@ static int tvmffi_i_add_barren(tvmffi_i_finder *s,
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
       !tvmffi_i_is_shared(f->base.c.object, 2))
     return 0;
+  TVMFFI_ASSERT(f->matched_before <= s->length);
   return tvmffi_i_set_memo(&s->barren[f->matched_before], f->base.c.object, 0);
 }
 
 static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
   tvmffi_i_finder *s = (tvmffi_i_finder *)(void *)w;
-  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) --s->matched;
+  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) {
+    TVMFFI_ASSERT(s->matched > 0);
+    --s->matched;
+  }
   tvmffi_i_pop_frame(w);
 }
 
@@ -32235,6 +32256,7 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
   int64_t n;
+  TVMFFI_ASSERT(width == 2 || width == 3);
   if (row->type_index != kTVMFFIArray) return -1;
   cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
   item = (const TVMFFIAny *)cell->data;
@@ -32315,6 +32337,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
     tvmffi_i_open_visit(&e->walk, room, sizeof(room));
     (void)tvmffi_i_run_root(e, mutates, &root, &r);
     tvmffi_i_guard_leave(frame);
+    TVMFFI_ASSERT(!tvmffi_i_depth(&e->walk));
     tvmffi_i_stack_close(&e->walk.frames);
     tvmffi_i_open_visit(&e->walk, NULL, 0); /* callbacks may retain `e` */
   } else {
@@ -32909,7 +32932,10 @@ enum {
 
 static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
   const tvmffi_i_target *t = tvmffi_i_targets;
-  while (t->index != index) ++t;
+  while (t->index != index) {
+    ++t;
+    TVMFFI_ASSERT(t < tvmffi_i_targets + TVMFFI_I_NUM_TARGETS);
+  }
   return t;
 }
 
@@ -32927,6 +32953,7 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   tvmffi_i_append(&t, tvmffi_i_type_key(attr->type_index));
   tvmffi_i_append(&t, ".");
   tvmffi_i_append(&t, tvmffi_i_column_rows[attr->column].name);
+  TVMFFI_ASSERT(t.size < sizeof(name));
   arg.name = tvmffi_i_type_key(attr->type_index);
   types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {
@@ -33278,6 +33305,8 @@ static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
+  TVMFFI_ASSERT(!to->method.v_obj); /* each type is described once */
+  TVMFFI_ASSERT(strrchr(f->name, '.'));
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
@@ -33287,11 +33316,12 @@ static void tvmffi_i_fill_method(int32_t i) {
   to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);
 }
 
-/* Fills the description of a built-in type that is not published yet. Mutex
-   held. */
+/* Fills the description of a built-in type. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
   int32_t i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!tvmffi_i_type_at(index)); /* not published yet */
   while (row->type_index != index)
     if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
   t->info.metadata = &row->metadata;
@@ -33301,6 +33331,9 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   for (i = TVMFFI_I_NUM_METHODS; i--;) {
     if (tvmffi_i_methods[i].type_index != index) continue;
     tvmffi_i_fill_method(i);
+    /* The rows of a type's methods are consecutive. */
+    TVMFFI_ASSERT(!t->info.methods ||
+                  t->info.methods == &tvmffi_i_static_methods[i + 1]);
     t->info.methods = &tvmffi_i_static_methods[i];
     ++t->info.num_methods;
   }
@@ -33377,6 +33410,8 @@ static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                TVMFFIAny value) {
   if (column != to->column) return;
   if (to->values) {
+    TVMFFI_ASSERT(type_index >= to->begin && type_index < to->end);
+    TVMFFI_ASSERT(!to->values[type_index - to->begin].type_index);
     if (call) {
       tvmffi_i_attr *a = &to->functions[to->num_functions];
       tvmffi_i_fill_function(&a->function, call);
@@ -33422,20 +33457,23 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
    a thread that finds the array reads the column without the mutex. */
 static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collected to = {0, INT32_MAX, 0, 0, NULL, NULL};
-  size_t size, values;
+  size_t size, values, functions;
   void *block;
   while (to.column < TVMFFI_I_NUM_FULL_COLUMNS &&
          c != &tvmffi_i_static_columns[to.column])
     ++to.column;
   if (to.column == TVMFFI_I_NUM_FULL_COLUMNS || c->column.data) return 0;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   tvmffi_i_collect_values(&to);
+  TVMFFI_ASSERT(to.end <= tvmffi_i_column_rows[to.column].size);
   if (!TVMFFI_NO_THREADS) {
     to.begin = 0;
     to.end = tvmffi_i_column_rows[to.column].size;
   }
   if (to.begin >= to.end) return 0;
   values = (size_t)(to.end - to.begin);
-  size = values * sizeof(*to.values) + to.num_functions * sizeof(*to.functions);
+  functions = to.num_functions;
+  size = values * sizeof(*to.values) + functions * sizeof(*to.functions);
   block = tvmffi_i_alloc(size);
   if (!block) return -1;
   memset(block, 0, size);
@@ -33443,6 +33481,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   to.functions = (tvmffi_i_attr *)(void *)(to.values + values);
   to.num_functions = 0;
   tvmffi_i_collect_values(&to);
+  TVMFFI_ASSERT(to.num_functions == functions);
   c->capacity = (int32_t)values;
   c->column.begin_index = to.begin;
   c->column.size = (int32_t)values;
@@ -33450,10 +33489,11 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   return 0;
 }
 
-/* Registers the names of the columns. Needs the mutex. */
+/* Registers the names of the columns. */
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !tvmffi_i_columns.count);
   tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;
@@ -33559,12 +33599,12 @@ typedef struct {
   int builtin;
 } tvmffi_i_name_position;
 
-/* Returns the name at a position, which moves on. Returns {NULL, 0} at the end.
-   Needs the mutex. */
+/* Returns the name at a position, which moves on. Returns {NULL, 0} at the
+   end. */
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at);
 
 /* Returns a copy of the names of all global functions, or NULL if there is no
-   memory. Needs the mutex. */
+   memory. */
 static tvmffi_i_names *tvmffi_i_copy_names(void) {
   tvmffi_i_name_position at = {tvmffi_i_globals.first, 0};
   TVMFFIByteArray name;
@@ -33583,11 +33623,13 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
   at.builtin = 0;
   while ((name = tvmffi_i_next_name(&at)).data != NULL) {
     TVMFFIByteArray *to = &names->name[names->count++];
+    TVMFFI_ASSERT((size_t)names->count <= n);
     to->data = text;
     to->size = name.size;
     memcpy(text, name.data, name.size);
     text += name.size;
   }
+  TVMFFI_ASSERT((size_t)(text - (char *)names->name) == size);
   return names;
 }
 
@@ -33706,10 +33748,11 @@ enum {
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0]) - 1
 };
 
-/* Adds a built-in function, whose memory is zeroed, to the table. A slot is
-   reserved. Needs the mutex. */
+/* Adds a built-in function to the table, which has a free slot. */
 static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!b->entry.function && !b->entry.info); /* zeroed memory */
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
   b->object.cell.safe_call = typed->call;
@@ -33728,10 +33771,11 @@ static int tvmffi_i_is_entered(int i) {
   return TVMFFI_I_LOAD(&tvmffi_i_builtin_entries[i]) != NULL;
 }
 
-/* Allocates and enters built-in function i. Returns 0, or -1 if out of memory.
-   Needs the mutex. */
+/* Allocates and enters built-in function i. Returns 0, or -1 if out of
+   memory. */
 static int tvmffi_i_make_builtin(int i) {
   tvmffi_i_builtin_entry *b;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && i < TVMFFI_I_NUM_BUILTINS);
   if (tvmffi_i_is_entered(i)) return 0; /* by another thread */
   if (tvmffi_i_reserve(&tvmffi_i_globals, 0) != 0) return -1;
   b = (tvmffi_i_builtin_entry *)tvmffi_i_alloc(sizeof(*b));
@@ -33796,6 +33840,7 @@ static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
 
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   TVMFFIByteArray name = {NULL, 0};
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   while (at->node && !tvmffi_i_is_listed(at->node)) at->node = at->node->next;
   if (at->node) {
     name.data = at->node->key;
@@ -33924,7 +33969,8 @@ TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 /* The block of all threads that have none. Never written. */
 static tvmffi_i_thread_block tvmffi_i_no_block;
 
-/* The blocks of threads whose end calls no function. Needs the mutex. */
+/* The blocks of threads whose end calls no function. The mutex guards the
+   list. */
 static tvmffi_i_thread_block *tvmffi_i_unwatched;
 
 /* Returns the address of the pointer to the first listed block of `owner`, or
@@ -33975,6 +34021,7 @@ TVMFFI_I_UNUSED static void tvmffi_i_end_block(void) {
 /* Frees the calling thread's state. If a destructor uses the state again or
    raises an error meanwhile, the system calls this function again. */
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
 #if !TVMFFI_NO_THREADS
   *tvmffi_i_thread_exit_is_set() = 0;
 #endif
@@ -34017,8 +34064,10 @@ TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
 
 #if !defined(TVMFFI_LOCK)
 /* Creates the pthread key unless the key exists. Returns 1 if the key exists,
-   or 0 if the system refuses a new one. A lock is held. */
+   or 0 if the system refuses a new one. */
 static int tvmffi_i_make_exit_key(void) {
+  /* tvmffi_i_new_thread locks a mutex of its own. */
+  TVMFFI_ASSERT(TVMFFI_I_STATE_OF_KEY || TVMFFI_I_IS_LOCKED);
   if (!tvmffi_i_has_exit_key)
     TVMFFI_I_STORE(
         &tvmffi_i_has_exit_key,
@@ -34157,6 +34206,7 @@ TVMFFI_I_COLD int tvmffi_i_make_block(void) {
   TVMFFIObject *left = is_watched ? NULL : tvmffi_i_end_left_block(t);
   tvmffi_i_thread_block *b =
       (tvmffi_i_thread_block *)tvmffi_i_alloc(sizeof(*b));
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && t->block == &tvmffi_i_no_block);
   if (b) {
     memset((void *)b, 0, sizeof(*b));
     t->block = b;
@@ -34191,6 +34241,7 @@ static void tvmffi_i_begin_pool(void) {
 #endif
   if (!tvmffi_i_need_block()) return;
   p = tvmffi_i_thread_pool();
+  TVMFFI_ASSERT(!p->state && !p->budget && !p->available);
   p->state = tvmffi_i_watch_exit() ? 1 : -1;
   if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
   p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
@@ -34201,6 +34252,7 @@ static void tvmffi_i_begin_pool(void) {
 
 #if TVMFFI_I_FORK
 static void tvmffi_i_forget_parent(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
   tvmffi_i_forget_readers();
 #if !TVMFFI_NO_BACKTRACE
@@ -34261,10 +34313,7 @@ TVMFFI_I_COLD void tvmffi_i_watch_fork(void) {
    all files that share tvmffi_i_chosen. The choice is the process's libtvm_ffi
    if its version is compatible and it has all 50 functions, else the runtime in
    this file. A chosen library must stay loaded. A libtvm_ffi that is loaded
-   later has its own types, global functions and errors.
-
-   No lock is held during dlopen and dlsym, because a thread that holds the
-   loader's lock may wait for the runtime's mutex. */
+   later has its own types, global functions and errors. */
 
 #if TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN(name) name,
@@ -34300,7 +34349,11 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
   static tvmffi_i_api table;
   tvmffi_i_api found;
   const tvmffi_i_api *choice;
-  int is_found = tvmffi_i_find_runtime(&found);
+  int is_found;
+  /* A thread that holds the loader's lock may wait for the mutex. So dlopen and
+     dlsym are called without it. */
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
+  is_found = tvmffi_i_find_runtime(&found);
   tvmffi_i_lock();
   choice = tvmffi_i_chosen;
   if (!choice) {

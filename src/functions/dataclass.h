@@ -92,6 +92,7 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
     const TVMFFITypeInfo *type, int32_t size, const char **why) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type), before;
   const TVMFFIFieldInfo *field, *other;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* no field is added meanwhile */
   while ((field = tvmffi_i_next_field(&w))) {
     *why = "is not within";
     if (!tvmffi_i_is_behind_header(field, size)) return field;
@@ -109,9 +110,11 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
 
 /* Updates made_size: the smallest size of objects that the runtime creates.
    Updates the ancestors too, because an object is also an instance of each
-   ancestor. The caller holds the mutex. */
+   ancestor. */
 static void tvmffi_i_note_made_size(const TVMFFITypeInfo *type, int32_t size) {
   int32_t depth = type->type_depth;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(size >= (int32_t)sizeof(TVMFFIObject));
   for (;;) {
     tvmffi_i_type *t = (tvmffi_i_type *)(uintptr_t)type;
     if (!t->made_size || size < t->made_size) t->made_size = size;
@@ -184,6 +187,7 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int32_t i;
+  TVMFFI_ASSERT(num_args % 2 == 1); /* each name has a value */
   while ((field = tvmffi_i_next_field(&w))) {
     i = tvmffi_i_find_name(args, num_args, used, field->name);
     if (i > 0) {

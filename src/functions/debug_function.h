@@ -23,6 +23,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
     to = released     ? r->is_dead ? r->again : r->released
          : r->made[0] ? r->obtained
                       : r->made;
+    TVMFFI_ASSERT(place.size - skip < size);
     memcpy(to, place.data + skip, place.size - skip + 1);
   }
   tvmffi_i_debug_unlock();

@@ -10,8 +10,6 @@
 #include "../interface.h"
 
 #if TVMFFI_DEBUG
-/* The functions below are called with the mutex and the records' lock held. */
-
 static void tvmffi_i_count_reference(const TVMFFIAny *any) {
   tvmffi_i_record *r = any->type_index >= kTVMFFIStaticObjectBegin
                            ? tvmffi_i_record_of(any->v_obj)
@@ -64,6 +62,7 @@ static void tvmffi_i_count_registered(void) {
   tvmffi_i_debugged *d = NULL;
   int32_t k;
   int found = 1;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && TVMFFI_I_LOAD(&tvmffi_i_debug_mutex));
   while ((r = tvmffi_i_each_record(&d)) != NULL)
     r->num_registered = r->has_counted_items = 0;
   for (node = tvmffi_i_globals.first; node; node = node->next) {
@@ -106,6 +105,7 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
   const tvmffi_i_record *r;
   tvmffi_i_debugged *d = NULL;
   int32_t k, n = 0, others = 0;
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&tvmffi_i_debug_mutex));
   while ((r = tvmffi_i_each_record(&d)) != NULL) {
     if (r->is_dead || !r->made[0] || tvmffi_i_is_registered(r)) continue;
     for (k = 0; k < n && (leaks[k].first->type_index != r->type_index ||
@@ -116,6 +116,7 @@ static int32_t tvmffi_i_debug_group(tvmffi_i_leak *leaks, int32_t *num_leaks) {
       ++others;
       continue;
     }
+    TVMFFI_ASSERT(k <= n && n <= TVMFFI_I_NUM_LEAKS);
     if (k == n) {
       leaks[n].first = r;
       leaks[n++].count = 0;

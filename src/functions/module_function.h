@@ -86,6 +86,7 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
   code = tvmffi_i_load_library(library, &module);
   tvmffi_i_release(library);
   if (code) return code;
+  TVMFFI_ASSERT(module && module->type_index == kTVMFFIModule);
   TVMFFI_I_GIVE(module);
 }
 

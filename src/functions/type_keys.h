@@ -46,6 +46,7 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
     }
     --n;
   }
+  TVMFFI_ASSERT(n == 0); /* no type is removed */
   TVMFFI_I_GIVE(keys);
 }
 #endif

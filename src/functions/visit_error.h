@@ -46,6 +46,7 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   const tvmffi_i_find_frame *top = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
   tvmffi_i_find_frame *f = s->root;
   TVMFFIAny path = tvmffi_none();
+  TVMFFI_ASSERT(tvmffi_i_depth(s) && (s->prefixes || s->matched == s->length));
   for (;; f = f->above) {
     TVMFFIObject **made = &f->base.other;
     if (!*made)
@@ -67,12 +68,16 @@ static int tvmffi_i_add_barren(tvmffi_i_finder *s,
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||
       !tvmffi_i_is_shared(f->base.c.object, 2))
     return 0;
+  TVMFFI_ASSERT(f->matched_before <= s->length);
   return tvmffi_i_set_memo(&s->barren[f->matched_before], f->base.c.object, 0);
 }
 
 static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
   tvmffi_i_finder *s = (tvmffi_i_finder *)(void *)w;
-  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) --s->matched;
+  if (TVMFFI_I_FRAME(tvmffi_i_find_frame, w)->matches) {
+    TVMFFI_ASSERT(s->matched > 0);
+    --s->matched;
+  }
   tvmffi_i_pop_frame(w);
 }
 

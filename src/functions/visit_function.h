@@ -51,6 +51,7 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
   int64_t n;
+  TVMFFI_ASSERT(width == 2 || width == 3);
   if (row->type_index != kTVMFFIArray) return -1;
   cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
   item = (const TVMFFIAny *)cell->data;
@@ -131,6 +132,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
     tvmffi_i_open_visit(&e->walk, room, sizeof(room));
     (void)tvmffi_i_run_root(e, mutates, &root, &r);
     tvmffi_i_guard_leave(frame);
+    TVMFFI_ASSERT(!tvmffi_i_depth(&e->walk));
     tvmffi_i_stack_close(&e->walk.frames);
     tvmffi_i_open_visit(&e->walk, NULL, 0); /* callbacks may retain `e` */
   } else {

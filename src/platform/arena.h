@@ -82,6 +82,7 @@ TVMFFI_I_INLINE size_t *tvmffi_i_arena_last(void *block, size_t size) {
 static void tvmffi_i_arena_insert(tvmffi_i_gap *gap, size_t size) {
   tvmffi_i_gap **list = &tvmffi_i_gaps[tvmffi_i_arena_list(size)];
   TVMFFI_ASSERT(size % 8 == 0 && size >= TVMFFI_I_BLOCK_LEAST);
+  TVMFFI_ASSERT(((uintptr_t)gap + sizeof(size_t)) % 8 == 0);
   TVMFFI_ASSERT((char *)gap >= tvmffi_i_arena.byte);
   TVMFFI_ASSERT((char *)gap + size < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   gap->size = size | TVMFFI_I_BLOCK_FREE;
@@ -98,6 +99,8 @@ static size_t tvmffi_i_arena_remove(tvmffi_i_gap *gap) {
   size_t size = gap->size - TVMFFI_I_BLOCK_FREE;
   TVMFFI_ASSERT(gap->size & TVMFFI_I_BLOCK_FREE);
   TVMFFI_ASSERT(*tvmffi_i_arena_last(gap, size) == size);
+  TVMFFI_ASSERT(!gap->next || gap->next->before == gap);
+  TVMFFI_ASSERT(!gap->before || gap->before->next == gap);
   TVMFFI_ASSERT(gap->before || tvmffi_i_gaps[tvmffi_i_arena_list(size)] == gap);
   if (gap->next) gap->next->before = gap->before;
   if (gap->before)
@@ -145,6 +148,7 @@ static void *tvmffi_i_arena_alloc(size_t size) {
     }
     gap->size = size;
     tvmffi_i_arena_used += size;
+    TVMFFI_ASSERT(tvmffi_i_arena_used < (size_t)(TVMFFI_ARENA_SIZE));
     if (tvmffi_i_arena_most < tvmffi_i_arena_used)
       tvmffi_i_arena_most = tvmffi_i_arena_used;
   }
@@ -158,6 +162,8 @@ static void tvmffi_i_arena_free(void *pointer) {
   uintptr_t was = 0;
   size_t size;
   (void)was;
+  TVMFFI_ASSERT(block >= tvmffi_i_arena.byte);
+  TVMFFI_ASSERT(block < tvmffi_i_arena.byte + (TVMFFI_ARENA_SIZE));
   TVMFFI_I_ARENA_LOCK;
   size = gap->size & ~(size_t)TVMFFI_I_BLOCK_FLAGS;
   TVMFFI_ASSERT(!(gap->size & TVMFFI_I_BLOCK_FREE));

@@ -256,6 +256,7 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 #if TVMFFI_I_POOL
   tvmffi_i_pool *p = tvmffi_i_thread_pool();
   size_t i = tvmffi_i_pool_class(size);
+  TVMFFI_ASSERT(block);
   if (TVMFFI_I_UNLIKELY(i >= TVMFFI_I_POOL_CLASSES)) {
     TVMFFI_I_FREE(block);
   } else if (TVMFFI_I_UNLIKELY(p->available < (int32_t)i)) {

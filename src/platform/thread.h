@@ -33,8 +33,7 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
 #define TVMFFI_I_BLOCK_STATE(type, accessor) \
   TVMFFI_I_THREAD_STATE(type, accessor)
 
-/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. The
-   mutex must be free. */
+/* Ensures that the thread has a block. Returns 1, or 0 if out of memory. */
 TVMFFI_I_INLINE int tvmffi_i_need_block(void);
 
 #if TVMFFI_NO_THREADS || defined(TVMFFI_LOCK)
@@ -120,6 +119,7 @@ TVMFFI_I_INLINE void tvmffi_i_free_cancel(int state) {
 /* Sleeps. A thread is not cancelled meanwhile: callers have work to finish. */
 TVMFFI_I_COLD void tvmffi_i_nap(int ms) {
   const int cancel = tvmffi_i_hold_cancel();
+  TVMFFI_ASSERT(ms > 0 && ms < 1000); /* tv_nsec is below a second */
 #if defined(_WIN32)
   struct timespec t = {0, 0};
   t.tv_nsec = ms * 1000000L;
@@ -170,7 +170,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
-  TVMFFI_I_NOTE_MUTEX(1);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* tvmffi_i_lock has noted it */
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);
@@ -211,8 +211,7 @@ static void tvmffi_i_unlock(void) {
   TVMFFI_I_NOTE_MUTEX(0);
   (void)pthread_mutex_unlock(&tvmffi_i_mutex);
 }
-/* Waits for tvmffi_i_wake, or returns early. tvmffi_i_sleep and tvmffi_i_wake
-   need the mutex. */
+/* Waits for tvmffi_i_wake, or returns early. */
 TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
 #if TVMFFI_I_FORK

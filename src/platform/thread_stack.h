@@ -59,6 +59,7 @@ static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
   tvmffi_i_stack_range r = {0, 0};
   struct rlimit limit;
   if (!page || !name || getrlimit(RLIMIT_STACK, &limit)) return r;
+  TVMFFI_ASSERT((page & (page - 1)) == 0);
   r.high = name + strlen((const char *)name) + 1 + sizeof(void *);
   r.high = (r.high + page - 1) / page * page;
   if (limit.rlim_cur < r.high) r.low = r.high - (uintptr_t)limit.rlim_cur;

@@ -103,12 +103,12 @@ typedef struct {
   int builtin;
 } tvmffi_i_name_position;
 
-/* Returns the name at a position, which moves on. Returns {NULL, 0} at the end.
-   Needs the mutex. */
+/* Returns the name at a position, which moves on. Returns {NULL, 0} at the
+   end. */
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at);
 
 /* Returns a copy of the names of all global functions, or NULL if there is no
-   memory. Needs the mutex. */
+   memory. */
 static tvmffi_i_names *tvmffi_i_copy_names(void) {
   tvmffi_i_name_position at = {tvmffi_i_globals.first, 0};
   TVMFFIByteArray name;
@@ -127,11 +127,13 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
   at.builtin = 0;
   while ((name = tvmffi_i_next_name(&at)).data != NULL) {
     TVMFFIByteArray *to = &names->name[names->count++];
+    TVMFFI_ASSERT((size_t)names->count <= n);
     to->data = text;
     to->size = name.size;
     memcpy(text, name.data, name.size);
     text += name.size;
   }
+  TVMFFI_ASSERT((size_t)(text - (char *)names->name) == size);
   return names;
 }
 
@@ -250,10 +252,11 @@ enum {
       sizeof(tvmffi_i_builtins) / sizeof(tvmffi_i_builtins[0]) - 1
 };
 
-/* Adds a built-in function, whose memory is zeroed, to the table. A slot is
-   reserved. Needs the mutex. */
+/* Adds a built-in function to the table, which has a free slot. */
 static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!b->entry.function && !b->entry.info); /* zeroed memory */
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
   b->object.cell.safe_call = typed->call;
@@ -272,10 +275,11 @@ static int tvmffi_i_is_entered(int i) {
   return TVMFFI_I_LOAD(&tvmffi_i_builtin_entries[i]) != NULL;
 }
 
-/* Allocates and enters built-in function i. Returns 0, or -1 if out of memory.
-   Needs the mutex. */
+/* Allocates and enters built-in function i. Returns 0, or -1 if out of
+   memory. */
 static int tvmffi_i_make_builtin(int i) {
   tvmffi_i_builtin_entry *b;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && i < TVMFFI_I_NUM_BUILTINS);
   if (tvmffi_i_is_entered(i)) return 0; /* by another thread */
   if (tvmffi_i_reserve(&tvmffi_i_globals, 0) != 0) return -1;
   b = (tvmffi_i_builtin_entry *)tvmffi_i_alloc(sizeof(*b));
@@ -340,6 +344,7 @@ static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
 
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   TVMFFIByteArray name = {NULL, 0};
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   while (at->node && !tvmffi_i_is_listed(at->node)) at->node = at->node->next;
   if (at->node) {
     name.data = at->node->key;

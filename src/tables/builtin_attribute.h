@@ -150,7 +150,10 @@ enum {
 
 static const tvmffi_i_target *tvmffi_i_target_of(int32_t index) {
   const tvmffi_i_target *t = tvmffi_i_targets;
-  while (t->index != index) ++t;
+  while (t->index != index) {
+    ++t;
+    TVMFFI_ASSERT(t < tvmffi_i_targets + TVMFFI_I_NUM_TARGETS);
+  }
   return t;
 }
 
@@ -168,6 +171,7 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
   tvmffi_i_append(&t, tvmffi_i_type_key(attr->type_index));
   tvmffi_i_append(&t, ".");
   tvmffi_i_append(&t, tvmffi_i_column_rows[attr->column].name);
+  TVMFFI_ASSERT(t.size < sizeof(name));
   arg.name = tvmffi_i_type_key(attr->type_index);
   types[0] = &tvmffi_i_word_object;
   if (attr->column == TVMFFI_I_COLUMN_CONVERT) {

@@ -79,6 +79,8 @@ static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
+  TVMFFI_ASSERT(!to->method.v_obj); /* each type is described once */
+  TVMFFI_ASSERT(strrchr(f->name, '.'));
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
@@ -88,11 +90,12 @@ static void tvmffi_i_fill_method(int32_t i) {
   to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);
 }
 
-/* Fills the description of a built-in type that is not published yet. Mutex
-   held. */
+/* Fills the description of a built-in type. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
   int32_t i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!tvmffi_i_type_at(index)); /* not published yet */
   while (row->type_index != index)
     if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
   t->info.metadata = &row->metadata;
@@ -102,6 +105,9 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   for (i = TVMFFI_I_NUM_METHODS; i--;) {
     if (tvmffi_i_methods[i].type_index != index) continue;
     tvmffi_i_fill_method(i);
+    /* The rows of a type's methods are consecutive. */
+    TVMFFI_ASSERT(!t->info.methods ||
+                  t->info.methods == &tvmffi_i_static_methods[i + 1]);
     t->info.methods = &tvmffi_i_static_methods[i];
     ++t->info.num_methods;
   }
@@ -178,6 +184,8 @@ static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                TVMFFIAny value) {
   if (column != to->column) return;
   if (to->values) {
+    TVMFFI_ASSERT(type_index >= to->begin && type_index < to->end);
+    TVMFFI_ASSERT(!to->values[type_index - to->begin].type_index);
     if (call) {
       tvmffi_i_attr *a = &to->functions[to->num_functions];
       tvmffi_i_fill_function(&a->function, call);
@@ -223,20 +231,23 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
    a thread that finds the array reads the column without the mutex. */
 static int tvmffi_i_build_column(tvmffi_i_column *c) {
   tvmffi_i_collected to = {0, INT32_MAX, 0, 0, NULL, NULL};
-  size_t size, values;
+  size_t size, values, functions;
   void *block;
   while (to.column < TVMFFI_I_NUM_FULL_COLUMNS &&
          c != &tvmffi_i_static_columns[to.column])
     ++to.column;
   if (to.column == TVMFFI_I_NUM_FULL_COLUMNS || c->column.data) return 0;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   tvmffi_i_collect_values(&to);
+  TVMFFI_ASSERT(to.end <= tvmffi_i_column_rows[to.column].size);
   if (!TVMFFI_NO_THREADS) {
     to.begin = 0;
     to.end = tvmffi_i_column_rows[to.column].size;
   }
   if (to.begin >= to.end) return 0;
   values = (size_t)(to.end - to.begin);
-  size = values * sizeof(*to.values) + to.num_functions * sizeof(*to.functions);
+  functions = to.num_functions;
+  size = values * sizeof(*to.values) + functions * sizeof(*to.functions);
   block = tvmffi_i_alloc(size);
   if (!block) return -1;
   memset(block, 0, size);
@@ -244,6 +255,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   to.functions = (tvmffi_i_attr *)(void *)(to.values + values);
   to.num_functions = 0;
   tvmffi_i_collect_values(&to);
+  TVMFFI_ASSERT(to.num_functions == functions);
   c->capacity = (int32_t)values;
   c->column.begin_index = to.begin;
   c->column.size = (int32_t)values;
@@ -251,10 +263,11 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
   return 0;
 }
 
-/* Registers the names of the columns. Needs the mutex. */
+/* Registers the names of the columns. */
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !tvmffi_i_columns.count);
   tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;

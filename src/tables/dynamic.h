@@ -4,10 +4,7 @@
    all files that share tvmffi_i_chosen. The choice is the process's libtvm_ffi
    if its version is compatible and it has all 50 functions, else the runtime in
    this file. A chosen library must stay loaded. A libtvm_ffi that is loaded
-   later has its own types, global functions and errors.
-
-   No lock is held during dlopen and dlsym, because a thread that holds the
-   loader's lock may wait for the runtime's mutex. */
+   later has its own types, global functions and errors. */
 
 #pragma once
 
@@ -48,7 +45,11 @@ const tvmffi_i_api *tvmffi_i_choose(void) {
   static tvmffi_i_api table;
   tvmffi_i_api found;
   const tvmffi_i_api *choice;
-  int is_found = tvmffi_i_find_runtime(&found);
+  int is_found;
+  /* A thread that holds the loader's lock may wait for the mutex. So dlopen and
+     dlsym are called without it. */
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
+  is_found = tvmffi_i_find_runtime(&found);
   tvmffi_i_lock();
   choice = tvmffi_i_chosen;
   if (!choice) {

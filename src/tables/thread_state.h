@@ -104,7 +104,8 @@ TVMFFI_I_BLOCK_PART(tvmffi_i_pool, tvmffi_i_thread_pool, pool)
 /* The block of all threads that have none. Never written. */
 static tvmffi_i_thread_block tvmffi_i_no_block;
 
-/* The blocks of threads whose end calls no function. Needs the mutex. */
+/* The blocks of threads whose end calls no function. The mutex guards the
+   list. */
 static tvmffi_i_thread_block *tvmffi_i_unwatched;
 
 /* Returns the address of the pointer to the first listed block of `owner`, or
@@ -155,6 +156,7 @@ TVMFFI_I_UNUSED static void tvmffi_i_end_block(void) {
 /* Frees the calling thread's state. If a destructor uses the state again or
    raises an error meanwhile, the system calls this function again. */
 TVMFFI_I_UNUSED static void tvmffi_i_thread_exit(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
 #if !TVMFFI_NO_THREADS
   *tvmffi_i_thread_exit_is_set() = 0;
 #endif
@@ -197,8 +199,10 @@ TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
 
 #if !defined(TVMFFI_LOCK)
 /* Creates the pthread key unless the key exists. Returns 1 if the key exists,
-   or 0 if the system refuses a new one. A lock is held. */
+   or 0 if the system refuses a new one. */
 static int tvmffi_i_make_exit_key(void) {
+  /* tvmffi_i_new_thread locks a mutex of its own. */
+  TVMFFI_ASSERT(TVMFFI_I_STATE_OF_KEY || TVMFFI_I_IS_LOCKED);
   if (!tvmffi_i_has_exit_key)
     TVMFFI_I_STORE(
         &tvmffi_i_has_exit_key,
@@ -337,6 +341,7 @@ TVMFFI_I_COLD int tvmffi_i_make_block(void) {
   TVMFFIObject *left = is_watched ? NULL : tvmffi_i_end_left_block(t);
   tvmffi_i_thread_block *b =
       (tvmffi_i_thread_block *)tvmffi_i_alloc(sizeof(*b));
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE && t->block == &tvmffi_i_no_block);
   if (b) {
     memset((void *)b, 0, sizeof(*b));
     t->block = b;
@@ -371,6 +376,7 @@ static void tvmffi_i_begin_pool(void) {
 #endif
   if (!tvmffi_i_need_block()) return;
   p = tvmffi_i_thread_pool();
+  TVMFFI_ASSERT(!p->state && !p->budget && !p->available);
   p->state = tvmffi_i_watch_exit() ? 1 : -1;
   if (p->state > 0) p->budget = p->available = TVMFFI_I_POOL_SLICE;
   p->trims = tvmffi_i_load64(&tvmffi_i_pool_trims);
@@ -381,6 +387,7 @@ static void tvmffi_i_begin_pool(void) {
 
 #if TVMFFI_I_FORK
 static void tvmffi_i_forget_parent(void) {
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
   tvmffi_i_forget_readers();
 #if !TVMFFI_NO_BACKTRACE
