@@ -37,7 +37,8 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
   for (i = 0; i < end; ++i) n += tvmffi_i_type_at(i) != NULL;
   keys = tvmffi_i_new_array(n, &item);
   if (!keys) return -1;
-  for (i = 0; n && i < end; ++i) {
+  for (i = 0; n; ++i) { /* no type is removed */
+    TVMFFI_ASSERT(i < end);
     t = tvmffi_i_type_at(i);
     if (!t) continue;
     if (TVMFFIStringFromByteArray(&t->info.type_key, item++)) {
@@ -46,7 +47,6 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
     }
     --n;
   }
-  TVMFFI_ASSERT(n == 0); /* no type is removed */
   TVMFFI_I_GIVE(keys);
 }
 #endif
