@@ -662,14 +662,14 @@
 #endif
 #define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
 #if defined(__OPTIMIZE_SIZE__)
-/* Copies of fast paths are 3 % of the code. */
+/* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
 #else
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
-/* For a function of which constant arguments, such as a type's word, leave few
-   instructions. Without optimisation it is called. */
+/* For a function that constant arguments, such as a type's word, reduce to few
+   instructions. Without optimisation, the function is not inlined. */
 #if defined(__OPTIMIZE__)
 #define TVMFFI_I_FOLDED \
   static inline __attribute__((__always_inline__, __unused__))
@@ -12065,10 +12065,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
 
 /* ======== Own functions: ABI names without macros ========= >>platform/own */
 
-/* Code above this room calls the ABI: with TVMFFI_DYNAMIC, in the runtime that
-   was chosen; without, perhaps in an older runtime that lacks some functions.
-   Code below defines the ABI's functions, so from here on an ABI name means the
-   function that this file defines. */
+/* Code before this room may call another runtime: the chosen one with
+   TVMFFI_DYNAMIC, or one that is older and lacks functions of the ABI. So the
+   names of the ABI's functions were macros until here. The code below defines
+   these functions, so from here on a name means the function in this file. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)
@@ -12398,8 +12398,9 @@ TVMFFI_I_WEAK char *strrchr(const char *text, int c) {
 #if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
 /* A segregated-fit allocator in a static arena, similar to TLSF. The free
    blocks are in doubly linked lists, four lists for each power of two of the
-   block's size. Both functions take bounded time: allocating searches at most
-   all lists, and reads one block of a list. Adjacent free blocks are merged. */
+   block's size. Allocating and freeing take bounded time: allocating looks at
+   each list once at most, and at the first block of a list only. Freeing merges
+   adjacent free blocks. */
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ARENA_LOCK ((void)0)
 #define TVMFFI_I_ARENA_UNLOCK ((void)0)
@@ -12410,8 +12411,9 @@ TVMFFI_I_WEAK char *strrchr(const char *text, int c) {
 #error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
 #endif
 
-/* A block. Only a free block has links, and its last word has its size, where
-   the next block finds it. */
+/* The header of a block. Only a free block has links. The last word of a free
+   block is the block's size, so that freeing the next block finds this
+   header. */
 typedef struct tvmffi_i_gap {
   size_t size;                        /* a multiple of 8, and the flags below */
   struct tvmffi_i_gap *next, *before; /* in the list of its size */
@@ -12432,7 +12434,7 @@ enum {
   /* The smallest block: a header, two links, and the size at its end. */
   TVMFFI_I_BLOCK_LEAST = 4 * sizeof(size_t),
   TVMFFI_I_ARENA_UNITS = (TVMFFI_ARENA_SIZE) / 8,
-  /* One more than the list of a block of all units. */
+  /* One more than the index of the list for a block as large as the arena. */
   TVMFFI_I_ARENA_LISTS =
       TVMFFI_I_ARENA_UNITS < 8
           ? 8
@@ -12451,8 +12453,8 @@ static union {
 static tvmffi_i_gap *tvmffi_i_gaps[TVMFFI_I_ARENA_LISTS];
 static size_t tvmffi_i_arena_used, tvmffi_i_arena_most;
 
-/* Returns the list for free blocks of a size: the blocks of list 4 * s + m,
-   with m from 4 to 7, have m << s units of 8 bytes or more. */
+/* Returns the index of the list for free blocks of `size` bytes. The blocks in
+   list 4 * s + m, with m from 4 to 7, have at least m << s units of 8 bytes. */
 static unsigned tvmffi_i_arena_list(size_t size) {
   unsigned list = 0;
   for (size /= 8; size >= 8; size /= 2) list += 4;
@@ -12639,8 +12641,9 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
 #define TVMFFI_I_THREAD_STATE(type, accessor) \
   TVMFFI_I_INLINE type *accessor(void)
 
-/* The same for a struct in the thread's block. It is zero and must not be
-   written before tvmffi_i_need_block has returned 1. */
+/* Declares the accessor of a struct in the thread's block. Before
+   tvmffi_i_need_block has returned 1, the struct is zero and must not be
+   written, because threads without a block share it. */
 #define TVMFFI_I_BLOCK_STATE(type, accessor) \
   TVMFFI_I_THREAD_STATE(type, accessor)
 
@@ -12757,9 +12760,10 @@ TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
    used. */
 static void tvmffi_i_watch_fork(void);
 
-/* The process whose state this is, as its id times 2. It is odd while
-   tvmffi_i_lock_in_child initializes the mutex again, and 0 before the first
-   lock. */
+/* Twice the id of the process that this state belongs to, or 0 before the first
+   lock. In a child of fork whose handlers did not run, this is still the id of
+   the parent. The number is odd while tvmffi_i_lock_in_child initializes the
+   mutex again. */
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and
@@ -13225,10 +13229,10 @@ TVMFFI_I_INLINE void tvmffi_i_pool_free(void *block, size_t size) {
 
 /* TVMFFI_I_UNWOUND defines `static int name params`, which returns the value of
    `call`. If an exception or pthread_exit unwinds the call, end() runs, a
-   static function without parameters. A longjmp runs nothing, and neither does
-   unwinding in C code without exceptions, but for the one function that
-   TVMFFI_I_UNWOUND_IN_C defines: GNU ld takes all local personality routines of
-   a library for the first one. */
+   static function without parameters. A longjmp does not run end(). In C code
+   that is compiled without exceptions, end() runs only for the function that
+   TVMFFI_I_UNWOUND_IN_C defines. There can be only one such function, because
+   GNU ld replaces all local personality routines of a library by the first. */
 #if TVMFFI_I_GNU && defined(__EXCEPTIONS)
 /* With exceptions enabled, the cleanup attribute calls a function. */
 #define TVMFFI_I_UNWOUND(name, params, call, end)                      \
@@ -30498,8 +30502,8 @@ TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
 TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 
 /* Parameter type of functions that change a list. For an array, a function
-   changes only a temporary list copy, as in upstream (SeqTypeTraitsBase in
-   container/seq_base.h). */
+   changes only a temporary list copy, because upstream does (SeqTypeTraitsBase
+   in container/seq_base.h) and clients pass arrays. */
 TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
                      TVMFFI_I_ONE_ANY("ffi.List")) {
   *(TVMFFIObject **)out = any->v_obj;
@@ -31219,7 +31223,7 @@ typedef struct {
 } tvmffi_i_layout;
 
 /* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
-   names are empty, as in upstream. */
+   names are empty, because upstream's messages have no name there. */
 static const tvmffi_i_word *const tvmffi_i_new_types[] = {
     &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
@@ -31274,9 +31278,9 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
-/* True if two fields overlap and one of them is a reference, which setting the
-   other one would overwrite. Fields with the same offset and storage may share
-   one reference. */
+/* Returns 1 if two fields overlap and one of them is a reference, because
+   setting the other field would then overwrite the reference. Otherwise returns
+   0. Fields with the same offset and storage may share one reference. */
 static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
                             const TVMFFIFieldInfo *b) {
   const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);
@@ -32001,13 +32005,15 @@ typedef struct tvmffi_i_find_frame {
   struct tvmffi_i_find_frame *above;
   int64_t found_before;  /* number of paths found before this frame */
   size_t matched_before; /* objects of the pattern above this frame */
-  int kind, is_container, matches;
+  int kind, is_container;
+  int matches; /* 1: the value is the next object of the pattern */
 } tvmffi_i_find_frame;
 
 typedef struct {
   tvmffi_i_walk walk;           /* must be first */
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
-  size_t length, matched;
+  size_t length;  /* of the pattern */
+  size_t matched; /* objects of the pattern in the current path, in order */
   /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
      values below which the search has found no path. The search skips such a
      value when it meets it again with the same number of objects matched.
@@ -32805,9 +32811,9 @@ TVMFFI_I_BUILTIN_FUNC(FromJSONGraphString, any, (str, text)) {
      __ffi_new__           `() -> object` makes an object with zeroed fields,
                            for a type without a creator.
      __ffi_init__          `(arguments...) -> object` is the constructor that
-                           Python calls. The object of ffi.GetKwargsObject
-                           comes before keyword arguments, each of which is a
-                           name followed by a value.
+                           Python calls. Keyword arguments follow the object
+                           that ffi.GetKwargsObject returns. Each is a name
+                           followed by a value.
      __ffi_shallow_copy__  `(object) -> object` makes a copy with the same
                            fields, for Python's copy.copy, for ffi.DeepCopy and
                            for mutations.
@@ -33341,9 +33347,9 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 
 /* -------- Attribute columns -------- */
 
-/* The values of attributes, beside those that tvmffi_i_collect_values gives to
-   many types: the address of a function or, if is_call is 1, a function object
-   that calls it. */
+/* An attribute's value for one type: the address of a function or, if is_call
+   is 1, a function object that calls the function. tvmffi_i_collect_values adds
+   the values that many types have. */
 typedef struct {
   uint8_t column, is_call;
   int16_t type_index;
@@ -33874,8 +33880,8 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* ======== Thread table ================================= >>tables/thread_state
    all state of a thread, its end, fork */
 
-/* On Windows a thread's state is stored under a pthread key. GCC stores __thread
-   variables under its own keys there, and may free them before tvmffi_i_on_exit
+/* On Windows a pthread key has a thread's state. GCC stores __thread variables
+   under keys of its own there, and may free them before tvmffi_i_on_exit
    runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
     !defined(TVMFFI_THREAD_LOCAL)

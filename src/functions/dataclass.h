@@ -19,7 +19,7 @@ typedef struct {
 } tvmffi_i_layout;
 
 /* Descriptions of __ffi_new__ and __ffi_shallow_copy__ for error messages. The
-   names are empty, as in upstream. */
+   names are empty, because upstream's messages have no name there. */
 static const tvmffi_i_word *const tvmffi_i_new_types[] = {
     &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
@@ -74,9 +74,9 @@ static int tvmffi_i_set_layout(const TVMFFITypeInfo *type, size_t size,
   return tvmffi_i_set_attr_function(type->type_index, name, layout, call);
 }
 
-/* True if two fields overlap and one of them is a reference, which setting the
-   other one would overwrite. Fields with the same offset and storage may share
-   one reference. */
+/* Returns 1 if two fields overlap and one of them is a reference, because
+   setting the other field would then overwrite the reference. Otherwise returns
+   0. Fields with the same offset and storage may share one reference. */
 static int tvmffi_i_overlap(const TVMFFIFieldInfo *a,
                             const TVMFFIFieldInfo *b) {
   const tvmffi_i_storage x = tvmffi_i_storage_of(a), y = tvmffi_i_storage_of(b);

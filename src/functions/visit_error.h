@@ -21,13 +21,15 @@ typedef struct tvmffi_i_find_frame {
   struct tvmffi_i_find_frame *above;
   int64_t found_before;  /* number of paths found before this frame */
   size_t matched_before; /* objects of the pattern above this frame */
-  int kind, is_container, matches;
+  int kind, is_container;
+  int matches; /* 1: the value is the next object of the pattern */
 } tvmffi_i_find_frame;
 
 typedef struct {
   tvmffi_i_walk walk;           /* must be first */
   const TVMFFIObject **pattern; /* the innermost object first; borrowed */
-  size_t length, matched;
+  size_t length;  /* of the pattern */
+  size_t matched; /* objects of the pattern in the current path, in order */
   /* For each value of `matched` up to `length`, a table of tvmffi_i_memo: the
      values below which the search has found no path. The search skips such a
      value when it meets it again with the same number of objects matched.

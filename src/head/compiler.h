@@ -35,14 +35,14 @@
 #endif
 #define TVMFFI_I_NOINLINE static __attribute__((__noinline__))
 #if defined(__OPTIMIZE_SIZE__)
-/* Copies of fast paths are 3 % of the code. */
+/* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
 #else
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
-/* For a function of which constant arguments, such as a type's word, leave few
-   instructions. Without optimisation it is called. */
+/* For a function that constant arguments, such as a type's word, reduce to few
+   instructions. Without optimisation, the function is not inlined. */
 #if defined(__OPTIMIZE__)
 #define TVMFFI_I_FOLDED \
   static inline __attribute__((__always_inline__, __unused__))

@@ -8,8 +8,9 @@
 #if defined(TVMFFI_ARENA_SIZE) && !defined(TVMFFI_MALLOC)
 /* A segregated-fit allocator in a static arena, similar to TLSF. The free
    blocks are in doubly linked lists, four lists for each power of two of the
-   block's size. Both functions take bounded time: allocating searches at most
-   all lists, and reads one block of a list. Adjacent free blocks are merged. */
+   block's size. Allocating and freeing take bounded time: allocating looks at
+   each list once at most, and at the first block of a list only. Freeing merges
+   adjacent free blocks. */
 #if TVMFFI_NO_THREADS
 #define TVMFFI_I_ARENA_LOCK ((void)0)
 #define TVMFFI_I_ARENA_UNLOCK ((void)0)
@@ -20,8 +21,9 @@
 #error "tvmffi.h: TVMFFI_ARENA_SIZE with threads needs TVMFFI_ATOMIC_ENTER"
 #endif
 
-/* A block. Only a free block has links, and its last word has its size, where
-   the next block finds it. */
+/* The header of a block. Only a free block has links. The last word of a free
+   block is the block's size, so that freeing the next block finds this
+   header. */
 typedef struct tvmffi_i_gap {
   size_t size;                        /* a multiple of 8, and the flags below */
   struct tvmffi_i_gap *next, *before; /* in the list of its size */
@@ -42,7 +44,7 @@ enum {
   /* The smallest block: a header, two links, and the size at its end. */
   TVMFFI_I_BLOCK_LEAST = 4 * sizeof(size_t),
   TVMFFI_I_ARENA_UNITS = (TVMFFI_ARENA_SIZE) / 8,
-  /* One more than the list of a block of all units. */
+  /* One more than the index of the list for a block as large as the arena. */
   TVMFFI_I_ARENA_LISTS =
       TVMFFI_I_ARENA_UNITS < 8
           ? 8
@@ -61,8 +63,8 @@ static union {
 static tvmffi_i_gap *tvmffi_i_gaps[TVMFFI_I_ARENA_LISTS];
 static size_t tvmffi_i_arena_used, tvmffi_i_arena_most;
 
-/* Returns the list for free blocks of a size: the blocks of list 4 * s + m,
-   with m from 4 to 7, have m << s units of 8 bytes or more. */
+/* Returns the index of the list for free blocks of `size` bytes. The blocks in
+   list 4 * s + m, with m from 4 to 7, have at least m << s units of 8 bytes. */
 static unsigned tvmffi_i_arena_list(size_t size) {
   unsigned list = 0;
   for (size /= 8; size >= 8; size /= 2) list += 4;

@@ -4,10 +4,10 @@
 
 #include "../head.h"
 
-/* Code above this room calls the ABI: with TVMFFI_DYNAMIC, in the runtime that
-   was chosen; without, perhaps in an older runtime that lacks some functions.
-   Code below defines the ABI's functions, so from here on an ABI name means the
-   function that this file defines. */
+/* Code before this room may call another runtime: the chosen one with
+   TVMFFI_DYNAMIC, or one that is older and lacks functions of the ABI. So the
+   names of the ABI's functions were macros until here. The code below defines
+   these functions, so from here on a name means the function in this file. */
 #if TVMFFI_DYNAMIC
 #undef TVMFFI_I_RENAME
 #define TVMFFI_I_RENAME(name) TVMFFI_I_RENAME_(TVMFFI_PREFIX, name)

@@ -28,8 +28,9 @@ TVMFFI_I_INLINE tvmffi_i_thread *tvmffi_i_self(void);
 #define TVMFFI_I_THREAD_STATE(type, accessor) \
   TVMFFI_I_INLINE type *accessor(void)
 
-/* The same for a struct in the thread's block. It is zero and must not be
-   written before tvmffi_i_need_block has returned 1. */
+/* Declares the accessor of a struct in the thread's block. Before
+   tvmffi_i_need_block has returned 1, the struct is zero and must not be
+   written, because threads without a block share it. */
 #define TVMFFI_I_BLOCK_STATE(type, accessor) \
   TVMFFI_I_THREAD_STATE(type, accessor)
 
@@ -146,9 +147,10 @@ TVMFFI_I_COLD void tvmffi_i_pause(int attempt) {
    used. */
 static void tvmffi_i_watch_fork(void);
 
-/* The process whose state this is, as its id times 2. It is odd while
-   tvmffi_i_lock_in_child initializes the mutex again, and 0 before the first
-   lock. */
+/* Twice the id of the process that this state belongs to, or 0 before the first
+   lock. In a child of fork whose handlers did not run, this is still the id of
+   the parent. The number is odd while tvmffi_i_lock_in_child initializes the
+   mutex again. */
 static uint64_t tvmffi_i_process;
 
 /* Removes the parent's other threads from this process's lock-free data, and

@@ -7,10 +7,10 @@
 
 /* TVMFFI_I_UNWOUND defines `static int name params`, which returns the value of
    `call`. If an exception or pthread_exit unwinds the call, end() runs, a
-   static function without parameters. A longjmp runs nothing, and neither does
-   unwinding in C code without exceptions, but for the one function that
-   TVMFFI_I_UNWOUND_IN_C defines: GNU ld takes all local personality routines of
-   a library for the first one. */
+   static function without parameters. A longjmp does not run end(). In C code
+   that is compiled without exceptions, end() runs only for the function that
+   TVMFFI_I_UNWOUND_IN_C defines. There can be only one such function, because
+   GNU ld replaces all local personality routines of a library by the first. */
 #if TVMFFI_I_GNU && defined(__EXCEPTIONS)
 /* With exceptions enabled, the cleanup attribute calls a function. */
 #define TVMFFI_I_UNWOUND(name, params, call, end)                      \

@@ -23,9 +23,9 @@
      __ffi_new__           `() -> object` makes an object with zeroed fields,
                            for a type without a creator.
      __ffi_init__          `(arguments...) -> object` is the constructor that
-                           Python calls. The object of ffi.GetKwargsObject
-                           comes before keyword arguments, each of which is a
-                           name followed by a value.
+                           Python calls. Keyword arguments follow the object
+                           that ffi.GetKwargsObject returns. Each is a name
+                           followed by a value.
      __ffi_shallow_copy__  `(object) -> object` makes a copy with the same
                            fields, for Python's copy.copy, for ffi.DeepCopy and
                            for mutations.

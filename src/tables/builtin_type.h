@@ -115,9 +115,9 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 
 /* -------- Attribute columns -------- */
 
-/* The values of attributes, beside those that tvmffi_i_collect_values gives to
-   many types: the address of a function or, if is_call is 1, a function object
-   that calls it. */
+/* An attribute's value for one type: the address of a function or, if is_call
+   is 1, a function object that calls the function. tvmffi_i_collect_values adds
+   the values that many types have. */
 typedef struct {
   uint8_t column, is_call;
   int16_t type_index;

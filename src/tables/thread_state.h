@@ -9,8 +9,8 @@
 #include "../core.h"
 #include "../modules.h"
 
-/* On Windows a thread's state is stored under a pthread key. GCC stores __thread
-   variables under its own keys there, and may free them before tvmffi_i_on_exit
+/* On Windows a pthread key has a thread's state. GCC stores __thread variables
+   under keys of its own there, and may free them before tvmffi_i_on_exit
    runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
     !defined(TVMFFI_THREAD_LOCAL)
