@@ -321,7 +321,7 @@ static size_t test_num_imported;
 static void test_import_work(int id) {
   int i, n = test_rounds(10);
   (void)id;
-  for (i = 0; i < n && i < 40; ++i) {
+  for (i = 0; i < n; ++i) {
     OK(test_import(test_importer, test_imported));
     (void)test_add(&test_num_imported, 1);
   }
@@ -395,6 +395,39 @@ static void test_imports(TVMFFI_HERE) {
   OK(TVMFFIEnvModLookupFromImports(context, "theirs", &got));
   CHECK(got == f); /* found once */
 }
+
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+static TVMFFIObject *test_looked_up[24];
+
+static void test_lookup_work(int id) {
+  int i;
+  (void)id;
+  for (i = 0; i < TEST_COUNT(test_looked_up); ++i) {
+    void *context = tvmffi_i_module_of(test_looked_up[i]);
+    TVMFFIObjectHandle got = NULL, again = NULL;
+    OK(TVMFFIEnvModLookupFromImports(context, "ffi.String", &got));
+    OK(TVMFFIEnvModLookupFromImports(context, "ffi.String", &again));
+    CHECK(got && got == again);
+  }
+}
+
+/* Threads that look up one function first at once find one cache. */
+static void test_contend_lookups(TVMFFI_HERE) {
+  TVMFFIByteArray prefix = TEXT("unit_looked_up");
+  tvmffi_i_module *m;
+  tvmffi_i_library *library = tvmffi_i_new_library(NULL, prefix);
+  int i;
+  OK(library ? 0 : -1);
+  OWN(&library->base);
+  for (i = 0; i < TEST_COUNT(test_looked_up); ++i) {
+    m = tvmffi_i_new_module(library);
+    OK(m ? 0 : -1);
+    OWN(&m->base);
+    test_looked_up[i] = &m->base;
+  }
+  test_parallel(test_lookup_work);
+}
+#endif
 
 #if !TVMFFI_NO_TYPES
 /* An object of a derived type is a module. */
@@ -1102,6 +1135,9 @@ static const test_case test_module_cases[] = {
 #endif
     {"modules: many imports", test_module_lattice},
     {"modules: look-up from imports", test_imports},
+#if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
+    {"threads: look-up from imports", test_contend_lookups},
+#endif
 #if !TVMFFI_NO_TYPES
     {"modules: of a derived type", test_derived_module},
 #endif
