@@ -13672,7 +13672,8 @@ TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
   return slot;
 }
 
-/* Removes the record with the key `a`. Later records of the probe sequence move into the hole. */
+/* Removes the record with the key `a`. Later records of the probe sequence move
+   into the hole. */
 TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
                                                    size_t size, uintptr_t a) {
   const size_t mask = t->table->mask;
@@ -13852,7 +13853,8 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
 /* Returns 1 if `a` sorts before `b`, else 0. */
 typedef int (*tvmffi_i_less)(const void *a, const void *b, const void *context);
 
-/* Sorts `n` items of `size` bytes in place by heapsort. Always inlined, so that `less` and the memcpy of a constant `size` are inlined. */
+/* Sorts `n` items of `size` bytes in place by heapsort. Always inlined, so that
+   `less` and the memcpy of a constant `size` are inlined. */
 TVMFFI_I_ALWAYS_INLINE void tvmffi_i_sort(void *items, size_t n, size_t size,
                                           tvmffi_i_less less,
                                           const void *context) {
@@ -29590,8 +29592,8 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   }
 }
 
-/* Sets *part to the next child (owned) of the top frame. Returns 1 if there is a
-   child, 0 at the end, or an error code. */
+/* Sets *part to the next child (owned) of the top frame. Returns 1 if there is
+   a child, 0 at the end, or an error code. */
 static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   const TVMFFIAny *child;

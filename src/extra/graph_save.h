@@ -340,8 +340,8 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   }
 }
 
-/* Sets *part to the next child (owned) of the top frame. Returns 1 if there is a
-   child, 0 at the end, or an error code. */
+/* Sets *part to the next child (owned) of the top frame. Returns 1 if there is
+   a child, 0 at the end, or an error code. */
 static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   const TVMFFIAny *child;

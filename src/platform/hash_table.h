@@ -299,7 +299,8 @@ TVMFFI_I_INLINE void *tvmffi_i_add_record(tvmffi_i_records *t, size_t size,
   return slot;
 }
 
-/* Removes the record with the key `a`. Later records of the probe sequence move into the hole. */
+/* Removes the record with the key `a`. Later records of the probe sequence move
+   into the hole. */
 TVMFFI_I_UNUSED static void tvmffi_i_remove_record(tvmffi_i_records *t,
                                                    size_t size, uintptr_t a) {
   const size_t mask = t->table->mask;

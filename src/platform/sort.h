@@ -9,7 +9,8 @@
 /* Returns 1 if `a` sorts before `b`, else 0. */
 typedef int (*tvmffi_i_less)(const void *a, const void *b, const void *context);
 
-/* Sorts `n` items of `size` bytes in place by heapsort. Always inlined, so that `less` and the memcpy of a constant `size` are inlined. */
+/* Sorts `n` items of `size` bytes in place by heapsort. Always inlined, so that
+   `less` and the memcpy of a constant `size` are inlined. */
 TVMFFI_I_ALWAYS_INLINE void tvmffi_i_sort(void *items, size_t n, size_t size,
                                           tvmffi_i_less less,
                                           const void *context) {

@@ -140,7 +140,8 @@ static void test_json_bad_graphs(TVMFFI_HERE) {
        GRAPH ", expected `nodes` array field"},
       {"{\"root_index\":null,\"nodes\":[]}", "ValueError",
        GRAPH ", expected `root_index` integer field"},
-      {"{\"root_index\":0}", "ValueError", GRAPH ", expected `nodes` array field"},
+      {"{\"root_index\":0}", "ValueError",
+       GRAPH ", expected `nodes` array field"},
       {NODE_TEXT(""), "ValueError", GRAPH ": invalid node index 0"},
       {NODE_TEXT("{\"type\":1}"), "TypeError",
        "Cannot convert from type `int` to `str`"},
@@ -806,7 +807,8 @@ static void test_json_fields(TVMFFI_HERE) {
   OK(TVMFFIStringFromByteArray(&text, &values[0]));
   code = test_apply_global("ffi.ToJSONGraphString", args, 2, &any);
   tvmffi_any_release(&values[0]); /* no object releases a dtype */
-  FAILS(code, "TypeError", "Cannot convert from type `ffi.String` to `DataType`");
+  FAILS(code, "TypeError",
+        "Cannot convert from type `ffi.String` to `DataType`");
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)
     FAILS(test_read_node(key, rows[i].data, &any), rows[i].kind, rows[i].error);
 }
