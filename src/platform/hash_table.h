@@ -18,6 +18,7 @@
 #include "../head.h"
 #include "libc.h"
 #include "arena.h"
+#include "thread.h"
 #include "memory.h"
 #include "hash.h"
 
