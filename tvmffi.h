@@ -10902,14 +10902,27 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Creates the default of a str or bytes field: None if `text` is NULL. */
-TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
-                                        TVMFFIAny *out) {
-  TVMFFIByteArray view = tvmffi_byte_array(text);
-  *out = tvmffi_none();
-  if (!text) return 0;
-  return bytes ? TVMFFIBytesFromByteArray(&view, out)
-               : TVMFFIStringFromByteArray(&view, out);
+/* Makes the owned default of a field of the view *into. A plain value is
+   converted to the C type and back, so a name becomes a data type or device. */
+TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
+                                       TVMFFIAny *into) {
+  const TVMFFIAny view = *into;
+  TVMFFIByteArray text = tvmffi_any_str(&view);
+  union {
+    TVMFFIAny any;
+    tvmffi_type_optional_int64 number;
+  } value; /* as large as any plain value */
+  int code;
+  *into = tvmffi_none();
+  if (storage == TVMFFI_I_STORED_BYTES && text.data)
+    return TVMFFIBytesFromByteArray(&text, into);
+  if (storage == TVMFFI_I_STORED_OBJECT && view.type_index != kTVMFFINone)
+    return tvmffi_i_raise("TypeError",
+                          "The default of an object can only be NULL");
+  if (storage != TVMFFI_I_STORED_PLAIN) return tvmffi_i_own_value(&view, into);
+  code = tvmffi_i_from_any(word, &view, &value);
+  return code ? tvmffi_i_bad_field(word, 0, &view, code)
+              : tvmffi_i_to_any(word, NULL, into, &value);
 }
 
 /* ======== Types: the macros that define a struct type === >>interface/type */
@@ -10939,35 +10952,18 @@ TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
-/* Bodies of functions that compute a field's default: store the expression `x`
-   as an Any at tvmffi_into. */
-#define TVMFFI_I_VALUE_int64(T, x) \
-  TVMFFI_I_DEFAULT_int64(tvmffi_into, T, x) \
-  return 0;
-#define TVMFFI_I_VALUE_dtype(T, x) \
-  TVMFFI_I_CTYPE(T) tvmffi_now; \
-  TVMFFIAny tvmffi_text = tvmffi_str(x); \
-  int tvmffi_code = tvmffi_i_from_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), \
-                                 &tvmffi_text, &tvmffi_now); \
-  if (tvmffi_code) \
-    return tvmffi_i_bad_field(&TVMFFI_I_CAT(tvmffi_i_word_, T), 0, \
-                              &tvmffi_text, tvmffi_code); \
-  return tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, tvmffi_into, \
-                      &tvmffi_now);
-#define TVMFFI_I_VALUE_object(T, x) \
-  TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
-  *tvmffi_into = tvmffi_none(); \
-  if (!tvmffi_now) return 0; \
-  return tvmffi_i_raise("TypeError", \
-                        "The default of an object can only be NULL");
+/* These macros store a field's default at `to`, as TVMFFI_I_DEFAULT_ does for a
+   parameter. But the default of bytes is a C string, that of `any` may be a
+   slice, and for that of an object only its being NULL counts. */
+#define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
+#define TVMFFI_I_VALUE_dtype TVMFFI_I_DEFAULT_dtype
+#define TVMFFI_I_VALUE_object(to, T, x) \
+  const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
+  *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
-#define TVMFFI_I_VALUE_any(T, x) \
-  TVMFFIAny tvmffi_viewed = TVMFFI_ANY(x); \
-  return tvmffi_i_own_value(&tvmffi_viewed, tvmffi_into);
-#define TVMFFI_I_VALUE_str(T, x) \
-  return tvmffi_i_text_default(x, 0, tvmffi_into);
-#define TVMFFI_I_VALUE_bytes(T, x) \
-  return tvmffi_i_text_default(x, 1, tvmffi_into);
+#define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);
+#define TVMFFI_I_VALUE_str TVMFFI_I_DEFAULT_dtype
+#define TVMFFI_I_VALUE_bytes TVMFFI_I_DEFAULT_dtype
 
 /* The items (kind, ...) of a list L, which is TYPE or MODULE. If an item may
    have n elements, TVMFFI_I_L_kind_n is "~, form,", and TVMFFI_I_ITEM_form
@@ -11148,7 +11144,10 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_FIELD_DEFAULT_0(T, W, x, value)
 #define TVMFFI_I_FIELD_DEFAULT_1(T, W, x, value) \
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
-    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(W, value) \
+    TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(tvmffi_into, W, value) \
+    return tvmffi_i_own_default(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
+                                TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
+                                tvmffi_into); \
   }
 #define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
 #define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \

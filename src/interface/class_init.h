@@ -209,12 +209,25 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Creates the default of a str or bytes field: None if `text` is NULL. */
-TVMFFI_I_COLD int tvmffi_i_text_default(const char *text, int bytes,
-                                        TVMFFIAny *out) {
-  TVMFFIByteArray view = tvmffi_byte_array(text);
-  *out = tvmffi_none();
-  if (!text) return 0;
-  return bytes ? TVMFFIBytesFromByteArray(&view, out)
-               : TVMFFIStringFromByteArray(&view, out);
+/* Makes the owned default of a field of the view *into. A plain value is
+   converted to the C type and back, so a name becomes a data type or device. */
+TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
+                                       TVMFFIAny *into) {
+  const TVMFFIAny view = *into;
+  TVMFFIByteArray text = tvmffi_any_str(&view);
+  union {
+    TVMFFIAny any;
+    tvmffi_type_optional_int64 number;
+  } value; /* as large as any plain value */
+  int code;
+  *into = tvmffi_none();
+  if (storage == TVMFFI_I_STORED_BYTES && text.data)
+    return TVMFFIBytesFromByteArray(&text, into);
+  if (storage == TVMFFI_I_STORED_OBJECT && view.type_index != kTVMFFINone)
+    return tvmffi_i_raise("TypeError",
+                          "The default of an object can only be NULL");
+  if (storage != TVMFFI_I_STORED_PLAIN) return tvmffi_i_own_value(&view, into);
+  code = tvmffi_i_from_any(word, &view, &value);
+  return code ? tvmffi_i_bad_field(word, 0, &view, code)
+              : tvmffi_i_to_any(word, NULL, into, &value);
 }
