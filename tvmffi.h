@@ -10902,27 +10902,34 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Makes the owned default of a field of the view *into. A plain value is
-   converted to the C type and back, so a name becomes a data type or device. */
+/* Makes the owned default of a field of the view *into. A name becomes a data
+   type or device. */
 TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
                                        TVMFFIAny *into) {
   const TVMFFIAny view = *into;
+  const int is_none = view.type_index == kTVMFFINone;
+  const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
+  const int kind = is_optional ? word->of[0]->kind : word->kind;
   TVMFFIByteArray text = tvmffi_any_str(&view);
-  union {
-    TVMFFIAny any;
-    tvmffi_type_optional_int64 number;
-  } value; /* as large as any plain value */
+  DLDataType dtype = TVMFFI_I_ZERO;
+  DLDevice device;
   int code;
   *into = tvmffi_none();
   if (storage == TVMFFI_I_STORED_BYTES && text.data)
     return TVMFFIBytesFromByteArray(&text, into);
-  if (storage == TVMFFI_I_STORED_OBJECT && view.type_index != kTVMFFINone)
+  if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
     return tvmffi_i_raise("TypeError",
                           "The default of an object can only be NULL");
-  if (storage != TVMFFI_I_STORED_PLAIN) return tvmffi_i_own_value(&view, into);
-  code = tvmffi_i_from_any(word, &view, &value);
-  return code ? tvmffi_i_bad_field(word, 0, &view, code)
-              : tvmffi_i_to_any(word, NULL, into, &value);
+  if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
+      (is_none && is_optional))
+    return tvmffi_i_own_value(&view, into);
+  device.device_type = kDLCPU;
+  device.device_id = 0;
+  code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
+                                : tvmffi_i_get_device(&view, &device);
+  if (code) return tvmffi_i_bad_field(word, 0, &view, code);
+  *into = kind == TVMFFI_I_DTYPE ? tvmffi_dtype(dtype) : tvmffi_device(device);
+  return 0;
 }
 
 /* ======== Types: the macros that define a struct type === >>interface/type */
