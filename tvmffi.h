@@ -10041,7 +10041,7 @@ struct tvmffi_i_defined {
     return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
-template <tvmffi_i_method_of *tvmffi_method>
+template <tvmffi_i_method_of *tvmffi_used>
 struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
@@ -10051,42 +10051,10 @@ struct tvmffi_i_method_use;
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
   (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
-#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
-  typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
-      tvmffi_i_uses_##T##_##name;
 #else
 #define TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static tvmffi_i_method_body tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
-#if TVMFFI_I_ALIASES
-/* x is (F, L, T, K) and a struct's name: all items declare one variable. */
-#define TVMFFI_I_NEED(x, item)                                       \
-  TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
-      TVMFFI_I_EXPAND(x, item);
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
-  __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
-#else
-#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#if defined(__clang__)
-#define TVMFFI_I_TENTATIVE(definition)                                       \
-  _Pragma("clang diagnostic push") _Pragma(                                  \
-      "clang diagnostic ignored \"-Wtentative-definition-incomplete-type\"") \
-      definition _Pragma("clang diagnostic pop")
-#elif TVMFFI_I_GNU
-#define TVMFFI_I_TENTATIVE(definition) definition
-#else
-#define TVMFFI_I_TENTATIVE(definition)
-#endif
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
-  TVMFFI_I_TENTATIVE(                                                         \
-      TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
-          tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#endif
 #endif
 
 /* An item of TVMFFI_TYPE or TVMFFI_MODULE. */
@@ -11047,9 +11015,43 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 #define TVMFFI_I_ITEM_BAD(F, L, n, T, K, kind, a, b, c) \
   TVMFFI_I_PASS_TO(F##_BAD)(TVMFFI_I_##L##_ITEMS(kind##_with_##n##_parts))
 
-/* The pass TVMFFI_I_NEED requires the bodies of methods.
+/* The pass TVMFFI_I_NEED requires the bodies of methods: see
+   TVMFFI_I_HEAD_OF_METHOD. */
+#if defined(__cplusplus)
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
+  typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
+      tvmffi_i_uses_##T##_##name;
+#elif TVMFFI_I_ALIASES
+/* x is (F, L, T, K) and a struct's name: all items declare one variable. */
+#define TVMFFI_I_NEED(x, item)                                       \
+  TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
+      TVMFFI_I_EXPAND(x, item);
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
+  __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
+#else
+#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
+#if defined(__clang__)
+#define TVMFFI_I_TENTATIVE(definition)                                       \
+  _Pragma("clang diagnostic push") _Pragma(                                  \
+      "clang diagnostic ignored \"-Wtentative-definition-incomplete-type\"") \
+      definition _Pragma("clang diagnostic pop")
+#elif TVMFFI_I_GNU
+#define TVMFFI_I_TENTATIVE(definition) definition
+#else
+#define TVMFFI_I_TENTATIVE(definition)
+#endif
+#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
+#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
+  TVMFFI_I_TENTATIVE(                                                         \
+      TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
+          tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
+#endif
 
-   The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
+/* The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
    fails. It declares methods, and defines the getters, setters and defaults of
    fields and what calls a module's functions. */
 #define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_BAD_ITEM,
@@ -11159,13 +11161,6 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
 #define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \
   TVMFFI_I_HEAD_OF_METHOD(T, name)
-#define TVMFFI_I_DECLARE_FUNCTION ~, TVMFFI_I_DECLARED_FUNCTION,
-#define TVMFFI_I_DECLARED_FUNCTION(T, name) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name) \
-  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
-                                 tvmffi_args, tvmffi_count, tvmffi_into); \
-  }
 
 /* The pass TVMFFI_I_MEMBER expands to initializers of tvmffi_i_member. */
 #define TVMFFI_I_MEMBER_FIELD ~, TVMFFI_I_FIELD_ENTRY,
@@ -11976,8 +11971,16 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   return 0;
 }
 
-/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 /* clang-format off */
+#define TVMFFI_I_DECLARE_FUNCTION ~, TVMFFI_I_DECLARED_FUNCTION,
+#define TVMFFI_I_DECLARED_FUNCTION(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
+                                 tvmffi_args, tvmffi_count, tvmffi_into); \
+  }
+
+/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 #define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
 #define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
   | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \

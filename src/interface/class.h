@@ -89,7 +89,7 @@ struct tvmffi_i_defined {
     return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
-template <tvmffi_i_method_of *tvmffi_method>
+template <tvmffi_i_method_of *tvmffi_used>
 struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
@@ -99,42 +99,10 @@ struct tvmffi_i_method_use;
   }
 #define TVMFFI_I_METHOD_OF(T, name) \
   (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
-#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
-  TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
-  typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
-      tvmffi_i_uses_##T##_##name;
 #else
 #define TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static tvmffi_i_method_body tvmffi_i_method_##T##_##name;
 #define TVMFFI_I_METHOD_OF(T, name) (&tvmffi_i_method_##T##_##name)
-#if TVMFFI_I_ALIASES
-/* x is (F, L, T, K) and a struct's name: all items declare one variable. */
-#define TVMFFI_I_NEED(x, item)                                       \
-  TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
-      TVMFFI_I_EXPAND(x, item);
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
-  __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
-#else
-#define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#if defined(__clang__)
-#define TVMFFI_I_TENTATIVE(definition)                                       \
-  _Pragma("clang diagnostic push") _Pragma(                                  \
-      "clang diagnostic ignored \"-Wtentative-definition-incomplete-type\"") \
-      definition _Pragma("clang diagnostic pop")
-#elif TVMFFI_I_GNU
-#define TVMFFI_I_TENTATIVE(definition) definition
-#else
-#define TVMFFI_I_TENTATIVE(definition)
-#endif
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
-#define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
-  TVMFFI_I_TENTATIVE(                                                         \
-      TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
-          tvmffi_i_write_TVMFFI_METHOD_##T##_##name;)
-#endif
 #endif
 
 /* An item of TVMFFI_TYPE or TVMFFI_MODULE. */

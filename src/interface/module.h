@@ -368,8 +368,16 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   return 0;
 }
 
-/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 /* clang-format off */
+#define TVMFFI_I_DECLARE_FUNCTION ~, TVMFFI_I_DECLARED_FUNCTION,
+#define TVMFFI_I_DECLARED_FUNCTION(T, name) \
+  TVMFFI_I_HEAD_OF_METHOD(T, name) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
+    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
+                                 tvmffi_args, tvmffi_count, tvmffi_into); \
+  }
+
+/* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
 #define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
 #define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
   | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \
