@@ -20328,10 +20328,10 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
-  TVMFFI_ASSERT(tvmffi_is_instance(map->type_index, kTVMFFIMap) ||
-                tvmffi_is_instance(map->type_index, kTVMFFIDict));
   if (!code)
     code = tvmffi_i_map_find(tvmffi_i_map_of(map), &k, &place);
+  TVMFFI_ASSERT(tvmffi_is_instance(map->type_index, kTVMFFIMap) ||
+                tvmffi_is_instance(map->type_index, kTVMFFIDict));
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
   return code ? &place.pair->value : NULL;
 }
@@ -21890,8 +21890,6 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
-  TVMFFI_ASSERT(!c->function ||
-                (c->self->walk == walk && c->self->kind == kind));
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
@@ -21943,7 +21941,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   tvmffi_i_callback *c = &h->callbacks[kind->which];
   int code;
   TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
-  TVMFFI_ASSERT(nested >= 0 && num_args > 0);
+  TVMFFI_ASSERT(nested >= 0);
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
@@ -23556,6 +23554,7 @@ TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
+  TVMFFI_ASSERT(tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN);
   while ((other = tvmffi_i_next_field(&w)) && other != field)
     if (other->offset == field->offset) return 1;
   return 0;
@@ -23572,6 +23571,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int64_t end = 0;
+  TVMFFI_ASSERT(size >= sizeof(*from));
   TVMFFI_ASSERT(tvmffi_is_instance(from->type_index, type->type_index));
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
@@ -23585,6 +23585,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
       held = *(TVMFFIObject *const *)at;
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
       held = ((const TVMFFIAny *)at)->v_obj;
+    TVMFFI_ASSERT(field->size > 0);
     if (held && (field->offset >= end || !tvmffi_i_is_alias(type, field)))
       tvmffi_i_retain(held);
     if (field->offset + field->size > end) end = field->offset + field->size;
@@ -23736,6 +23737,7 @@ enum {
       tvmffi_i_release(self);                                                 \
       self = NULL;                                                            \
     }                                                                         \
+    TVMFFI_ASSERT(!self || self->base.type_index == (index));                 \
     *out = self;                                                              \
     return self ? 0 : -1;                                                     \
   }
@@ -23902,6 +23904,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     else
       tvmffi_i_any_release(&result);
   }
+  TVMFFI_ASSERT(result.type_index < kTVMFFIStaticObjectBegin || made);
   if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
                                  type->type_index)) {
     *out = (TVMFFIObject *)made;
@@ -24033,6 +24036,7 @@ static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
                                    const TVMFFIAny *args, int32_t n,
                                    int32_t most) {
   int32_t i, *positions = tvmffi_i_init_positions(b->init);
+  TVMFFI_ASSERT(n >= 0 && most == b->init->num_positional);
   for (i = 0; i < n && i < most; ++i)
     TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
   return 0;
@@ -24097,6 +24101,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
   int32_t i;
   for (i = 0; i < b->init->num_fields; ++i) {
     const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+    TVMFFI_ASSERT(b->set[i] <= 1);
     if (b->set[i]) continue;
     if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
       TVMFFIAny made;
@@ -24300,6 +24305,8 @@ TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
                                                  TVMFFIAny *out) {
   const int32_t got = value->type_index;
   TVMFFIObject *made;
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList ||
+                index == kTVMFFIMap || index == kTVMFFIDict);
   if (got < kTVMFFIStaticObjectBegin || !value->v_obj) return TVMFFI_I_MISMATCH;
   if (got == index) return TVMFFIAnyViewToOwnedAny(value, out);
   if (index == kTVMFFIArray ? got == kTVMFFIList
@@ -24400,6 +24407,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     return 0;
   }
+  TVMFFI_ASSERT(copy->type_index == index && copy->v_obj);
   tvmffi_i_retain(copy->v_obj);
   return 1;
 }
@@ -24423,6 +24431,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
 static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
   uint64_t at;
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at))
@@ -24469,6 +24478,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
     }
     f->open = held;
   } else if (c->object->type_index == kTVMFFIMap) {
+    TVMFFI_ASSERT(f->base.other->type_index == kTVMFFIMap);
     while ((pair = tvmffi_i_map_pair(c->object, c->at)) != NULL &&
            tvmffi_i_is_own_copy(&pair->value))
       c->at = tvmffi_i_map_after(c->object, c->at);
@@ -24578,6 +24588,8 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
     int64_t i, n = TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
+    TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
+    TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
     if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
@@ -24646,6 +24658,7 @@ static int tvmffi_i_patch_object(const tvmffi_i_copier *c,
                                  TVMFFIObject *object) {
   tvmffi_i_children fields;
   int code = 0;
+  TVMFFI_ASSERT(object->type_index >= kTVMFFIStaticObjectEnd);
   tvmffi_i_children_open(&fields, object,
                          TVMFFIGetTypeInfo(object->type_index));
   while (!code) {
@@ -24716,6 +24729,7 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
     if (!copy) continue;
+    TVMFFI_ASSERT(copy->type_index == copied->object->type_index);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
                      tvmffi_i_seq_of(copy)->cell.size);
@@ -24742,6 +24756,7 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
       continue;
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
+    TVMFFI_ASSERT(f->copy && f->copy->type_index == f->base.other->type_index);
     copy = tvmffi_obj(f->copy);
     tvmffi_i_pop_frame(&c->walk);
     if (!tvmffi_i_depth(c)) break;

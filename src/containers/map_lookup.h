@@ -88,10 +88,10 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   int code = tvmffi_i_map_read_key(key, &k);
-  TVMFFI_ASSERT(tvmffi_is_instance(map->type_index, kTVMFFIMap) ||
-                tvmffi_is_instance(map->type_index, kTVMFFIDict));
   if (!code)
     code = tvmffi_i_map_find(tvmffi_i_map_of(map), &k, &place);
+  TVMFFI_ASSERT(tvmffi_is_instance(map->type_index, kTVMFFIMap) ||
+                tvmffi_is_instance(map->type_index, kTVMFFIDict));
   if (TVMFFI_I_UNLIKELY(code < 0)) return &tvmffi_i_map_failed;
   return code ? &place.pair->value : NULL;
 }

@@ -121,8 +121,6 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
   TVMFFIObjectHandle function = NULL;
-  TVMFFI_ASSERT(!c->function ||
-                (c->self->walk == walk && c->self->kind == kind));
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
@@ -174,7 +172,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   tvmffi_i_callback *c = &h->callbacks[kind->which];
   int code;
   TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
-  TVMFFI_ASSERT(nested >= 0 && num_args > 0);
+  TVMFFI_ASSERT(nested >= 0);
   *result = tvmffi_none();
   if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);

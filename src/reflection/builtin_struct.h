@@ -85,6 +85,7 @@ enum {
       tvmffi_i_release(self);                                                 \
       self = NULL;                                                            \
     }                                                                         \
+    TVMFFI_ASSERT(!self || self->base.type_index == (index));                 \
     *out = self;                                                              \
     return self ? 0 : -1;                                                     \
   }

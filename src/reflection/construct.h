@@ -54,6 +54,7 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     else
       tvmffi_i_any_release(&result);
   }
+  TVMFFI_ASSERT(result.type_index < kTVMFFIStaticObjectBegin || made);
   if (made && tvmffi_is_instance(((TVMFFIObject *)made)->type_index,
                                  type->type_index)) {
     *out = (TVMFFIObject *)made;
@@ -185,6 +186,7 @@ static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
                                    const TVMFFIAny *args, int32_t n,
                                    int32_t most) {
   int32_t i, *positions = tvmffi_i_init_positions(b->init);
+  TVMFFI_ASSERT(n >= 0 && most == b->init->num_positional);
   for (i = 0; i < n && i < most; ++i)
     TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
   return 0;
@@ -249,6 +251,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
   int32_t i;
   for (i = 0; i < b->init->num_fields; ++i) {
     const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+    TVMFFI_ASSERT(b->set[i] <= 1);
     if (b->set[i]) continue;
     if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
       TVMFFIAny made;

@@ -79,6 +79,7 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
   } else if (!tvmffi_is_instance(index, TVMFFI_I_ENUM_BASE)) {
     return 0;
   }
+  TVMFFI_ASSERT(copy->type_index == index && copy->v_obj);
   tvmffi_i_retain(copy->v_obj);
   return 1;
 }
@@ -102,6 +103,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
 static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
   uint64_t at;
+  TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   for (at = tvmffi_i_map_begin(map);
        (pair = tvmffi_i_map_pair(map, at)) != NULL;
        at = tvmffi_i_map_after(map, at))
@@ -148,6 +150,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
     }
     f->open = held;
   } else if (c->object->type_index == kTVMFFIMap) {
+    TVMFFI_ASSERT(f->base.other->type_index == kTVMFFIMap);
     while ((pair = tvmffi_i_map_pair(c->object, c->at)) != NULL &&
            tvmffi_i_is_own_copy(&pair->value))
       c->at = tvmffi_i_map_after(c->object, c->at);
@@ -257,6 +260,8 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
     int64_t i, n = TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
+    TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
+    TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
     if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
@@ -325,6 +330,7 @@ static int tvmffi_i_patch_object(const tvmffi_i_copier *c,
                                  TVMFFIObject *object) {
   tvmffi_i_children fields;
   int code = 0;
+  TVMFFI_ASSERT(object->type_index >= kTVMFFIStaticObjectEnd);
   tvmffi_i_children_open(&fields, object,
                          TVMFFIGetTypeInfo(object->type_index));
   while (!code) {
@@ -395,6 +401,7 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
   while ((copied = TVMFFI_I_NEXT(tvmffi_i_copied, &c->table, copied))) {
     TVMFFIObject *copy = copied->copy;
     if (!copy) continue;
+    TVMFFI_ASSERT(copy->type_index == copied->object->type_index);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
                      tvmffi_i_seq_of(copy)->cell.size);
@@ -421,6 +428,7 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
       continue;
     }
     TVMFFI_TRY(tvmffi_i_close_copy(c, f));
+    TVMFFI_ASSERT(f->copy && f->copy->type_index == f->base.other->type_index);
     copy = tvmffi_obj(f->copy);
     tvmffi_i_pop_frame(&c->walk);
     if (!tvmffi_i_depth(c)) break;

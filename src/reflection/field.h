@@ -57,6 +57,7 @@ TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
+  TVMFFI_ASSERT(tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN);
   while ((other = tvmffi_i_next_field(&w)) && other != field)
     if (other->offset == field->offset) return 1;
   return 0;
@@ -73,6 +74,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *field;
   int64_t end = 0;
+  TVMFFI_ASSERT(size >= sizeof(*from));
   TVMFFI_ASSERT(tvmffi_is_instance(from->type_index, type->type_index));
   if (!o) return o;
   memcpy((void *)(o + 1), (const void *)(from + 1), size - sizeof(*o));
@@ -86,6 +88,7 @@ static TVMFFIObject *tvmffi_i_copy_object(const TVMFFIObject *from,
       held = *(TVMFFIObject *const *)at;
     else if (((const TVMFFIAny *)at)->type_index >= kTVMFFIStaticObjectBegin)
       held = ((const TVMFFIAny *)at)->v_obj;
+    TVMFFI_ASSERT(field->size > 0);
     if (held && (field->offset >= end || !tvmffi_i_is_alias(type, field)))
       tvmffi_i_retain(held);
     if (field->offset + field->size > end) end = field->offset + field->size;

@@ -35,6 +35,8 @@ TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
                                                  TVMFFIAny *out) {
   const int32_t got = value->type_index;
   TVMFFIObject *made;
+  TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList ||
+                index == kTVMFFIMap || index == kTVMFFIDict);
   if (got < kTVMFFIStaticObjectBegin || !value->v_obj) return TVMFFI_I_MISMATCH;
   if (got == index) return TVMFFIAnyViewToOwnedAny(value, out);
   if (index == kTVMFFIArray ? got == kTVMFFIList
