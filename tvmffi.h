@@ -10928,8 +10928,8 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
 /* These macros store a field's default at `to`, as TVMFFI_I_DEFAULT_ does for a
-   parameter. But the default of bytes is a C string, that of `any` may be a
-   slice, and for that of an object only its being NULL counts. */
+   parameter. But the default of bytes is a C string, the default of `any` may
+   be a slice, and of an object's default only whether it is NULL counts. */
 #define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
 #define TVMFFI_I_VALUE_dtype TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_VALUE_object(to, T, x) \
@@ -11054,9 +11054,9 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 /* The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
    fails. It declares methods, and defines the getters, setters and defaults of
    fields and what calls a module's functions. */
-#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_BAD_ITEM,
-#define TVMFFI_I_BAD_ITEM(name) TVMFFI_I_BAD_ITEM_(name)
-#define TVMFFI_I_BAD_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
+#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_REFUSE_ITEM,
+#define TVMFFI_I_REFUSE_ITEM(name) TVMFFI_I_REFUSE_ITEM_(name)
+#define TVMFFI_I_REFUSE_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
 #define TVMFFI_I_TYPE_ITEMS(item) \
   item##_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method_##\
   attribute_destructor_kw_only_structural_doc_flags_factory
@@ -11981,13 +11981,13 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   }
 
 /* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
-#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
-#define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
+#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_BITS,
+#define TVMFFI_I_METHOD_BITS(T, kind, text, name, full_name, bound) \
   | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \
      : TVMFFI_I_IS_##kind == TVMFFI_I_IS_function || \
        TVMFFI_I_IS_##kind == TVMFFI_I_IS_lookup ? TVMFFI_MODULE_RUNNABLE : 0)
-#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_MASK,
-#define TVMFFI_I_OTHER_MASK(kind, text, bits, factory, values) | (bits)
+#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_BITS,
+#define TVMFFI_I_OTHER_BITS(kind, text, bits, factory, values) | (bits)
 
 #define TVMFFI_I_MODULE(T, K, n, ...) \
   TVMFFI_I_CLASS_WORD(T, K, "ffi.Module") \
@@ -15360,7 +15360,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   return 0;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, but inline. */
+/* Does what TVMFFIAnyViewToOwnedAny does, but inline. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   tvmffi_i_bits bits;
   TVMFFI_ASSERT(view && out);
@@ -20234,7 +20234,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
                                               const TVMFFIAny *held,
                                               int held_first) {
   uint64_t head;
-  /* A stored key is owned, so it is no view. */
+  /* A stored key is owned, not a view. */
   TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
                 held->type_index > kTVMFFIObjectRValueRef);
   memcpy(&head, (const void *)held, 8);
@@ -28233,9 +28233,9 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
   if (!d->mutates) tvmffi_i_check_result(r, 0);
 }
 
-/* Finds the hook of a type that is no container (borrowed), or NULL if the type
-   has no hook. Clears *in_place if the hook does not change the value in place.
-   */
+/* Finds the hook (borrowed) of a type other than the containers, or NULL if the
+   type has no hook. Clears *in_place if the hook does not change the value in
+   place. */
 static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
                                             int32_t index, int *in_place) {
   const TVMFFIAny *hook;
@@ -30762,7 +30762,7 @@ TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
   return 0;
 }
 
-/* Sets the keys of so many views that they may form long bucket chains. */
+/* Sets the keys of a long list of views, which may form long bucket chains. */
 static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
                                  int32_t n) {
   TVMFFIAny *values =

@@ -275,7 +275,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
                                               const TVMFFIAny *held,
                                               int held_first) {
   uint64_t head;
-  /* A stored key is owned, so it is no view. */
+  /* A stored key is owned, not a view. */
   TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
                 held->type_index > kTVMFFIObjectRValueRef);
   memcpy(&head, (const void *)held, 8);

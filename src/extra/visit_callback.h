@@ -4,6 +4,7 @@
 
 #include "../head.h"
 #include "../base.h"
+#include "../platform.h"
 #include "../core.h"
 #include "visit.h"
 

@@ -499,9 +499,9 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
   if (!d->mutates) tvmffi_i_check_result(r, 0);
 }
 
-/* Finds the hook of a type that is no container (borrowed), or NULL if the type
-   has no hook. Clears *in_place if the hook does not change the value in place.
-   */
+/* Finds the hook (borrowed) of a type other than the containers, or NULL if the
+   type has no hook. Clears *in_place if the hook does not change the value in
+   place. */
 static const TVMFFIAny *tvmffi_i_visit_hook(const tvmffi_i_descent *d,
                                             int32_t index, int *in_place) {
   const TVMFFIAny *hook;

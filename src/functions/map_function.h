@@ -30,7 +30,7 @@ TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
   return 0;
 }
 
-/* Sets the keys of so many views that they may form long bucket chains. */
+/* Sets the keys of a long list of views, which may form long bucket chains. */
 static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
                                  int32_t n) {
   TVMFFIAny *values =

@@ -378,13 +378,13 @@ TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
   }
 
 /* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */
-#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_MASK,
-#define TVMFFI_I_METHOD_MASK(T, kind, text, name, full_name, bound) \
+#define TVMFFI_I_MASK_METHOD ~, TVMFFI_I_METHOD_BITS,
+#define TVMFFI_I_METHOD_BITS(T, kind, text, name, full_name, bound) \
   | (TVMFFI_I_IS_##kind == TVMFFI_I_IS_save ? TVMFFI_MODULE_SERIALIZABLE \
      : TVMFFI_I_IS_##kind == TVMFFI_I_IS_function || \
        TVMFFI_I_IS_##kind == TVMFFI_I_IS_lookup ? TVMFFI_MODULE_RUNNABLE : 0)
-#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_MASK,
-#define TVMFFI_I_OTHER_MASK(kind, text, bits, factory, values) | (bits)
+#define TVMFFI_I_MASK_OTHER ~, TVMFFI_I_OTHER_BITS,
+#define TVMFFI_I_OTHER_BITS(kind, text, bits, factory, values) | (bits)
 
 #define TVMFFI_I_MODULE(T, K, n, ...) \
   TVMFFI_I_CLASS_WORD(T, K, "ffi.Module") \

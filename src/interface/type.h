@@ -40,8 +40,8 @@
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
 /* These macros store a field's default at `to`, as TVMFFI_I_DEFAULT_ does for a
-   parameter. But the default of bytes is a C string, that of `any` may be a
-   slice, and for that of an object only its being NULL counts. */
+   parameter. But the default of bytes is a C string, the default of `any` may
+   be a slice, and of an object's default only whether it is NULL counts. */
 #define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
 #define TVMFFI_I_VALUE_dtype TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_VALUE_object(to, T, x) \
@@ -166,9 +166,9 @@
 /* The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
    fails. It declares methods, and defines the getters, setters and defaults of
    fields and what calls a module's functions. */
-#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_BAD_ITEM,
-#define TVMFFI_I_BAD_ITEM(name) TVMFFI_I_BAD_ITEM_(name)
-#define TVMFFI_I_BAD_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
+#define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_REFUSE_ITEM,
+#define TVMFFI_I_REFUSE_ITEM(name) TVMFFI_I_REFUSE_ITEM_(name)
+#define TVMFFI_I_REFUSE_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
 #define TVMFFI_I_TYPE_ITEMS(item) \
   item##_is_no_item_of_TVMFFI_TYPE__these_are_field_readonly_method_##\
   attribute_destructor_kw_only_structural_doc_flags_factory
