@@ -15360,7 +15360,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   return 0;
 }
 
-/* Does what TVMFFIAnyViewToOwnedAny does, but inline. */
+/* Same as TVMFFIAnyViewToOwnedAny, but inline. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   tvmffi_i_bits bits;
   TVMFFI_ASSERT(view && out);
@@ -15397,6 +15397,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
   char number[TVMFFI_I_DECIMAL];
   const char *parts[7];
   size_t size = 0, n, i;
+  TVMFFI_ASSERT(source.file && source.function);
   parts[0] = "  File \"";
   parts[1] = source.file;
   parts[2] = "\", line ";
@@ -15586,6 +15587,7 @@ static uint64_t tvmffi_i_loader_age(void) {
   if (!TVMFFI_I_LOAD(&tvmffi_i_is_child) && tvmffi_i_each_loaded)
     (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &age);
 #endif
+  TVMFFI_ASSERT(age > 0);
   return age;
 }
 
@@ -15596,6 +15598,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
   uint64_t object[16];
+  TVMFFI_ASSERT(address);
   if (tvmffi_i_find_object) {
     if (tvmffi_i_find_object(call, object)) return 0;
     (void)tvmffi_i_dladdr(call, out);
@@ -15641,6 +15644,7 @@ static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
 #endif
 }
 static void tvmffi_i_leave_frame_cache(tvmffi_i_frame_cache *cache) {
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&cache->readers) > 0);
 #if TVMFFI_NO_THREADS
   --cache->readers;
 #else
@@ -15663,6 +15667,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
   tvmffi_i_name_table map = empty.map;
   tvmffi_i_frame_cache *cache;
+  TVMFFI_ASSERT(age > 0);
   tvmffi_i_lock();
   cache = &tvmffi_i_frames[tvmffi_i_frames_now];
   if (tvmffi_i_load64(&cache->age) < age) {
@@ -15671,7 +15676,6 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
     if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
       cache = NULL;
     } else {
-      TVMFFI_ASSERT(other != tvmffi_i_frames_now);
       map = cache->map;
       cache->map = empty.map;
       cache->size = 0;
@@ -15679,6 +15683,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
       TVMFFI_I_STORE_SEQ(&tvmffi_i_frames_now, other);
     }
   }
+  TVMFFI_ASSERT(!cache || cache == &tvmffi_i_frames[tvmffi_i_frames_now]);
   if (cache) tvmffi_i_enter_frame_cache(cache);
   tvmffi_i_unlock();
   tvmffi_i_free_frames(map.first);
@@ -15690,8 +15695,10 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
 static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
   const uint64_t age = tvmffi_i_loader_age();
   int now = TVMFFI_I_LOAD(&tvmffi_i_frames_now), seen;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   reader->own = NULL;
   for (;; now = seen) {
+    TVMFFI_ASSERT(now == 0 || now == 1);
     reader->cache = &tvmffi_i_frames[now];
     tvmffi_i_enter_frame_cache(reader->cache);
     seen = TVMFFI_I_LOAD_SEQ(&tvmffi_i_frames_now);
@@ -15705,7 +15712,6 @@ static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
 
 /* Ends the use of all frames that the reader found. */
 static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
-  TVMFFI_ASSERT(!reader->cache || TVMFFI_I_LOAD(&reader->cache->readers) > 0);
   if (reader->cache) tvmffi_i_leave_frame_cache(reader->cache);
   if (reader->own) tvmffi_i_free_frames(&reader->own->node);
 }
@@ -15714,6 +15720,7 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 /* Sets the counters to 0 in a child process after fork: the parent's other
    threads read nothing there. */
 static void tvmffi_i_forget_frame_readers(void) {
+  TVMFFI_ASSERT(tvmffi_i_is_child);
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
 }
 #endif
@@ -15723,6 +15730,8 @@ static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *r,
   const char *key = (const char *)(void *)&address;
   tvmffi_i_node *node = NULL;
   if (r->cache) node = tvmffi_i_find(&r->cache->map, key, sizeof(address));
+  TVMFFI_ASSERT(!node ||
+                ((tvmffi_i_frame *)(void *)node)->address == address);
   return (tvmffi_i_frame *)(void *)node;
 }
 
@@ -15733,14 +15742,15 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
                                           tvmffi_i_frame *frame, size_t size) {
   tvmffi_i_frame_cache *cache = reader->cache;
   tvmffi_i_frame *known = NULL;
+  TVMFFI_ASSERT(frame->address && size == sizeof(*frame) + frame->size);
   if (cache) {
     tvmffi_i_lock();
     known = tvmffi_i_cached_frame(reader, frame->address);
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
     } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
-      TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && cache->size <= TVMFFI_I_FRAME_BYTES);
       cache->size += size;
+      TVMFFI_ASSERT(cache->size <= TVMFFI_I_FRAME_BYTES);
       known = frame;
       tvmffi_i_insert(&cache->map, &frame->node,
                       (const char *)(void *)(&frame->address),
@@ -15753,7 +15763,6 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     tvmffi_i_free(frame);
     return known;
   }
-  TVMFFI_ASSERT(frame->address && !known);
   frame->node.next = reader->own ? &reader->own->node : NULL;
   reader->own = frame;
   return frame;
@@ -16034,7 +16043,7 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                  uint64_t code) {
   tvmffi_i_unwind_row *row = &r->row;
   uint64_t reg;
-  TVMFFI_ASSERT(code < 0x40 && c->at);
+  TVMFFI_ASSERT(code < 0x40);
   TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
     case 0x00: return 1; /* nop */
@@ -16113,6 +16122,7 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
 static int tvmffi_i_row_run(tvmffi_i_unwind_rows *r, tvmffi_i_cfi c) {
   while (c.at && c.at < c.end && r->pc <= r->target) {
     uint64_t code = tvmffi_i_cfi_bytes(&c, 1), low = code & 0x3F;
+    TVMFFI_ASSERT(c.at && c.at <= c.end);
     switch (code >> 6) {
       case 1: r->pc += low * r->code_align; break;
       case 2:
@@ -16257,6 +16267,7 @@ static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
 static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
                                 int across) {
   const int limit = tvmffi_i_frame_limit() - (until != 0);
+  TVMFFI_ASSERT(limit >= -1 && limit <= TVMFFI_I_MAX_FRAMES);
   trace->size = 0;
   trace->count = 0;
   trace->limit = limit;

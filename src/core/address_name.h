@@ -20,6 +20,7 @@ static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
   char number[TVMFFI_I_DECIMAL];
   const char *parts[7];
   size_t size = 0, n, i;
+  TVMFFI_ASSERT(source.file && source.function);
   parts[0] = "  File \"";
   parts[1] = source.file;
   parts[2] = "\", line ";
@@ -209,6 +210,7 @@ static uint64_t tvmffi_i_loader_age(void) {
   if (!TVMFFI_I_LOAD(&tvmffi_i_is_child) && tvmffi_i_each_loaded)
     (void)tvmffi_i_each_loaded(tvmffi_i_on_loaded, &age);
 #endif
+  TVMFFI_ASSERT(age > 0);
   return age;
 }
 
@@ -219,6 +221,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
   uint64_t object[16];
+  TVMFFI_ASSERT(address);
   if (tvmffi_i_find_object) {
     if (tvmffi_i_find_object(call, object)) return 0;
     (void)tvmffi_i_dladdr(call, out);
@@ -264,6 +267,7 @@ static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
 #endif
 }
 static void tvmffi_i_leave_frame_cache(tvmffi_i_frame_cache *cache) {
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&cache->readers) > 0);
 #if TVMFFI_NO_THREADS
   --cache->readers;
 #else
@@ -286,6 +290,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
   static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
   tvmffi_i_name_table map = empty.map;
   tvmffi_i_frame_cache *cache;
+  TVMFFI_ASSERT(age > 0);
   tvmffi_i_lock();
   cache = &tvmffi_i_frames[tvmffi_i_frames_now];
   if (tvmffi_i_load64(&cache->age) < age) {
@@ -294,7 +299,6 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
     if (TVMFFI_I_LOAD_SEQ(&cache->readers)) {
       cache = NULL;
     } else {
-      TVMFFI_ASSERT(other != tvmffi_i_frames_now);
       map = cache->map;
       cache->map = empty.map;
       cache->size = 0;
@@ -302,6 +306,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
       TVMFFI_I_STORE_SEQ(&tvmffi_i_frames_now, other);
     }
   }
+  TVMFFI_ASSERT(!cache || cache == &tvmffi_i_frames[tvmffi_i_frames_now]);
   if (cache) tvmffi_i_enter_frame_cache(cache);
   tvmffi_i_unlock();
   tvmffi_i_free_frames(map.first);
@@ -313,8 +318,10 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
 static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
   const uint64_t age = tvmffi_i_loader_age();
   int now = TVMFFI_I_LOAD(&tvmffi_i_frames_now), seen;
+  TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   reader->own = NULL;
   for (;; now = seen) {
+    TVMFFI_ASSERT(now == 0 || now == 1);
     reader->cache = &tvmffi_i_frames[now];
     tvmffi_i_enter_frame_cache(reader->cache);
     seen = TVMFFI_I_LOAD_SEQ(&tvmffi_i_frames_now);
@@ -328,7 +335,6 @@ static void tvmffi_i_enter_frames(tvmffi_i_frame_reader *reader) {
 
 /* Ends the use of all frames that the reader found. */
 static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
-  TVMFFI_ASSERT(!reader->cache || TVMFFI_I_LOAD(&reader->cache->readers) > 0);
   if (reader->cache) tvmffi_i_leave_frame_cache(reader->cache);
   if (reader->own) tvmffi_i_free_frames(&reader->own->node);
 }
@@ -337,6 +343,7 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 /* Sets the counters to 0 in a child process after fork: the parent's other
    threads read nothing there. */
 static void tvmffi_i_forget_frame_readers(void) {
+  TVMFFI_ASSERT(tvmffi_i_is_child);
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
 }
 #endif
@@ -346,6 +353,8 @@ static tvmffi_i_frame *tvmffi_i_cached_frame(const tvmffi_i_frame_reader *r,
   const char *key = (const char *)(void *)&address;
   tvmffi_i_node *node = NULL;
   if (r->cache) node = tvmffi_i_find(&r->cache->map, key, sizeof(address));
+  TVMFFI_ASSERT(!node ||
+                ((tvmffi_i_frame *)(void *)node)->address == address);
   return (tvmffi_i_frame *)(void *)node;
 }
 
@@ -356,14 +365,15 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
                                           tvmffi_i_frame *frame, size_t size) {
   tvmffi_i_frame_cache *cache = reader->cache;
   tvmffi_i_frame *known = NULL;
+  TVMFFI_ASSERT(frame->address && size == sizeof(*frame) + frame->size);
   if (cache) {
     tvmffi_i_lock();
     known = tvmffi_i_cached_frame(reader, frame->address);
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
     } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
-      TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && cache->size <= TVMFFI_I_FRAME_BYTES);
       cache->size += size;
+      TVMFFI_ASSERT(cache->size <= TVMFFI_I_FRAME_BYTES);
       known = frame;
       tvmffi_i_insert(&cache->map, &frame->node,
                       (const char *)(void *)(&frame->address),
@@ -376,7 +386,6 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     tvmffi_i_free(frame);
     return known;
   }
-  TVMFFI_ASSERT(frame->address && !known);
   frame->node.next = reader->own ? &reader->own->node : NULL;
   reader->own = frame;
   return frame;

@@ -22,6 +22,7 @@ static void tvmffi_i_take_trace(tvmffi_i_trace *trace, char *to) {
 static void tvmffi_i_open_trace(tvmffi_i_trace *trace, uintptr_t until,
                                 int across) {
   const int limit = tvmffi_i_frame_limit() - (until != 0);
+  TVMFFI_ASSERT(limit >= -1 && limit <= TVMFFI_I_MAX_FRAMES);
   trace->size = 0;
   trace->count = 0;
   trace->limit = limit;

@@ -219,7 +219,7 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                  uint64_t code) {
   tvmffi_i_unwind_row *row = &r->row;
   uint64_t reg;
-  TVMFFI_ASSERT(code < 0x40 && c->at);
+  TVMFFI_ASSERT(code < 0x40);
   TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
     case 0x00: return 1; /* nop */
@@ -298,6 +298,7 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
 static int tvmffi_i_row_run(tvmffi_i_unwind_rows *r, tvmffi_i_cfi c) {
   while (c.at && c.at < c.end && r->pc <= r->target) {
     uint64_t code = tvmffi_i_cfi_bytes(&c, 1), low = code & 0x3F;
+    TVMFFI_ASSERT(c.at && c.at <= c.end);
     switch (code >> 6) {
       case 1: r->pc += low * r->code_align; break;
       case 2:

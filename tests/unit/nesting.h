@@ -131,31 +131,101 @@ static void test_stack_range(TVMFFI_HERE) {
 #endif
 
 #if TVMFFI_I_STACK_KNOWN && !TVMFFI_NO_THREADS
+/* Runs `work` in a thread whose stack has `size` bytes. Returns 0, or -1 if the
+   system refuses the size. */
+static int test_on_stack(size_t size, void *(*work)(void *), void *argument) {
+  pthread_attr_t attr;
+  pthread_t thread;
+  int refused;
+  (void)pthread_attr_init(&attr);
+  refused = pthread_attr_setstacksize(&attr, size) != 0;
+  if (!refused && CHECK(!pthread_create(&thread, &attr, work, argument)))
+    (void)pthread_join(thread, NULL);
+  (void)pthread_attr_destroy(&attr);
+  return refused ? -1 : 0;
+}
+
+/* Stores the size of the thread's stack, or 0 if its range or the part of it
+   that hooks may use is wrong. */
 static void *test_range_of_thread(void *size) {
   const tvmffi_i_stack_range r = tvmffi_i_ask_stack();
   const uintptr_t here = test_here();
-  *(size_t *)size = r.low < here && here < r.high ? r.high - r.low : 0;
+  size_t most = r.high - r.low, reserve = 64 << 10;
+  tvmffi_i_nesting n;
+  memset((void *)&n, 0, sizeof(n));
+  tvmffi_i_find_stack(&n);
+  if (most > 64 << 20) most = 64 << 20;
+  if (reserve > most / 2) reserve = most / 2;
+  if (r.low < here && here < r.high && n.is_asked && n.reserve == reserve &&
+      n.low + n.size == r.high && n.size + reserve == most)
+    *(size_t *)size = r.high - r.low;
   return NULL;
 }
 
 static void test_thread_stack_range(TVMFFI_HERE) {
-  const size_t sizes[] = {(size_t)256 << 10, (size_t)1 << 20};
-  size_t size = 0;
-  pthread_attr_t attr;
-  pthread_t thread;
+  const size_t sizes[] = {(size_t)96 << 10, (size_t)256 << 10, (size_t)1 << 20,
+                          (size_t)80 << 20};
+  size_t size;
   int i;
-  for (i = 0; i < 2; ++i) {
-    (void)pthread_attr_init(&attr);
-    (void)pthread_attr_setstacksize(&attr, sizes[i]);
-    CHECK_INT(pthread_create(&thread, &attr, test_range_of_thread, &size), 0);
-    (void)pthread_join(thread, NULL);
-    (void)pthread_attr_destroy(&attr);
+  for (i = 0; i < 4; ++i) {
+    size = 0;
+    if (test_on_stack(sizes[i], test_range_of_thread, &size)) continue;
     CHECK(size > sizes[i] / 2);
-#if !defined(_WIN32) /* there it is at least what the program was linked with */
-    CHECK(size < 2 * sizes[i]);
+#if !defined(_WIN32) /* there the program's linker sets a minimum */
+    CHECK(size < 2 * sizes[i] || i == 0);
 #endif
   }
 }
+
+/* Begins a hook where few bytes above `low` are left. */
+TVMFFI_I_NOINLINE int test_nest_near(uintptr_t low) {
+  volatile char frame[512];
+  int code;
+  frame[0] = 0;
+  if (test_here() - low > 48 << 10) {
+    code = test_nest_near(low);
+  } else {
+    code = tvmffi_i_nest();
+    if (!code) tvmffi_i_unnest();
+  }
+  return code + frame[0];
+}
+
+static void *test_late_hook(void *unused) {
+  FAILS(test_nest_near(tvmffi_i_ask_stack().low), "RecursionError",
+        "...nested too deep: less than 64 KB of this thread's stack of ");
+  return unused;
+}
+
+/* The first hook of a thread may already have too little room. */
+static void test_late_nesting(TVMFFI_HERE) {
+  (void)test_on_stack(256 << 10, test_late_hook, NULL);
+}
+
+#if !TVMFFI_NO_CONTAINERS
+/* Asks from an inner function, as a hook does. */
+TVMFFI_I_NOINLINE int test_is_guarded_inside(const void *what) {
+  return tvmffi_i_is_guarded(what);
+}
+
+static void *test_first_guard(void *what) {
+  const uintptr_t frame = tvmffi_i_stack_address();
+  CHECK(!test_is_guarded_inside(what));
+  if (!test_code(tvmffi_i_guard_enter(what, NULL, frame), __FILE__, __LINE__,
+                 "guard ")) {
+    CHECK(test_is_guarded_inside(what) && !test_is_guarded_inside(&frame));
+    tvmffi_i_guard_leave(frame);
+    CHECK(!test_is_guarded_inside(what));
+  }
+  return NULL;
+}
+
+/* The first guard of a thread may find no memory for the thread's state. */
+static void test_thread_guard(TVMFFI_HERE) {
+  int what = 0;
+  (void)test_on_stack(256 << 10, test_first_guard, &what);
+}
+#endif
 #endif
 #endif
 
@@ -168,6 +238,10 @@ static const test_case test_nesting_cases[] = {
     {"nesting: the stack's range", test_stack_range},
 #if !TVMFFI_NO_THREADS
     {"threads: the range of a stack", test_thread_stack_range},
+    {"threads: a late hook", test_late_nesting},
+#if !TVMFFI_NO_CONTAINERS
+    {"threads: a first guard", test_thread_guard},
+#endif
 #endif
 #endif
 #endif
