@@ -112,7 +112,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_own_bits(const TVMFFIAny *view,
   return 0;
 }
 
-/* Same as TVMFFIAnyViewToOwnedAny, but inline. */
+/* Makes an owned value of a view. Inline, unlike TVMFFIAnyViewToOwnedAny. */
 TVMFFI_I_INLINE int tvmffi_i_own(const TVMFFIAny *view, TVMFFIAny *out) {
   tvmffi_i_bits bits;
   TVMFFI_ASSERT(view && out);
