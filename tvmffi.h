@@ -23009,7 +23009,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
   TVMFFIAny args[2];
   int code;
   TVMFFI_ASSERT(method != TVMFFI_I_METHOD_ADD_IMPORT && a.data && b.data);
-  *out = tvmffi_none();
+  *out = args[1] = tvmffi_none();
   if (tvmffi_i_is_library(m)) return tvmffi_i_call_own(m, method, a, out);
   TVMFFI_TRY(TVMFFIStringFromByteArray(&a, &args[0]));
   code = TVMFFIStringFromByteArray(&b, &args[1]);
