@@ -3,6 +3,8 @@
 
     python3 tests/tools/coverage.py                    TAP, as a test
     python3 tests/tools/coverage.py --list copy graph  what two rooms miss
+    python3 tests/tools/coverage.py --write            TAP, and the table of
+                                                       docs/reliability.md
 
 clang compiles tvmffi_impl_test.c without assertions, which are no branches
 that a test could take. The program runs twice side by side: as it is, and with
@@ -245,34 +247,39 @@ def checked(command, **options):
     return run
 
 
+def exported(version, folder, profiles):
+    """What llvm-cov says of some runs of the program."""
+    checked([f"llvm-profdata-{version}", "merge", "-sparse", "-o", "profile",
+             *profiles], cwd=folder)
+    return json.loads(checked(
+        [f"llvm-cov-{version}", "export", "unit", "-instr-profile=profile"],
+        cwd=folder).stdout)["data"][0]
+
+
 def measure(root, version, folder, lines):
-    """The export of llvm-cov, the decisions that clang drops, and (name,
-    status, output) of each run."""
+    """Compiles and runs the unit tests. The decisions that clang drops, and
+    (name, status, output) of each run; run N leaves N-*.profraw."""
     (folder / "tvmffi.h").write_text("\n".join([*lines, ""]))
     # From its standard input: a file includes what lies beside it first.
     compiled = checked(
         [f"clang-{version}", *FLAGS, "-x", "c", "-", "-iquote", root, "-o",
          "unit", "-lpthread"], cwd=folder, input=(root / PROGRAM).read_text())
     runs = []
-    for extra in ([], ["--oom", "--short"]):
+    for number, extra in enumerate(([], ["--oom", "--short"])):
         out = tempfile.TemporaryFile()
         runs.append((extra, out, subprocess.Popen(
             [folder / "unit", *extra], stdout=out, stderr=subprocess.STDOUT,
-            cwd=root, env={"LLVM_PROFILE_FILE": str(folder / "%p.profraw")})))
+            cwd=root, env={"LLVM_PROFILE_FILE":
+                           str(folder / f"{number}-%p.profraw")})))
     results = []
     for extra, out, run in runs:
         status = run.wait()
         out.seek(0)
         results.append((" ".join(["unit tests", *extra]), status,
                         out.read().decode(errors="replace")))
-    checked([f"llvm-profdata-{version}", "merge", "-sparse", "-o", "profile",
-             *folder.glob("*.profraw")], cwd=folder)
-    exported = checked([f"llvm-cov-{version}", "export", "unit",
-                        "-instr-profile=profile"], cwd=folder).stdout
-    return json.loads(exported)["data"][0], \
-        [(int(line), "not measured: " + (
-            "a decision is inside a condition" if "nested" in text else text))
-         for line, text in DROPPED.findall(compiled.stderr)], results
+    return [(int(line), "not measured: " + (
+        "a decision is inside a condition" if "nested" in text else text))
+        for line, text in DROPPED.findall(compiled.stderr)], results
 
 
 def count(data, header, lines, places):
@@ -347,10 +354,28 @@ def report(figures, dropped, results, places):
     return tap.done()
 
 
+def write_table(page, plain, figures):
+    """Replaces the table between two marks of the page."""
+    rows = ["| | the unit tests | and with each allocation failing | of |",
+            "| --- | ---: | ---: | ---: |"]
+    for name, figure in figures.items():
+        total = len(figure)
+        shown = [f"{100 * (1 - len(each.missing()) / total):.1f} %"
+                 for each in (plain[name], figure)]
+        rows.append(f"| {name} | {shown[0]} | {shown[1]} | {total:,} |")
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(
+        r"(<!-- written by tests/tools/coverage.py --write -->\n).*?(?=<!-- end)",
+        lambda match: match[1] + "\n".join(rows) + "\n", text, flags=re.S),
+        encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--list", nargs="*", metavar="ROOM")
+    parser.add_argument("--write", action="store_true",
+                        help="write the table of docs/reliability.md")
     parser.add_argument("--root", type=Path,
                         default=Path(__file__).resolve().parents[2],
                         help="the folder of the repository")
@@ -363,8 +388,13 @@ def main():
         folder = Path(name).resolve()
         places = amalgamate.header()
         lines = [without_hints(place.text) for place in places]
-        data, dropped, results = measure(root, args.llvm, folder, lines)
-        figures = count(data, folder / "tvmffi.h", lines, places)
+        dropped, results = measure(root, args.llvm, folder, lines)
+        plain, figures = (
+            count(exported(args.llvm, folder, folder.glob(profiles)),
+                  folder / "tvmffi.h", lines, places)
+            for profiles in ("0-*.profraw", "*.profraw"))
+    if args.write:
+        write_table(root / "docs/reliability.md", plain, figures)
     if args.list is None:
         return report(figures, dropped, results, places)
     show(figures, dropped, places, args.list)
