@@ -102,6 +102,52 @@ static void test_entries(TVMFFI_HERE) {
   }
 }
 
+/* Keys that are truth values or neither numbers nor texts, handles without an
+   object, and containers that cannot do it. */
+static void test_unusual_keys(TVMFFI_HERE) {
+  TVMFFIAny keys[4], no_array = tvmffi_none(), no_map = tvmffi_none();
+  TVMFFIObject *dict = tvmffi_dict(), *list, *map, *object = NULL;
+  int64_t n = 0;
+  OK(dict && (map = tvmffi_map(tvmffi_str("a"), tvmffi_int(1))) != NULL ? 0
+                                                                      : -1);
+  OK((list = tvmffi_list(tvmffi_int(4), tvmffi_int(5))) ? 0 : -1);
+  keys[0] = tvmffi_bool(1);
+  keys[1] = tvmffi_device(TVMFFIDLDeviceFromIntPair(kDLCPU, 0));
+  OK(tvmffi_get(tvmffi_obj(list), keys[0], tvmffi_out_int64(&n)));
+  CHECK_INT(n, 5);
+  FAILS(tvmffi_get(tvmffi_obj(list), keys[1], tvmffi_out_int64(&n)),
+        "TypeError", "...but got `Device`");
+  FAILS(tvmffi_get(tvmffi_obj(dict), keys[0], tvmffi_out_int64(&n)), "KeyError",
+        "key is not in Map: 1");
+  FAILS(tvmffi_get(tvmffi_obj(dict), keys[1], tvmffi_out_int64(&n)), "KeyError",
+        "key is not in Map");
+  OK(tvmffi_set(tvmffi_obj(dict), keys[0], tvmffi_str("x")));
+  OK(tvmffi_set(tvmffi_obj(dict), keys[1], tvmffi_str("x")));
+  FAILS(tvmffi_get(tvmffi_obj(dict), keys[0], tvmffi_out_int64(&n)),
+        "TypeError", "[1]: Cannot convert from type `ffi.SmallStr` to `int`");
+  FAILS(tvmffi_get(tvmffi_obj(dict), keys[1], tvmffi_out_int64(&n)),
+        "TypeError", NULL);
+  FAILS(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_int64(&n),
+                   tvmffi_none()),
+        "TypeError", NULL);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_object(&object),
+                tvmffi_none()));
+  CHECK(!object);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_none(NULL),
+                tvmffi_none()));
+  FAILS(tvmffi_erase(tvmffi_obj(map), tvmffi_str("a")), "TypeError",
+        "tvmffi_erase: expected a list or dict, but got `ffi.Map`");
+  FAILS(tvmffi_erase(tvmffi_obj(dict), tvmffi_str("a")), "KeyError",
+        "key is not in Map: a");
+  FAILS(tvmffi_pop(tvmffi_obj(map), tvmffi_str("a"), tvmffi_out_int64(&n)),
+        "TypeError", "tvmffi_pop: expected a list or dict, but got `ffi.Map`");
+  no_array.type_index = kTVMFFIArray;
+  no_map.type_index = kTVMFFIMap;
+  FAILS((int)tvmffi_size(no_array), "TypeError", "...expected a container");
+  FAILS((int)tvmffi_size(no_map), "TypeError", "...expected a container");
+  FAILS(tvmffi_contains(no_map, keys[0]), "TypeError", NULL);
+}
+
 static void test_changed_lists(TVMFFI_HERE) {
   TVMFFIObject *list;
   int64_t n = 0, x = 0;
@@ -319,6 +365,7 @@ static const test_case test_container_cases[] = {
     {"containers: made and read", test_made_containers},
     {"containers: entries in order", test_entries},
     {"containers: lists that change", test_changed_lists},
+    {"containers: unusual keys", test_unusual_keys},
     {"containers: loops over typed values", test_typed_loops},
     {"containers: mistakes", test_bad_containers},
     {"containers: in a scope", test_scoped_containers},

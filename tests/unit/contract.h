@@ -61,6 +61,18 @@ static void test_contract_arguments(TVMFFI_HERE) {
         "missing at \"\"");
 }
 
+TVMFFI_FUNC(t_contract_words, int64,
+            (tensor("float32[Rows, n_2, 3] cpu out"), x),
+            (tensor("float32[*run_of, n_2] cpu:0"), y),
+            (tensor("float32[*run_of] cpu"), z),
+            (tensor("same[*other, Rows]"), w)) {
+  TVMFFI_RETURN(x->ndim + y->ndim + z->ndim + w->ndim);
+}
+TVMFFI_FUNC(t_contract_dot, none, (tensor("float32[.n]"), x)) {
+  (void)x;
+  TVMFFI_RETURN();
+}
+
 /* Only TVMFFI_DEBUG looks at the result. */
 static void test_contract_results(TVMFFI_HERE) {
   TVMFFIObjectHandle tensor = test_make_tensor();
@@ -81,6 +93,51 @@ static void test_contract_results(TVMFFI_HERE) {
   arg = tvmffi_none();
   OK(tvmffi_func_t_contract_other.call(NULL, &arg, 1, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
+}
+
+/* Names of capitals, underscores and digits, two runs, an index of a device. */
+static void test_contract_words(TVMFFI_HERE) {
+  test_matrix m[4];
+  TVMFFIAny args[4], any = tvmffi_none();
+  int64_t large[40];
+  int i;
+  args[0] = tvmffi_tensor(test_make_matrix(&m[0], 3, 2, 4, 3));
+  args[1] = tvmffi_tensor(test_make_matrix(&m[1], 3, 5, 6, 4));
+  args[2] = tvmffi_tensor(test_make_matrix(&m[2], 2, 5, 6, 0));
+  args[3] = tvmffi_tensor(test_make_matrix(&m[3], 2, 9, 2, 0));
+#define CALL_WORDS() tvmffi_func_t_contract_words.call(NULL, args, 4, &any)
+  OK(CALL_WORDS());
+  CHECK_INT(any.v_int64, 10);
+  m[2].shape[1] = 7;
+  FAILS(CALL_WORDS(), "ValueError",
+        "t_contract_words: argument z: dimension 1 of *run_of is "
+        "7, but 6 in y");
+  m[2].t.ndim = 1;
+  FAILS(CALL_WORDS(), "ValueError", "...argument z: ");
+  m[2].t.ndim = 2;
+  m[2].shape[1] = 6;
+  m[3].shape[1] = 3;
+  FAILS(CALL_WORDS(), "ValueError",
+        "t_contract_words: argument w: dimension Rows is 3, but 2 in x");
+  m[3].shape[1] = 2;
+  m[3].t.dtype.bits = 64;
+  FAILS(CALL_WORDS(), "TypeError",
+        "t_contract_words: argument w: dtype is float64, but float32 in x");
+  m[1].t.device.device_id = 1;
+  FAILS(CALL_WORDS(), "ValueError",
+        "t_contract_words: argument y: device is cpu:1, expected cpu:0");
+  m[0].shape[2] = 4;
+  FAILS(CALL_WORDS(), "ValueError",
+        "t_contract_words: argument x: dimension 2 is 4, expected 3");
+  for (i = 0; i < 40; ++i) large[i] = 100000;
+  m[0].t.shape = large;
+  m[0].t.ndim = 40;
+  FAILS(CALL_WORDS(), "ValueError", "...100000, ...], expected [Rows, n_2, 3]");
+  m[0].t.shape = NULL;
+  FAILS(CALL_WORDS(), "ValueError", "...argument x: ");
+  args[0] = tvmffi_tensor(&m[1].t);
+  FAILS(tvmffi_func_t_contract_dot.call(NULL, args, 1, &any), "InternalError",
+        "...: a dimension is missing at \".n]\"");
 }
 
 #if !TVMFFI_NO_METADATA
@@ -108,6 +165,7 @@ static const test_case test_contract_cases[] = {
 #if !TEST_NO_TENSORS
     {"contracts: arguments", test_contract_arguments},
     {"contracts: results", test_contract_results},
+    {"contracts: names, runs and devices", test_contract_words},
 #if !TVMFFI_NO_METADATA
     {"contracts: metadata", test_contract_metadata},
 #endif
