@@ -19404,6 +19404,9 @@ static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
   return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
 }
 static const TVMFFIAny *tvmffi_i_unread_attr(void) { return NULL; }
+TVMFFI_I_UNUSED static int tvmffi_i_is_unread(const TVMFFIAny *attr) {
+  return (void)attr, 0;
+}
 #else
 static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
@@ -19439,6 +19442,13 @@ TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_unread_attr(void) {
   }
   tvmffi_i_unlock();
   return &value;
+}
+
+/* Returns 1 if an attribute is the value that tvmffi_i_unread_attr returns. */
+TVMFFI_I_UNUSED static int tvmffi_i_is_unread(const TVMFFIAny *attr) {
+  return attr->type_index == kTVMFFIFunction &&
+         TVMFFI_I_CELL(TVMFFIFunctionCell, attr->v_obj)->safe_call ==
+             tvmffi_i_call_unread;
 }
 #endif
 
@@ -25546,13 +25556,10 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 
 /* Raises ValueError for a type with the hook `equality` and no __ffi_hash__.
    Raises MemoryError if there was no memory to read whether the type has the
-   hook: see tvmffi_i_unread_attr. */
+   hook. */
 TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
                                        int32_t index) {
-  if (equality->type_index == kTVMFFIFunction &&
-      TVMFFI_I_CELL(TVMFFIFunctionCell, equality->v_obj)->safe_call ==
-          tvmffi_i_call_unread)
-    return tvmffi_i_no_memory();
+  if (tvmffi_i_is_unread(equality)) return tvmffi_i_no_memory();
   return tvmffi_i_fail(
       "ValueError",
       "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but not "
@@ -27796,12 +27803,6 @@ typedef struct {
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The hooks of the containers, which cannot be replaced. Only C++ visitors call
-   them: our own visitors traverse containers on their own stack. */
-static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_mutate_container(void *mutator, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_mutate_in_place(void *mutator, TVMFFIAny value);
-
 static TVMFFIAny tvmffi_i_mutate_leaf(void *mutator, TVMFFIAny value) {
   (void)mutator, (void)value;
   return tvmffi_i_unchanged();
@@ -28480,9 +28481,13 @@ static int tvmffi_i_is_variable(const TVMFFIAny *var) {
 #if defined(__cplusplus)
 extern "C" {
 #endif
+#if !TVMFFI_NO_REFLECTION
+/* The hooks of the containers, which cannot be replaced. Only C++ visitors call
+   them: our own visitors traverse containers on their own stack. */
 TVMFFI_I_RUN(tvmffi_i_visit_container, 0, TVMFFI_I_IN_HOOK, 0)
 TVMFFI_I_RUN(tvmffi_i_mutate_container, 1, TVMFFI_I_IN_HOOK, 0)
 TVMFFI_I_RUN(tvmffi_i_mutate_in_place, 1, TVMFFI_I_IN_HOOK, 1)
+#endif
 TVMFFI_I_RUN(tvmffi_i_enter_visitor, 0, TVMFFI_I_ENTERED, 0)
 TVMFFI_I_RUN(tvmffi_i_enter_mutator, 1, TVMFFI_I_ENTERED, 0)
 TVMFFI_I_RUN(tvmffi_i_enter_unique, 1, TVMFFI_I_ENTERED, 1)

@@ -69,6 +69,9 @@ static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
   return node ? &((tvmffi_i_column *)(void *)node)->column : NULL;
 }
 static const TVMFFIAny *tvmffi_i_unread_attr(void) { return NULL; }
+TVMFFI_I_UNUSED static int tvmffi_i_is_unread(const TVMFFIAny *attr) {
+  return (void)attr, 0;
+}
 #else
 static const TVMFFITypeAttrColumn *tvmffi_i_attr_column(const char *name) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
@@ -104,6 +107,13 @@ TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_unread_attr(void) {
   }
   tvmffi_i_unlock();
   return &value;
+}
+
+/* Returns 1 if an attribute is the value that tvmffi_i_unread_attr returns. */
+TVMFFI_I_UNUSED static int tvmffi_i_is_unread(const TVMFFIAny *attr) {
+  return attr->type_index == kTVMFFIFunction &&
+         TVMFFI_I_CELL(TVMFFIFunctionCell, attr->v_obj)->safe_call ==
+             tvmffi_i_call_unread;
 }
 #endif
 

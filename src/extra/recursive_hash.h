@@ -90,13 +90,10 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 
 /* Raises ValueError for a type with the hook `equality` and no __ffi_hash__.
    Raises MemoryError if there was no memory to read whether the type has the
-   hook: see tvmffi_i_unread_attr. */
+   hook. */
 TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
                                        int32_t index) {
-  if (equality->type_index == kTVMFFIFunction &&
-      TVMFFI_I_CELL(TVMFFIFunctionCell, equality->v_obj)->safe_call ==
-          tvmffi_i_call_unread)
-    return tvmffi_i_no_memory();
+  if (tvmffi_i_is_unread(equality)) return tvmffi_i_no_memory();
   return tvmffi_i_fail(
       "ValueError",
       "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but not "

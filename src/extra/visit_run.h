@@ -51,12 +51,6 @@ typedef struct {
 #if defined(__cplusplus)
 extern "C" {
 #endif
-/* The hooks of the containers, which cannot be replaced. Only C++ visitors call
-   them: our own visitors traverse containers on their own stack. */
-static TVMFFIAny tvmffi_i_visit_container(void *visitor, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_mutate_container(void *mutator, TVMFFIAny value);
-static TVMFFIAny tvmffi_i_mutate_in_place(void *mutator, TVMFFIAny value);
-
 static TVMFFIAny tvmffi_i_mutate_leaf(void *mutator, TVMFFIAny value) {
   (void)mutator, (void)value;
   return tvmffi_i_unchanged();
@@ -735,9 +729,13 @@ static int tvmffi_i_is_variable(const TVMFFIAny *var) {
 #if defined(__cplusplus)
 extern "C" {
 #endif
+#if !TVMFFI_NO_REFLECTION
+/* The hooks of the containers, which cannot be replaced. Only C++ visitors call
+   them: our own visitors traverse containers on their own stack. */
 TVMFFI_I_RUN(tvmffi_i_visit_container, 0, TVMFFI_I_IN_HOOK, 0)
 TVMFFI_I_RUN(tvmffi_i_mutate_container, 1, TVMFFI_I_IN_HOOK, 0)
 TVMFFI_I_RUN(tvmffi_i_mutate_in_place, 1, TVMFFI_I_IN_HOOK, 1)
+#endif
 TVMFFI_I_RUN(tvmffi_i_enter_visitor, 0, TVMFFI_I_ENTERED, 0)
 TVMFFI_I_RUN(tvmffi_i_enter_mutator, 1, TVMFFI_I_ENTERED, 0)
 TVMFFI_I_RUN(tvmffi_i_enter_unique, 1, TVMFFI_I_ENTERED, 1)

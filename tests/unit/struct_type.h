@@ -369,6 +369,50 @@ static void test_type_methods(TVMFFI_HERE) {
         "...Expected `unit.Record` but got `unit.Pair`");
 }
 
+/* A type with a constructor, an attribute and a structural kind of its own. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t twice;
+} TestSpoken;
+TVMFFI_TYPE(TestSpoken, "unit.Spoken", TVMFFIObject,
+            (doc, "Has a word of its own."), (field, int64, twice),
+            (method, __ffi_init__), (attribute, "unit_say", say),
+            (structural, kTVMFFISEqHashKindTreeNode))
+TVMFFI_STATIC_METHOD(TestSpoken, __ffi_init__, TestSpoken, (int64, once)) {
+  TVMFFI_RETURN(TVMFFI_NEW(TestSpoken, tvmffi_int(2 * once)));
+}
+TVMFFI_METHOD(TestSpoken, say, int64, (int64, times)) {
+  TVMFFI_RETURN(self->twice * times);
+}
+
+static void test_type_own_attributes(TVMFFI_HERE) {
+  TVMFFIAny args[2], any = tvmffi_none();
+  const TVMFFITypeInfo *info;
+  const TVMFFIAny *attr;
+  int32_t index = TVMFFI_TYPE_INDEX(TestSpoken);
+  OK(index < 0 ? -1 : 0);
+  info = TVMFFIGetTypeInfo(index);
+  if (!CHECK(info && info->metadata)) return;
+  CHECK_INT(info->metadata->structural_eq_hash_kind,
+            kTVMFFISEqHashKindTreeNode);
+  CHECK_BYTES(info->metadata->doc, "Has a word of its own.", 22);
+  attr = tvmffi_i_class_attr(index, "__ffi_init__");
+  if (!CHECK(attr && attr->type_index == kTVMFFIFunction)) return;
+  args[0] = tvmffi_int(3);
+  OK(TVMFFIFunctionCall(attr->v_obj, args, 1, &any));
+  OWN(any.v_obj);
+  CHECK_INT(((TestSpoken *)(void *)any.v_obj)->twice, 6);
+  attr = tvmffi_i_class_attr(index, "unit_say");
+  if (!CHECK(attr && attr->type_index == kTVMFFIFunction)) return;
+  args[0] = any;
+  args[1] = tvmffi_int(7);
+  any = tvmffi_none();
+  OK(TVMFFIFunctionCall(attr->v_obj, args, 2, &any));
+  CHECK_INT(any.v_int64, 42);
+  FAILS(TVMFFIFunctionCall(attr->v_obj, args, 1, &any), "TypeError",
+        "...unit.Spoken.unit_say(0: unit.Spoken, 1: int) -> int");
+}
+
 static void test_type_attributes(TVMFFI_HERE) {
   TestRecord *r, *copy;
   TestPair *pair;
@@ -947,6 +991,7 @@ static const test_case test_struct_type_cases[] = {
     {"struct types: fields", test_type_fields},
     {"struct types: methods", test_type_methods},
     {"struct types: attributes", test_type_attributes},
+    {"struct types: attributes of their own", test_type_own_attributes},
     {"struct types: end of an object", test_type_end},
 #if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
     {"struct types: derived structs", test_type_derived},
