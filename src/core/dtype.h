@@ -313,10 +313,11 @@ static int tvmffi_i_reads_as(const char *text, size_t size, int code,
 /* Fast path: reads int, float or uint with bits and lanes, bool, or handle.
    Returns 1, or 0 for any other text. */
 static int tvmffi_i_read_usual(const char *p, size_t size, DLDataType *out) {
-  const char *end = p + size, *digits;
+  const char *end, *digits;
   uint64_t bits, lanes = 1;
   int code, negative = 0;
   if (size < 3 || size > 16 || (size > 6 && p[6] == '_')) return 0;
+  end = p + size;
   code = memcmp(p, "int", 3) == 0                   ? kDLInt
          : size >= 5 && memcmp(p, "float", 5) == 0  ? kDLFloat
          : size >= 4 && memcmp(p, "uint", 4) == 0   ? kDLUInt
