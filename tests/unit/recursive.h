@@ -61,7 +61,7 @@ static int test_rehash(const TVMFFIAny *value, uint64_t *hash) {
    in itself has a hash. */
 static void test_hash_of_nests(TVMFFI_HERE) {
   TVMFFIAny a, b, c, none = tvmffi_none();
-  uint64_t h, k;
+  uint64_t h = 0, k = 0;
   int32_t index = 0;
   int code;
   OK(test_map_of("ffi.Dict", &a, tvmffi_int(1), tvmffi_int(2)));
@@ -119,7 +119,7 @@ static int test_hash_anyway(void *self, const TVMFFIAny *args,
 static void test_hash_after_error(TVMFFI_HERE) {
   int32_t parent = 0, child = 0, getter = 0;
   TVMFFIAny pair, bad, map, outer;
-  uint64_t h, k;
+  uint64_t h = 0, k = 0;
   OK(test_pair_types(&parent, &child, 0));
   OK(test_set_hook(parent, "__ffi_hash__", test_hash_anyway));
   OK(test_getter_type(&getter));

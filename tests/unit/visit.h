@@ -1207,8 +1207,7 @@ static void test_odd_nodes(TVMFFI_HERE) {
   static const char *const failures[] = {
       "...because it does not define a setter",
       "__ffi_shallow_copy__ must be an ffi.Function",
-      "Shallow copy callback must return a distinct object with the same type "
-      "as its input",
+      "...must return a distinct object with the same type as its input",
       "__ffi_shallow_copy__ must be an ffi.Function"};
   TVMFFIByteArray copier = TEXT("__ffi_shallow_copy__");
   TVMFFIAny any, number = tvmffi_int(1);

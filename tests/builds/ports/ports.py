@@ -29,15 +29,20 @@ HERE = ROOT / "tests/builds/ports"
 DOC = ROOT / "docs" / "porting.md"
 BEGIN, END = "<!-- made by ./dev test --ports --write -->", "<!-- end -->"
 
+OWN_WALK = [
+    "backtrace: a walk goes *", "backtrace: unwind tables",
+    "backtrace: entries of unwind tables", "backtrace: cached rules",
+    "backtrace: rules that lead nowhere", "backtrace: frames at odd addresses",
+    "backtrace: code outside libraries"]
 # Which tests are not in a build with a switch.
 RULES = {
     "TVMFFI_NO_THREADS": ["threads: *"],
     "TVMFFI_NO_BACKTRACE": [
         "backtrace: kinds of frames", "backtrace: a frame is named once",
         "backtrace: C++ names", "backtrace: its limit",
-        "backtrace: names of functions", "backtrace: a walk goes *",
-        "backtrace: a full cache", "backtrace: code outside libraries",
-        "backtrace: unwind tables", "threads: backtraces"],
+        "backtrace: names of functions", "backtrace: a full cache",
+        "backtrace: of a child process", "backtrace: unloaded libraries",
+        "threads: backtraces", *OWN_WALK],
     "TEST_NO_FILES": ["errors: print"],
     "TEST_NO_FORKS": ["threads: processes beside threads"],
     "no cleanup": [  # GNU C: the attribute for TVMFFI_SCOPE, types compared
@@ -50,9 +55,8 @@ RULES = {
     ],
     "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
         "nesting: measured", "nesting: the stack's range"],
-    "no own walk": [  # TVMFFI_I_WALK: Linux on x86-64 alone
-        "backtrace: a walk goes *", "backtrace: unwind tables",
-        "backtrace: code outside libraries"],
+    "no own walk": OWN_WALK,  # TVMFFI_I_WALK: Linux on x86-64 alone
+    "no ELF loader": ["backtrace: unloaded libraries"],  # Windows
     "one state": [  # not TVMFFI_I_SPLIT_THREAD: Windows
         "threads: ends that are not noticed",
         "threads: the block of threads without one"],
@@ -63,8 +67,8 @@ RULES = {
 }
 NO_CXX, NO_CLEANUP = "no C++ calls", "no cleanup"
 NO_WALK, NO_STACK = "no own walk", "no stack range"
-ONE_STATE = "one state"
-WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK, ONE_STATE]
+ONE_STATE, NO_ELF = "one state", "no ELF loader"
+WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK, ONE_STATE, NO_ELF]
 SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
@@ -261,12 +265,12 @@ def all_targets(build):
     result += [
         Target("Windows, mingw", ["x86_64-w64-mingw32-gcc-posix"], [WINE],
                packages="gcc-mingw-w64-x86-64-posix wine64 wine", options=gcc,
-               switches=[NO_CXX, NO_WALK, ONE_STATE, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_ELF, "TEST_NO_FORKS"],
                link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
         Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
                packages="wine64 wine", options=quiet,
-               switches=[NO_CXX, NO_WALK, ONE_STATE, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_ELF, "TEST_NO_FORKS"],
                link=["-Wl,--stack,16777216", "-lunwind"], suffix=".exe",
                setup=prepare_wine),
         # Its stack is there from the start, for without Visual Studio's library
