@@ -249,7 +249,7 @@ init {
 #ifdef FORK
   assert(ended >= 2 && mutex == 0)
 #else
-  assert(ended == THREADS); /* nobody waits for ever */
+  assert(ended == THREADS); /* no thread waits without end */
   assert(head == 0 && mutex == 0)
 #endif
 }
