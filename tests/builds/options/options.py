@@ -882,9 +882,9 @@ def no_metadata(box):
 NEED_TYPES = re.compile(
     r"types: |struct types: (?!none)|nesting: |functions: (a type of its own|"
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
-    r"contracts: metadata|"
-    r"threads: (types|attribute columns|fields, methods and metadata|processes|"
-    r"types of one file|the list of a file's types|the range of a stack)$")
+    r"contracts: metadata|(errors|globals|tensors): of a derived type|"
+    r"threads: (a late hook|types|attribute columns|processes|"
+    r"fields, methods and metadata|types of one file|the list of a file's types|the range of a stack)$")
 
 
 def unit_list(box, *flags):
