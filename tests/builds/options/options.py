@@ -884,7 +884,8 @@ NEED_TYPES = re.compile(
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
     r"contracts: metadata|(errors|globals|tensors): of a derived type|"
     r"threads: (a late hook|types|attribute columns|processes|"
-    r"fields, methods and metadata|types of one file|the list of a file's types|the range of a stack)$")
+    r"fields, methods and metadata|types of one file|"
+    r"the list of a file's types|the range of a stack)$")
 
 
 def unit_list(box, *flags):
