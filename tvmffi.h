@@ -20886,7 +20886,7 @@ static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
 
 /* Vacates slot `target` by moving its entry and all later entries of the bucket
    chain. Returns 1 on success, 0 if the table must grow, or an error code. */
-static int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
+TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
   tvmffi_i_map_move few[16], *moves = few;
   uint64_t hash, link, i, n = 1;
   uint8_t meta;

@@ -57,6 +57,7 @@ POINTERS = {
     "tvmffi_i_map_grow_table": DATA,
     "tvmffi_i_map_set_in": DATA,
     "tvmffi_i_map_take": DATA,
+    "tvmffi_i_map_put": DATA,
     "tvmffi_i_map_clear_in": DATA,
     "tvmffi_i_map_rebuild": DATA,
     # Fields, and objects made by their type's name.
