@@ -454,7 +454,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
   TVMFFIObject *function;
   uint32_t side;
   int code;
-  TVMFFI_ASSERT(tvmffi_i_is_pinned(g) && g->node.key);
+  TVMFFI_ASSERT(TVMFFI_I_LOAD(&g->node.key));
   TVMFFI_I_ENTER(g, side);
   function = tvmffi_i_take_entered(g, side);
   if (TVMFFI_I_UNLIKELY(!function))
