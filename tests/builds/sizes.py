@@ -25,8 +25,10 @@ LIBRARY_TEXT_LIMIT = 320 * 1024  # of the library, at -O2
 LOAD_LIMIT = 0.2  # milliseconds more than an empty library takes
 # Of upstream's c_api.h: the ABI alone. The compiler reads past the rest of the
 # one header, which is most of what is over 1.
-DECLARATIONS_LIMIT = 2.0
-IMPLEMENTATION_LIMIT = 2.0  # of the core; of a C++ file that includes upstream's header
+DECLARATIONS_LIMIT = 2.4
+# Of a C++ file that includes upstream's header: the core. Both ratios are 1.9,
+# and single ones vary by a quarter on a machine that others use.
+IMPLEMENTATION_LIMIT = 2.4
 
 OURS = '#include "tvmffi.h"\n'
 IMPLEMENTATION = "#define TVMFFI_IMPLEMENTATION\n" + OURS
