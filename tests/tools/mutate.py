@@ -173,7 +173,6 @@ class Tester:
     def __init__(self, places, folder, cc):
         self.places, self.folder, self.cc = places, folder, cc
         self.seconds = 600
-        began = time.monotonic()
         self.original = self.build("original", [])
         began = time.monotonic()
         run = variant.test(folder / "original", self.seconds)
