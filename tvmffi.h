@@ -16826,7 +16826,8 @@ TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
   return t;
 }
 
-/* Fills in and publishes an entry. */
+/* Fills in the entry of a new type and publishes it, so that readers without
+   the lock find it. */
 static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   int32_t depth, const char *key, size_t size,
                                   const TVMFFITypeInfo **ancestors) {
@@ -17891,6 +17892,16 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
   }
   *out = f;
   return 0;
+}
+
+/* Returns a new function that owns `self`, or NULL with an error. Takes
+   ownership of `self`, even on failure. */
+TVMFFI_I_UNUSED static TVMFFIObject *tvmffi_i_new_closure(
+    void *self, TVMFFISafeCallType call, void (*deleter)(void *self)) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFI_ASSERT(self && deleter);
+  if (TVMFFIFunctionCreate(self, call, deleter, &f)) deleter(self);
+  return (TVMFFIObject *)f;
 }
 
 /* Slow path of TVMFFIFunctionCall: calls a function of a derived type, or
@@ -21911,19 +21922,14 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
-  TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
   c->self->kind = kind;
-  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_walk, tvmffi_i_free,
-                           &function)) {
-    tvmffi_i_free(c->self);
-    return -1;
-  }
-  c->function = (TVMFFIObject *)function;
-  return 0;
+  c->function =
+      tvmffi_i_new_closure(c->self, tvmffi_i_call_walk, tvmffi_i_free);
+  return c->function ? 0 : -1;
 }
 
 static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {
@@ -24193,14 +24199,10 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
 static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
                                       void *self, TVMFFISafeCallType call) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *f = tvmffi_i_new_closure(self, call, tvmffi_i_free);
   TVMFFIAny value;
   int code;
-  TVMFFI_ASSERT(self && call);
-  if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
-    tvmffi_i_free(self);
-    return -1;
-  }
+  if (!f) return -1;
   value = tvmffi_obj(f);
   code = TVMFFITypeRegisterAttr(type_index, &text, &value);
   tvmffi_i_release(f);
@@ -30900,24 +30902,21 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
-  TVMFFIObjectHandle f = NULL;
+static TVMFFIObject *tvmffi_i_map_new_iterator(TVMFFIObject *map) {
   tvmffi_i_map_iterator *it =
       (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
-  if (!it) return tvmffi_i_no_memory();
+  if (!it) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
   it->map = map;
   it->at = tvmffi_i_map_begin(map);
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
                 ? (uint64_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
   tvmffi_i_retain(map);
-  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
-                           &f)) {
-    tvmffi_i_map_end_iterator(it);
-    return -1;
-  }
-  *result = tvmffi_obj(f);
-  return 0;
+  return tvmffi_i_new_closure(it, tvmffi_i_map_iterate,
+                              tvmffi_i_map_end_iterator);
 }
 
 /* Functions that maps and dicts share. */
@@ -30947,7 +30946,7 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
      the argument 0, the iterator returns the key, with 1 the value. With   \
      2, the iterator advances and returns whether an entry is left. */      \
   TVMFFI_I_BUILTIN_FUNC(Map##ForwardIterFunctor, func, (map, self)) {       \
-    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
+    TVMFFI_I_RETURN_NEW(tvmffi_i_map_new_iterator(self));                   \
   }
 TVMFFI_I_MAP_FUNCTIONS(Map, i_map, kTVMFFIMap)
 TVMFFI_I_MAP_FUNCTIONS(Dict, i_dict, kTVMFFIDict)
@@ -31227,7 +31226,6 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
 TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
                       (int64, converter), (int64, convert)) {
   tvmffi_i_setter *s;
-  TVMFFIObjectHandle f = NULL;
   if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
   s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
   if (!s) return tvmffi_i_no_memory();
@@ -31235,11 +31233,8 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
   s->access = tvmffi_i_access_of(type_index);
   s->converter = (void *)(uintptr_t)converter;
   s->convert = (tvmffi_i_converter)(uintptr_t)convert;
-  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
-    tvmffi_i_free(s);
-    return -1;
-  }
-  TVMFFI_I_GIVE((TVMFFIObject *)f);
+  TVMFFI_I_RETURN_NEW(
+      tvmffi_i_new_closure(s, tvmffi_i_call_setter, tvmffi_i_free));
 }
 #endif
 
@@ -33686,16 +33681,12 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
    IndexError if i is too large. */
 TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
   tvmffi_i_names *names;
-  TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();
   names = tvmffi_i_copy_names();
   tvmffi_i_unlock();
   if (!names) return tvmffi_i_no_memory();
-  if (TVMFFIFunctionCreate(names, tvmffi_i_name_at, tvmffi_i_free, &f)) {
-    tvmffi_i_free(names);
-    return -1;
-  }
-  TVMFFI_I_GIVE((TVMFFIObject *)f);
+  TVMFFI_I_RETURN_NEW(
+      tvmffi_i_new_closure(names, tvmffi_i_name_at, tvmffi_i_free));
 }
 
 /* -------- The table -------- */
@@ -33922,9 +33913,9 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* ======== Thread table ================================= >>tables/thread_state
    all state of a thread, its end, fork */
 
-/* On Windows a pthread key has a thread's state. GCC stores __thread variables
-   under keys of its own there, and may free them before tvmffi_i_on_exit
-   runs. */
+/* On Windows, the value of a pthread key is a thread's state, and not a __thread
+   variable: GCC emulates __thread there with a key of its own, and may free a
+   thread's variables before tvmffi_i_on_exit runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
     !defined(TVMFFI_THREAD_LOCAL)
 #define TVMFFI_I_STATE_OF_KEY 1

@@ -67,6 +67,16 @@ int TVMFFIFunctionCreate(void *self, TVMFFISafeCallType safe_call,
   return 0;
 }
 
+/* Returns a new function that owns `self`, or NULL with an error. Takes
+   ownership of `self`, even on failure. */
+TVMFFI_I_UNUSED static TVMFFIObject *tvmffi_i_new_closure(
+    void *self, TVMFFISafeCallType call, void (*deleter)(void *self)) {
+  TVMFFIObjectHandle f = NULL;
+  TVMFFI_ASSERT(self && deleter);
+  if (TVMFFIFunctionCreate(self, call, deleter, &f)) deleter(self);
+  return (TVMFFIObject *)f;
+}
+
 /* Slow path of TVMFFIFunctionCall: calls a function of a derived type, or
    raises an error for bad arguments. */
 TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,

@@ -205,7 +205,8 @@ TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_at(int32_t index) {
   return t;
 }
 
-/* Fills in and publishes an entry. */
+/* Fills in the entry of a new type and publishes it, so that readers without
+   the lock find it. */
 static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   int32_t depth, const char *key, size_t size,
                                   const TVMFFITypeInfo **ancestors) {

@@ -28,7 +28,6 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
 TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
                       (int64, converter), (int64, convert)) {
   tvmffi_i_setter *s;
-  TVMFFIObjectHandle f = NULL;
   if (!convert) return tvmffi_i_null("ffi.MakeFieldSetter", "the converter");
   s = (tvmffi_i_setter *)tvmffi_i_alloc(sizeof(*s));
   if (!s) return tvmffi_i_no_memory();
@@ -36,10 +35,7 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldSetter, func, (int32, type_index),
   s->access = tvmffi_i_access_of(type_index);
   s->converter = (void *)(uintptr_t)converter;
   s->convert = (tvmffi_i_converter)(uintptr_t)convert;
-  if (TVMFFIFunctionCreate(s, tvmffi_i_call_setter, tvmffi_i_free, &f)) {
-    tvmffi_i_free(s);
-    return -1;
-  }
-  TVMFFI_I_GIVE((TVMFFIObject *)f);
+  TVMFFI_I_RETURN_NEW(
+      tvmffi_i_new_closure(s, tvmffi_i_call_setter, tvmffi_i_free));
 }
 #endif

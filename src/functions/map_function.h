@@ -151,24 +151,21 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
   return 0;
 }
 
-static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
-  TVMFFIObjectHandle f = NULL;
+static TVMFFIObject *tvmffi_i_map_new_iterator(TVMFFIObject *map) {
   tvmffi_i_map_iterator *it =
       (tvmffi_i_map_iterator *)tvmffi_i_alloc(sizeof(*it));
-  if (!it) return tvmffi_i_no_memory();
+  if (!it) {
+    (void)tvmffi_i_no_memory();
+    return NULL;
+  }
   it->map = map;
   it->at = tvmffi_i_map_begin(map);
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
                 ? (uint64_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
   tvmffi_i_retain(map);
-  if (TVMFFIFunctionCreate(it, tvmffi_i_map_iterate, tvmffi_i_map_end_iterator,
-                           &f)) {
-    tvmffi_i_map_end_iterator(it);
-    return -1;
-  }
-  *result = tvmffi_obj(f);
-  return 0;
+  return tvmffi_i_new_closure(it, tvmffi_i_map_iterate,
+                              tvmffi_i_map_end_iterator);
 }
 
 /* Functions that maps and dicts share. */
@@ -198,7 +195,7 @@ static int tvmffi_i_map_new_iterator(TVMFFIObject *map, TVMFFIAny *result) {
      the argument 0, the iterator returns the key, with 1 the value. With   \
      2, the iterator advances and returns whether an entry is left. */      \
   TVMFFI_I_BUILTIN_FUNC(Map##ForwardIterFunctor, func, (map, self)) {       \
-    return tvmffi_i_map_new_iterator(self, tvmffi_result);                  \
+    TVMFFI_I_RETURN_NEW(tvmffi_i_map_new_iterator(self));                   \
   }
 TVMFFI_I_MAP_FUNCTIONS(Map, i_map, kTVMFFIMap)
 TVMFFI_I_MAP_FUNCTIONS(Dict, i_dict, kTVMFFIDict)

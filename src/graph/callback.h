@@ -120,19 +120,14 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
 
 static int tvmffi_i_callback_open(tvmffi_i_callback *c, void *walk,
                                   const tvmffi_i_hook_kind *kind) {
-  TVMFFIObjectHandle function = NULL;
   if (c->function) return 0;
   c->self = (tvmffi_i_callback_self *)tvmffi_i_alloc(sizeof(*c->self));
   if (!c->self) return tvmffi_i_no_memory();
   c->self->walk = walk;
   c->self->kind = kind;
-  if (TVMFFIFunctionCreate(c->self, tvmffi_i_call_walk, tvmffi_i_free,
-                           &function)) {
-    tvmffi_i_free(c->self);
-    return -1;
-  }
-  c->function = (TVMFFIObject *)function;
-  return 0;
+  c->function =
+      tvmffi_i_new_closure(c->self, tvmffi_i_call_walk, tvmffi_i_free);
+  return c->function ? 0 : -1;
 }
 
 static void tvmffi_i_hooked_close(tvmffi_i_hooked *h) {

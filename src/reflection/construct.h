@@ -321,14 +321,10 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
 static int tvmffi_i_set_attr_function(int32_t type_index, const char *name,
                                       void *self, TVMFFISafeCallType call) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
-  TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *f = tvmffi_i_new_closure(self, call, tvmffi_i_free);
   TVMFFIAny value;
   int code;
-  TVMFFI_ASSERT(self && call);
-  if (TVMFFIFunctionCreate(self, call, tvmffi_i_free, &f)) {
-    tvmffi_i_free(self);
-    return -1;
-  }
+  if (!f) return -1;
   value = tvmffi_obj(f);
   code = TVMFFITypeRegisterAttr(type_index, &text, &value);
   tvmffi_i_release(f);

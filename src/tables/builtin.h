@@ -142,16 +142,12 @@ static tvmffi_i_names *tvmffi_i_copy_names(void) {
    IndexError if i is too large. */
 TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
   tvmffi_i_names *names;
-  TVMFFIObjectHandle f = NULL;
   tvmffi_i_lock();
   names = tvmffi_i_copy_names();
   tvmffi_i_unlock();
   if (!names) return tvmffi_i_no_memory();
-  if (TVMFFIFunctionCreate(names, tvmffi_i_name_at, tvmffi_i_free, &f)) {
-    tvmffi_i_free(names);
-    return -1;
-  }
-  TVMFFI_I_GIVE((TVMFFIObject *)f);
+  TVMFFI_I_RETURN_NEW(
+      tvmffi_i_new_closure(names, tvmffi_i_name_at, tvmffi_i_free));
 }
 
 /* -------- The table -------- */

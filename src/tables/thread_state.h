@@ -9,9 +9,9 @@
 #include "../core.h"
 #include "../modules.h"
 
-/* On Windows a pthread key has a thread's state. GCC stores __thread variables
-   under keys of its own there, and may free them before tvmffi_i_on_exit
-   runs. */
+/* On Windows, the value of a pthread key is a thread's state, and not a __thread
+   variable: GCC emulates __thread there with a key of its own, and may free a
+   thread's variables before tvmffi_i_on_exit runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
     !defined(TVMFFI_THREAD_LOCAL)
 #define TVMFFI_I_STATE_OF_KEY 1

@@ -198,6 +198,22 @@ static void test_malformed_paths(TVMFFI_HERE) {
         "6 is no kind of an access step");
 }
 
+/* A visit whose only callback is the array `row` of two values, in a list or an
+   array named `outer`, fails with the error. */
+static void test_bad_callbacks(const char *outer, TVMFFIAny *row,
+                               const char *error) {
+  TVMFFIAny args[2], any;
+  TVMFFIObject *callbacks;
+  SEQUENCE(pair, "Array", row, 2);
+  any = tvmffi_obj(pair);
+  callbacks = test_sequence(outer, &any, 1);
+  if (!callbacks) return;
+  args[0] = tvmffi_int(1);
+  args[1] = tvmffi_obj(callbacks);
+  FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any), "TypeError",
+        error);
+}
+
 /* Visits with faulty callbacks, and visitors without a vtable. */
 static void test_faulty_callbacks(TVMFFI_HERE) {
   TVMFFIAny args[2], row[2], any;
@@ -208,27 +224,11 @@ static void test_faulty_callbacks(TVMFFI_HERE) {
         NULL);
   row[0] = tvmffi_bool(1);
   row[1] = tvmffi_int(1);
-  {
-    SEQUENCE(pair, "Array", row, 2);
-    any = tvmffi_obj(pair);
-  }
-  {
-    SEQUENCE(list, "List", &any, 1);
-    args[1] = tvmffi_obj(list);
-    FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any), "TypeError",
-          "...but got `Array[index 0: Array[index 1: int]]`");
-  }
+  test_bad_callbacks("ffi.List", row,
+                     "...but got `Array[index 0: Array[index 1: int]]`");
   row[0] = row[1] = tvmffi_none();
-  {
-    SEQUENCE(pair, "Array", row, 2);
-    any = tvmffi_obj(pair);
-  }
-  {
-    SEQUENCE(array, "Array", &any, 1);
-    args[1] = tvmffi_obj(array);
-    FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any), "TypeError",
-          "...but got `Array[index 0: Array[index 0: None]]`");
-  }
+  test_bad_callbacks("ffi.Array", row,
+                     "...but got `Array[index 0: Array[index 0: None]]`");
   visitor = tvmffi_i_new_object(TVMFFI_I_STRUCTURAL_MUTATOR,
                                 sizeof(tvmffi_i_visitor));
   OK(visitor ? 0 : -1);

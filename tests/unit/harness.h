@@ -47,7 +47,6 @@ static char *test_digits(char *end, int64_t x) {
   return end;
 }
 
-/* Records a failure with up to two texts; returns 0. */
 #ifdef TEST_ASSERTS
 /* Ends the program: the runtime's state is wrong. */
 static void test_assert_failed(const char *condition, const char *file,
@@ -62,6 +61,8 @@ static void test_assert_failed(const char *condition, const char *file,
 }
 #endif
 
+/* Records a failure with two texts: `text` ends with a NUL, and `more` has
+   `size` bytes. Returns 0. */
 static int test_fail(const char *file, int line, const char *text,
                      const char *more, size_t size) {
   size_t i = test_add(&test_num_failures, 1) - 1, at;
