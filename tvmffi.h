@@ -33913,7 +33913,7 @@ static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
 /* ======== Thread table ================================= >>tables/thread_state
    all state of a thread, its end, fork */
 
-/* On Windows, the value of a pthread key is a thread's state, and not a __thread
+/* On Windows, a pthread key's value is a thread's state, not a __thread
    variable: GCC emulates __thread there with a key of its own, and may free a
    thread's variables before tvmffi_i_on_exit runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \

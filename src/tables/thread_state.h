@@ -9,7 +9,7 @@
 #include "../core.h"
 #include "../modules.h"
 
-/* On Windows, the value of a pthread key is a thread's state, and not a __thread
+/* On Windows, a pthread key's value is a thread's state, not a __thread
    variable: GCC emulates __thread there with a key of its own, and may free a
    thread's variables before tvmffi_i_on_exit runs. */
 #if defined(_WIN32) && !TVMFFI_NO_THREADS && !defined(TVMFFI_LOCK) && \
