@@ -12789,7 +12789,8 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
    the parent may have held the mutex, so it is initialized again if it stays
    locked for a tenth of a second. The name tables need no repair: lock-free
-   readers require that they are consistent after each store. */
+   readers require that they are consistent after each store. A start that the
+   fork interrupted is repeated from its beginning. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
@@ -13538,10 +13539,14 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
     uintptr_t slot[TVMFFI_I_NUM_SLOTS(n)]; \
   }
 
-/* Installs the first slots of an empty map. `size` includes their header. */
+/* Empties a map and installs its first slots. `size` includes their header. A
+   fork may interrupt another thread between this call and the last insertion;
+   the child then inserts all nodes again. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !map->table && !map->count);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (!map->table || map->table == table));
+  memset((void *)map, 0, sizeof(*map));
+  memset((void *)table, 0, size);
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
   TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   TVMFFI_I_STORE(&map->table, table);
@@ -16833,7 +16838,7 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   const TVMFFITypeInfo **ancestors) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(index >= 0 && index < tvmffi_i_types->capacity);
-  TVMFFI_ASSERT(!tvmffi_i_entries(tvmffi_i_types)[index]);
+  TVMFFI_ASSERT(!tvmffi_i_type_at(index) || tvmffi_i_type_at(index) == t);
   TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_depth == depth - 1);
   TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_index < index);
   TVMFFI_ASSERT(key[size] == 0 && t->num_slots > 0);
@@ -16848,7 +16853,9 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
   tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);
 }
 
-/* Initializes the type table. Cannot fail, because all its memory is static. */
+/* Initializes the type table. Cannot fail, because all its memory is static. In
+   a child of fork, this may repeat what another thread of the parent had begun,
+   so each step must have the same result when it is repeated. */
 TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) table;
   static int started;
@@ -16856,7 +16863,8 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types);
+    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types ||
+                  tvmffi_i_types == &tvmffi_i_first_table.head);
     TVMFFI_ASSERT(tvmffi_i_next_index == TVMFFI_I_NUM_INDICES);
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);
@@ -33348,7 +33356,6 @@ static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
-  TVMFFI_ASSERT(!to->method.v_obj); /* each type is described once */
   TVMFFI_ASSERT(strrchr(f->name, '.'));
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
@@ -33362,9 +33369,8 @@ static void tvmffi_i_fill_method(int32_t i) {
 /* Fills the description of a built-in type. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
-  int32_t i;
+  int32_t i, num_methods = 0;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!tvmffi_i_type_at(index)); /* not published yet */
   while (row->type_index != index)
     if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
   t->info.metadata = &row->metadata;
@@ -33375,11 +33381,12 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
     if (tvmffi_i_methods[i].type_index != index) continue;
     tvmffi_i_fill_method(i);
     /* The rows of a type's methods are consecutive. */
-    TVMFFI_ASSERT(!t->info.methods ||
+    TVMFFI_ASSERT(!num_methods ||
                   t->info.methods == &tvmffi_i_static_methods[i + 1]);
     t->info.methods = &tvmffi_i_static_methods[i];
-    ++t->info.num_methods;
+    ++num_methods;
   }
+  t->info.num_methods = num_methods;
 }
 
 /* -------- Attribute columns -------- */
@@ -33536,7 +33543,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !tvmffi_i_columns.count);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;
@@ -33791,7 +33798,8 @@ enum {
 static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!b->entry.function && !b->entry.info); /* zeroed memory */
+  TVMFFI_ASSERT(!b->entry.info);
+  TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
   b->object.cell.safe_call = typed->call;

@@ -212,7 +212,7 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
                                   const TVMFFITypeInfo **ancestors) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(index >= 0 && index < tvmffi_i_types->capacity);
-  TVMFFI_ASSERT(!tvmffi_i_entries(tvmffi_i_types)[index]);
+  TVMFFI_ASSERT(!tvmffi_i_type_at(index) || tvmffi_i_type_at(index) == t);
   TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_depth == depth - 1);
   TVMFFI_ASSERT(!depth || ancestors[depth - 1]->type_index < index);
   TVMFFI_ASSERT(key[size] == 0 && t->num_slots > 0);
@@ -227,7 +227,9 @@ static void tvmffi_i_publish_type(tvmffi_i_type *t, int32_t index,
   tvmffi_i_insert(&tvmffi_i_type_keys, &t->node, key, size);
 }
 
-/* Initializes the type table. Cannot fail, because all its memory is static. */
+/* Initializes the type table. Cannot fail, because all its memory is static. In
+   a child of fork, this may repeat what another thread of the parent had begun,
+   so each step must have the same result when it is repeated. */
 TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_STATIC_TYPES) table;
   static int started;
@@ -235,7 +237,8 @@ TVMFFI_I_COLD void tvmffi_i_start_types(void) {
   if (TVMFFI_I_LOAD(&started)) return;
   tvmffi_i_lock();
   if (!TVMFFI_I_LOAD(&started)) {
-    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types);
+    TVMFFI_ASSERT(tvmffi_i_types == &tvmffi_i_no_types ||
+                  tvmffi_i_types == &tvmffi_i_first_table.head);
     TVMFFI_ASSERT(tvmffi_i_next_index == TVMFFI_I_NUM_INDICES);
     tvmffi_i_first_table.head.capacity = TVMFFI_I_FIRST_CAPACITY;
     TVMFFI_I_STORE(&tvmffi_i_types, &tvmffi_i_first_table.head);

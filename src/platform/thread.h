@@ -167,7 +167,8 @@ TVMFFI_I_COLD int tvmffi_i_is_unknown_child(void) {
 /* Locks the mutex in a child process whose fork ran no handler. A thread of
    the parent may have held the mutex, so it is initialized again if it stays
    locked for a tenth of a second. The name tables need no repair: lock-free
-   readers require that they are consistent after each store. */
+   readers require that they are consistent after each store. A start that the
+   fork interrupted is repeated from its beginning. */
 TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;

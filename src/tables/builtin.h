@@ -252,7 +252,8 @@ enum {
 static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!b->entry.function && !b->entry.info); /* zeroed memory */
+  TVMFFI_ASSERT(!b->entry.info);
+  TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
   b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
   b->object.base.type_index = kTVMFFIFunction;
   b->object.cell.safe_call = typed->call;

@@ -79,7 +79,6 @@ static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
-  TVMFFI_ASSERT(!to->method.v_obj); /* each type is described once */
   TVMFFI_ASSERT(strrchr(f->name, '.'));
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
@@ -93,9 +92,8 @@ static void tvmffi_i_fill_method(int32_t i) {
 /* Fills the description of a built-in type. */
 static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
-  int32_t i;
+  int32_t i, num_methods = 0;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
-  TVMFFI_ASSERT(!tvmffi_i_type_at(index)); /* not published yet */
   while (row->type_index != index)
     if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
   t->info.metadata = &row->metadata;
@@ -106,11 +104,12 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
     if (tvmffi_i_methods[i].type_index != index) continue;
     tvmffi_i_fill_method(i);
     /* The rows of a type's methods are consecutive. */
-    TVMFFI_ASSERT(!t->info.methods ||
+    TVMFFI_ASSERT(!num_methods ||
                   t->info.methods == &tvmffi_i_static_methods[i + 1]);
     t->info.methods = &tvmffi_i_static_methods[i];
-    ++t->info.num_methods;
+    ++num_methods;
   }
+  t->info.num_methods = num_methods;
 }
 
 /* -------- Attribute columns -------- */
@@ -267,7 +266,7 @@ static int tvmffi_i_build_column(tvmffi_i_column *c) {
 static void tvmffi_i_start_columns(void) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_COLUMNS) table;
   int i;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && !tvmffi_i_columns.count);
+  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   tvmffi_i_begin_name_table(&tvmffi_i_columns, &table.head, sizeof(table));
   for (i = 0; i < TVMFFI_I_NUM_COLUMNS; ++i) {
     const char *name = tvmffi_i_column_rows[i].name;

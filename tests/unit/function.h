@@ -439,6 +439,36 @@ static void test_tombstones(TVMFFI_HERE) {
   tvmffi_i_free(first);
 }
 
+/* A child of fork repeats a start that another thread of its parent had begun,
+   so a start that is repeated has the same result. */
+static void test_repeated_start(TVMFFI_HERE) {
+  static TVMFFI_I_SLOTS(2) slots;
+  static tvmffi_i_node nodes[2];
+  tvmffi_i_name_table map;
+  int i;
+  memset((void *)&map, 0, sizeof(map));
+  tvmffi_i_lock();
+  for (i = 0; i < 2; ++i) {
+    tvmffi_i_begin_name_table(&map, &slots.head, sizeof(slots));
+    tvmffi_i_insert(&map, &nodes[0], "first", 5);
+    if (i) tvmffi_i_insert(&map, &nodes[1], "second", 6);
+  }
+  CHECK(map.count == 2 && map.used == 2);
+  CHECK(map.first == &nodes[0] && map.last == &nodes[1]);
+  CHECK(nodes[0].next == &nodes[1] && !nodes[1].next);
+  CHECK(tvmffi_i_find(&map, "second", 6) == &nodes[1]);
+#if !TVMFFI_NO_TYPES && !TVMFFI_NO_REFLECTION
+  {
+    tvmffi_i_type *t = tvmffi_i_type_at(TVMFFI_I_ACCESS_PATH);
+    const TVMFFITypeInfo before = t->info;
+    tvmffi_i_describe_type(t, TVMFFI_I_ACCESS_PATH);
+    CHECK(memcmp(&before, &t->info, sizeof(before)) == 0);
+    CHECK(before.num_methods > 0);
+  }
+#endif
+  tvmffi_i_unlock();
+}
+
 /* A removed record leaves the others to be found. */
 static void test_records(TVMFFI_HERE) {
   tvmffi_i_records t = {NULL, 0};
@@ -518,5 +548,6 @@ static const test_case test_function_cases[] = {
     {"functions: names that come and go", test_names_that_go},
     {"functions: removed names fill no table", test_tombstones},
     {"functions: removed records", test_records},
+    {"functions: a start that is repeated", test_repeated_start},
 #endif
     {NULL, NULL}};
