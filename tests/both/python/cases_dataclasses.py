@@ -1029,7 +1029,16 @@ def case_raw_new_and_copy():
 
 
 def case_raw_copy_of_another_type():
-    return outcome(raw(Point, "__ffi_shallow_copy__"), T.TestIntPair(1, 2))
+    """The other type has the same fields, which upstream copies. Those of a
+    smaller object would be read past its end."""
+    @py_class(unique("Other"))
+    class Other(Object):
+        x: int
+        y: float
+        name: str
+        z: int
+
+    return outcome(raw(Point, "__ffi_shallow_copy__"), Other(1, 2.0, "o", 3))
 
 
 def case_raw_convert_hook():
