@@ -13539,14 +13539,17 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
     uintptr_t slot[TVMFFI_I_NUM_SLOTS(n)]; \
   }
 
-/* Empties a map and installs its first slots. `size` includes their header. A
-   fork may interrupt another thread between this call and the last insertion;
-   the child then inserts all nodes again. */
+/* Installs the first slots of an empty map. `size` includes their header. The
+   map is not empty in a child process if the fork interrupted another thread
+   between this call and the last insertion. It inserts all nodes again. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (!map->table || map->table == table));
-  memset((void *)map, 0, sizeof(*map));
-  memset((void *)table, 0, size);
+  if (map->table) {
+    map->first = map->last = NULL;
+    map->count = map->used = 0;
+    memset((void *)table, 0, size);
+  }
   table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
   TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   TVMFFI_I_STORE(&map->table, table);
