@@ -1146,8 +1146,8 @@ static int test_make_texts(TVMFFIAny *strings, TVMFFIAny *bytes) {
 }
 
 /* Compares two of them as values, and as keys and values of maps. The first two
-   differ by a NUL at the end, which does not change upstream's hash on a machine
-   with little-endian numbers. */
+   differ by a NUL at the end, which does not change upstream's hash on
+   little-endian machines. */
 static void test_structural_two_texts(int i, int n) {
   const int any_hash = i + n == 1;
   TVMFFIAny s[4], b[4], x, y;
