@@ -159,7 +159,8 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
 
 /* Installs the first slots of an empty map. `size` includes their header. The
    map is not empty in a child process if the fork interrupted another thread
-   between this call and the last insertion. It inserts all nodes again. */
+   between this call and the last insertion. The child inserts all nodes
+   again. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (!map->table || map->table == table));

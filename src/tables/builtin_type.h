@@ -79,6 +79,8 @@ static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
   const tvmffi_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
+  TVMFFI_ASSERT(!to->method.v_obj ||
+                to->method.v_obj == &tvmffi_i_method_objects[i].base);
   TVMFFI_ASSERT(strrchr(f->name, '.'));
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
@@ -94,6 +96,7 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
   const tvmffi_i_builtin_type *row = tvmffi_i_builtin_types;
   int32_t i, num_methods = 0;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
+  TVMFFI_ASSERT(!tvmffi_i_type_at(index) || tvmffi_i_type_at(index) == t);
   while (row->type_index != index)
     if (++row == tvmffi_i_builtin_types + TVMFFI_I_NUM_BUILTIN_TYPES) return;
   t->info.metadata = &row->metadata;

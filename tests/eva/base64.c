@@ -1,4 +1,4 @@
-/* Bytes from any base64 text. */
+/* Decodes any text as base64. */
 #include "eva.h"
 
 int main(void) {

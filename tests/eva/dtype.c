@@ -1,4 +1,4 @@
-/* A data type from any text. */
+/* Parses any text as a data type. */
 #include "eva.h"
 
 int main(void) {

@@ -20,8 +20,8 @@ static void *eva_memchr(const void *s, int c, size_t n) {
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
-/* For these, Eva uses the contract instead of the body: errors, strings and
-   calls are not what the programs are about. */
+/* Eva uses these contracts instead of the functions' bodies, which the programs
+   do not test. */
 /*@ assigns \result \from \nothing; ensures \result == -1; */
 static int tvmffi_i_fail(const char *kind, const char *format, ...);
 /*@ assigns \nothing; */

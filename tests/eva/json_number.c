@@ -1,4 +1,4 @@
-/* The exponent of any number in JSON. */
+/* Reads any text as the exponent of a number in JSON. */
 #include "eva.h"
 
 int main(void) {

@@ -1,4 +1,5 @@
-/* The parts of the JSON reader that look for the end of a string. */
+/* Calls the functions with which the JSON reader scans strings and white space,
+   each with any text. */
 #include "eva.h"
 
 int main(void) {

@@ -8,7 +8,6 @@ integer, no uninitialised value. Each program is also run with its fault, a
 change to the runtime that Eva must find. Output is TAP.
 """
 
-import os
 import subprocess
 import sys
 import tempfile

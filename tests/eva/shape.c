@@ -1,4 +1,4 @@
-/* Any shape of a tensor: its extents, its rank and its data type. */
+/* Checks a tensor's shape, whatever its rank, its extents and its data type. */
 #include "eva.h"
 
 int main(void) {

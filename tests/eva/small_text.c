@@ -1,4 +1,4 @@
-/* The word of any small string. */
+/* Makes the word that an Any stores for a string of up to seven bytes. */
 #include "eva.h"
 
 int main(void) {
