@@ -13545,14 +13545,16 @@ TVMFFI_I_ON_LINE TVMFFI_I_NOINLINE tvmffi_i_node *tvmffi_i_find(
    again. */
 static void tvmffi_i_begin_name_table(tvmffi_i_name_table *map,
                                       tvmffi_i_slots *table, size_t size) {
+  size_t i;
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && (!map->table || map->table == table));
+  table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
+  TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   if (map->table) {
     map->first = map->last = NULL;
     map->count = map->used = 0;
-    memset((void *)table, 0, size);
+    for (i = 0; i <= table->mask; ++i)
+      *tvmffi_i_slot_at(table, sizeof(uintptr_t), i) = 0;
   }
-  table->mask = (size - sizeof(*table)) / sizeof(uintptr_t) - 1;
-  TVMFFI_ASSERT(!(table->mask & (table->mask + 1)));
   TVMFFI_I_STORE(&map->table, table);
 }
 

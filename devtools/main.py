@@ -168,6 +168,11 @@ def mutate(*options):
         os.environ.get("CC") or "cc", *options)
 
 
+def prove(*names):
+    packages.need_tools("proofs")
+    run(sys.executable, "tests/eva/run.py", *names)
+
+
 def web(option, page=""):
     tvm = packages.installed_tvm()
     if option == "--serve":

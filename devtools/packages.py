@@ -111,6 +111,7 @@ def needs(kind):
                + COVERAGE + PACKAGING + PORTS + TORCH,
         "coverage": COVERAGE,
         "ports": PORTS,
+        "proofs": GCC + "frama-c-base: frama-c\n",
         "sanitizers": SANITIZERS + GCC,
         "release": "git: git\nnodejs: node\nnpm: npm\n",
         "compare": compilers + "python3-dev: python import os, sysconfig; "
@@ -129,7 +130,7 @@ def missing(kind):
 
 
 def need_tools(kind=None):
-    """`kind` is all, compare, coverage, packaging, ports, release or
+    """`kind` is all, compare, coverage, packaging, ports, proofs, release or
     sanitizers."""
     names = missing(kind)
     if names and CI and os.getuid() == 0:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from shutil import which
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -71,9 +70,11 @@ def analyse(program, options, header, size):
 
 
 def main():
-    if not which("frama-c"):
-        sys.exit("install Debian's package frama-c-base")
     chosen = sys.argv[1:] or PROGRAMS
+    unknown = [name for name in chosen if name not in PROGRAMS]
+    if unknown:
+        sys.exit(f"no program is named {unknown[0]}; the programs are "
+                 + " ".join(PROGRAMS))
     header, tap = (ROOT / "tvmffi.h").read_text(), Tap()
     for name in chosen:
         options, size, text, fault = PROGRAMS[name]
