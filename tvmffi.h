@@ -4071,7 +4071,7 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
                                      const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
-  if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_IS_INT(from))) return TVMFFI_I_MISMATCH;
   if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
                                            : bits == 16 ? (int16_t)x
                                                         : (int32_t)x)
@@ -6090,7 +6090,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
 /* Converts an array or list to the container that `maker` makes, and its items
    to `item_word` unless that is NULL. If `same` is 1, the container has the
    right type and is copied only if an item needs conversion. Returns 0,
-   TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+   TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
+   `same` must be 1, and the first item that does not fit ends the function,
+   which makes nothing. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -6099,14 +6101,14 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
   int64_t i;
-  *to = tvmffi_none();
+  if (to) *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
   for (i = 0; item_word && i < cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
     if (given->type_index == fits) continue;
-    code = tvmffi_i_convert_item(item_word, given, &item);
+    code = tvmffi_i_convert_item(item_word, given, to ? &item : NULL);
     if (!code) continue;
-    if (code != TVMFFI_I_CONVERTED) break;
+    if (code != TVMFFI_I_CONVERTED || !to) break;
     if (to->type_index == kTVMFFINone &&
         (code = tvmffi_i_copy_items(maker, from, to)) != 0) {
       tvmffi_i_any_release(&item);
@@ -6117,14 +6119,15 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
     *at = item;
     code = 0;
   }
+  if (!to) return code;
   if (!code) return to->type_index == kTVMFFINone ? 0 : TVMFFI_I_CONVERTED;
   tvmffi_i_any_release(to);
   return code;
 }
 
-/* Converts the key and value of a map entry. Appends both to `list`, if not
-   NULL. Returns 0, TVMFFI_I_CONVERTED if either was converted, or an error
-   code. */
+/* Converts the key and value of a map entry and appends both to `list`, or, if
+   `list` is NULL, makes nothing. Returns 0, TVMFFI_I_CONVERTED if either needs
+   conversion, or an error code. */
 TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
                                         const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
@@ -6133,14 +6136,15 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
     int failed = 0,
-        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i], &item)
+        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i],
+                                                   list ? &item : NULL)
                            : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
-    if (list)
-      failed =
-          tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
-                                    code ? item : *given[i], tvmffi_none(), 2);
+    if (!list) continue;
+    failed =
+        tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
+                                  code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
   }
@@ -6163,7 +6167,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
 }
 
 /* Converts a map or a dict. If a pair or the container type needs conversion,
-   makes a new container from a list of all keys and values. */
+   makes a new container from a list of all keys and values, unless `to` is
+   NULL. */
 TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
@@ -6171,7 +6176,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   int code = 0;
   if (same && word->of[0])
     code = tvmffi_i_convert_each(word, from->v_obj, NULL);
-  if (same && code != TVMFFI_I_CONVERTED) return code;
+  if (!to || (same && code != TVMFFI_I_CONVERTED)) return code;
   TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
@@ -6190,7 +6195,9 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
 }
 
 /* Converts the container *from and its elements to `word`. Returns 0 if nothing
-   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. If
+   `to` is NULL, returns TVMFFI_I_CONVERTED as soon as something needs
+   conversion, and makes nothing. */
 TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
                                              const TVMFFIAny *from,
                                              TVMFFIAny *to) {
@@ -6199,14 +6206,17 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (got == kTVMFFIMap || got == kTVMFFIDict) {
     if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
+    if (!to && !same) return TVMFFI_I_CONVERTED;
     return tvmffi_i_convert_pairs(
         word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
         from, to);
   }
   if (index == kTVMFFIShape && same) return 0;
   if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
+  if (index != kTVMFFIShape && index != kTVMFFIArray && index != kTVMFFIList)
+    return TVMFFI_I_MISMATCH;
+  if (!to && !same) return TVMFFI_I_CONVERTED;
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
-  if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
       word->of[0],
       index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
@@ -6219,6 +6229,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
     TVMFFIAny any;
     TVMFFIByteArray text;
   } value;
+  TVMFFIAny made;
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -6228,8 +6239,10 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_plain_from_any(word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, to, &value));
-  return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
+  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, &made, &value));
+  if (made.type_index == from->type_index) return 0;
+  if (to) *to = made;
+  return TVMFFI_I_CONVERTED;
 }
 
 /* Returns 1 if a quick look shows that a container argument and its items have
@@ -6256,8 +6269,9 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
   return 1;
 }
 
-/* Converts a container argument, and for optional(T) accepts None. The scope
-   owns the new container. */
+/* Converts a container, and for optional(T) accepts None. The scope owns the
+   new container. If `scope` is NULL, returns TVMFFI_I_CONVERTED instead of
+   making one. */
 TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
                                       tvmffi_scope *scope,
                                       const TVMFFIAny *from, void *to) {
@@ -6271,33 +6285,38 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
     }
     word = word->of[0];
   }
-  code = tvmffi_i_convert_container(word, from, &made);
-  if (code != TVMFFI_I_CONVERTED) return code;
+  code = tvmffi_i_convert_container(word, from, scope ? &made : NULL);
+  if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
-  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted argument"),
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),
                        made.v_obj);
 }
 
-/* Converts an argument of a typed function. The scope owns a container that the
-   conversion makes. */
-TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
-                                      tvmffi_scope *scope,
-                                      const TVMFFIAny *from, void *to) {
-  const tvmffi_i_word *of =
-      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_from_any(word, from, to);
-  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
+/* Returns 1 if `word` is a container or optional(container). */
+TVMFFI_I_FOLDED int tvmffi_i_takes_container(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_CONTAINER ||
+         (word->kind == TVMFFI_I_OPTIONAL &&
+          word->of[0]->kind == TVMFFI_I_CONTAINER);
+}
+
+/* Converts an argument or the value of a loop. The scope owns a container that
+   the conversion makes; without a scope, see tvmffi_i_load_other. */
+TVMFFI_I_FOLDED int tvmffi_i_load_in(const tvmffi_i_word *word,
+                                     tvmffi_scope *scope, const TVMFFIAny *from,
+                                     void *to) {
+  if (!tvmffi_i_takes_container(word)) return tvmffi_i_from_any(word, from, to);
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(
+          word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word, from)))
     return tvmffi_i_load_other(word, scope, from, to);
   *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }
 
-/* Converts an argument of a built-in function, which is not a container. */
-TVMFFI_I_FOLDED int tvmffi_i_load_builtin_arg(const tvmffi_i_word *word,
-                                              tvmffi_scope *scope,
-                                              const TVMFFIAny *from, void *to) {
-  (void)scope;
-  return tvmffi_i_from_any(word, from, to);
+/* Converts an argument of a typed function. Returns TVMFFI_I_CONVERTED if a
+   container must be made. */
+TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
+                                      const TVMFFIAny *from, void *to) {
+  return tvmffi_i_load_in(word, NULL, from, to);
 }
 
 /* ======== Compound words =============================== >>interface/compound
@@ -6306,7 +6325,7 @@ TVMFFI_I_FOLDED int tvmffi_i_load_builtin_arg(const tvmffi_i_word *word,
    as upstream's library does: a list to an array or an array to a list, a dict
    to a map or a map to a dict, an array or list of ints to a shape.
    array(float64) also converts the elements. A converted argument is a copy,
-   released when the body returns. */
+   released when the call ends. */
 
 #define TVMFFI_I_CONTAINER_WORD(T, name, schema, index)                      \
   TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_CONTAINER, \
@@ -6684,19 +6703,27 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 #define TVMFFI_I_LOCAL_(T, name) \
   TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
-   last, as in upstream's library: GCC evaluates arguments from last to
-   first. */
+   last, as in upstream's library: GCC evaluates arguments from last to first.
+   TVMFFI_I_BRANCH keeps GCC from replacing the branch by conditional moves,
+   three of which each call would execute for each argument. */
 #define TVMFFI_I_LOAD_ARG(kind, p) \
   tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
   TVMFFI_I_NOTE_CODE p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_words[1 + tvmffi_at_##name], tvmffi_body_scope, \
-      tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name
+  tvmffi_words[1 + tvmffi_at_##name], tvmffi_args + tvmffi_at_##name, \
+      &tvmffi_arg_##name
 #define TVMFFI_I_NOTE_CODE(T, name) \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
+    TVMFFI_I_BRANCH; \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
+    tvmffi_converts = tvmffi_i_takes_container(tvmffi_words[1 + tvmffi_bad]); \
   }
+#if TVMFFI_I_GNU
+#define TVMFFI_I_BRANCH __asm__ volatile("")
+#else
+#define TVMFFI_I_BRANCH (void)0
+#endif
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 /* If the parameter's type is tensor("..."), the three macros below expand to a
@@ -6805,9 +6832,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
-#define TVMFFI_I_LOAD_tvmffi_user(...) tvmffi_i_load_arg(__VA_ARGS__)
-#define TVMFFI_I_LOAD_tvmffi_exported TVMFFI_I_LOAD_tvmffi_user
-#define TVMFFI_I_LOAD_tvmffi_builtin(...) tvmffi_i_load_builtin_arg(__VA_ARGS__)
+#define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
+#define TVMFFI_I_LOAD_tvmffi_exported tvmffi_i_load_arg
+#define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
 #define TVMFFI_I_CHECK_tvmffi_user \
   if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
@@ -6815,6 +6842,33 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
+
+/* Called if an argument needs conversion. Converts the arguments and calls the
+   function again. */
+TVMFFI_I_COLD int tvmffi_i_call_converted(const tvmffi_func *f,
+                                          const TVMFFIAny *args, int32_t count,
+                                          TVMFFIAny *result, void *handle) {
+  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
+  int32_t i = count;
+  int code = 0;
+  TVMFFI_I_OPEN_tvmffi_user
+  while (!code && i-- > 0) {
+    code = tvmffi_i_convert_item(f->types[i + 1], args + i, all + i);
+    if (!code) {
+      all[i] = args[i];
+    } else if (code == TVMFFI_I_CONVERTED) {
+      code = 0;
+      if (all[i].type_index >= kTVMFFIStaticObjectBegin)
+        code = tvmffi_i_hand(
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
+            all[i].v_obj);
+    }
+  }
+  code = code ? tvmffi_i_bad_arg(f, i, args, code)
+              : f->call(handle, all, count, result);
+  TVMFFI_I_CLOSE_tvmffi_user
+  return code;
+}
 
 /* 1 if a variable can be declared as an alias of one that is defined later. */
 #if TVMFFI_I_GNU && defined(__ELF__) && !defined(__clang__) && \
@@ -6963,7 +7017,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
     const tvmffi_func *tvmffi_this = &func; \
-    int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0, tvmffi_converts = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     TVMFFI_I_OPEN_##kind \
@@ -6974,8 +7028,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       return refuse; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
-      tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
-                                    tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
+      tvmffi_code = \
+          tvmffi_converts && tvmffi_bad_code == TVMFFI_I_CONVERTED \
+              ? tvmffi_i_call_converted(tvmffi_this, tvmffi_args, \
+                                        tvmffi_count, tvmffi_into, \
+                                        tvmffi_handle) \
+              : tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
+                                tvmffi_into, tvmffi_bad, \
+                                tvmffi_bad_code); \
     } else { \
       TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
       tvmffi_code = \
@@ -8538,9 +8598,9 @@ TVMFFI_I_FOLDED int tvmffi_i_loop_take(tvmffi_i_loop_value *step, TVMFFIAny key,
       tvmffi_i_retain(given.v_obj);
     step->held = given;
     if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old.v_obj);
-    code = tvmffi_i_load_arg(word, scope, &step->held, value);
+    code = tvmffi_i_load_in(word, scope, &step->held, value);
   } else {
-    code = tvmffi_i_load_arg(word, scope, &given, value);
+    code = tvmffi_i_load_in(word, scope, &given, value);
   }
   if (TVMFFI_I_LIKELY(!code)) return 1;
   tvmffi_i_bad_loop_value(word, given, key, scope, code);

@@ -441,7 +441,7 @@ TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
                                      const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
-  if (!TVMFFI_I_IS_INT(from)) return TVMFFI_I_MISMATCH;
+  if (TVMFFI_I_UNLIKELY(!TVMFFI_I_IS_INT(from))) return TVMFFI_I_MISMATCH;
   if (word->is_signed ? bits < 64 && x != (bits == 8    ? (int8_t)x
                                            : bits == 16 ? (int16_t)x
                                                         : (int32_t)x)

@@ -4,7 +4,7 @@
    as upstream's library does: a list to an array or an array to a list, a dict
    to a map or a map to a dict, an array or list of ints to a shape.
    array(float64) also converts the elements. A converted argument is a copy,
-   released when the body returns. */
+   released when the call ends. */
 
 #pragma once
 

@@ -514,9 +514,9 @@ TVMFFI_I_FOLDED int tvmffi_i_loop_take(tvmffi_i_loop_value *step, TVMFFIAny key,
       tvmffi_i_retain(given.v_obj);
     step->held = given;
     if (old.type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old.v_obj);
-    code = tvmffi_i_load_arg(word, scope, &step->held, value);
+    code = tvmffi_i_load_in(word, scope, &step->held, value);
   } else {
-    code = tvmffi_i_load_arg(word, scope, &given, value);
+    code = tvmffi_i_load_in(word, scope, &given, value);
   }
   if (TVMFFI_I_LIKELY(!code)) return 1;
   tvmffi_i_bad_loop_value(word, given, key, scope, code);

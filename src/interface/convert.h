@@ -27,7 +27,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
 /* Converts an array or list to the container that `maker` makes, and its items
    to `item_word` unless that is NULL. If `same` is 1, the container has the
    right type and is copied only if an item needs conversion. Returns 0,
-   TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+   TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
+   `same` must be 1, and the first item that does not fit ends the function,
+   which makes nothing. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -36,14 +38,14 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
   int64_t i;
-  *to = tvmffi_none();
+  if (to) *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
   for (i = 0; item_word && i < cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
     if (given->type_index == fits) continue;
-    code = tvmffi_i_convert_item(item_word, given, &item);
+    code = tvmffi_i_convert_item(item_word, given, to ? &item : NULL);
     if (!code) continue;
-    if (code != TVMFFI_I_CONVERTED) break;
+    if (code != TVMFFI_I_CONVERTED || !to) break;
     if (to->type_index == kTVMFFINone &&
         (code = tvmffi_i_copy_items(maker, from, to)) != 0) {
       tvmffi_i_any_release(&item);
@@ -54,14 +56,15 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
     *at = item;
     code = 0;
   }
+  if (!to) return code;
   if (!code) return to->type_index == kTVMFFINone ? 0 : TVMFFI_I_CONVERTED;
   tvmffi_i_any_release(to);
   return code;
 }
 
-/* Converts the key and value of a map entry. Appends both to `list`, if not
-   NULL. Returns 0, TVMFFI_I_CONVERTED if either was converted, or an error
-   code. */
+/* Converts the key and value of a map entry and appends both to `list`, or, if
+   `list` is NULL, makes nothing. Returns 0, TVMFFI_I_CONVERTED if either needs
+   conversion, or an error code. */
 TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
                                         const tvmffi_i_pair *pair,
                                         const TVMFFIAny *list) {
@@ -70,14 +73,15 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
   for (i = 0; i < 2; ++i) {
     TVMFFIAny item;
     int failed = 0,
-        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i], &item)
+        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i],
+                                                   list ? &item : NULL)
                            : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
-    if (list)
-      failed =
-          tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
-                                    code ? item : *given[i], tvmffi_none(), 2);
+    if (!list) continue;
+    failed =
+        tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
+                                  code ? item : *given[i], tvmffi_none(), 2);
     if (code) tvmffi_i_any_release(&item);
     if (failed) return failed;
   }
@@ -100,7 +104,8 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
 }
 
 /* Converts a map or a dict. If a pair or the container type needs conversion,
-   makes a new container from a list of all keys and values. */
+   makes a new container from a list of all keys and values, unless `to` is
+   NULL. */
 TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
                                          int same, const TVMFFIAny *from,
                                          TVMFFIAny *to) {
@@ -108,7 +113,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   int code = 0;
   if (same && word->of[0])
     code = tvmffi_i_convert_each(word, from->v_obj, NULL);
-  if (same && code != TVMFFI_I_CONVERTED) return code;
+  if (!to || (same && code != TVMFFI_I_CONVERTED)) return code;
   TVMFFI_TRY(tvmffi_i_call_cached(TVMFFI_I_NEW_LIST, NULL, 0, &list));
   code = tvmffi_i_convert_each(word, from->v_obj, &list);
   if (!code) code = tvmffi_i_copy_items(maker, &list, to);
@@ -127,7 +132,9 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
 }
 
 /* Converts the container *from and its elements to `word`. Returns 0 if nothing
-   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. */
+   needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. If
+   `to` is NULL, returns TVMFFI_I_CONVERTED as soon as something needs
+   conversion, and makes nothing. */
 TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
                                              const TVMFFIAny *from,
                                              TVMFFIAny *to) {
@@ -136,14 +143,17 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (got == kTVMFFIMap || got == kTVMFFIDict) {
     if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
+    if (!to && !same) return TVMFFI_I_CONVERTED;
     return tvmffi_i_convert_pairs(
         word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
         from, to);
   }
   if (index == kTVMFFIShape && same) return 0;
   if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
+  if (index != kTVMFFIShape && index != kTVMFFIArray && index != kTVMFFIList)
+    return TVMFFI_I_MISMATCH;
+  if (!to && !same) return TVMFFI_I_CONVERTED;
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
-  if (index != kTVMFFIArray && index != kTVMFFIList) return TVMFFI_I_MISMATCH;
   return tvmffi_i_convert_items(
       word->of[0],
       index == kTVMFFIArray ? TVMFFI_I_NEW_ARRAY : TVMFFI_I_NEW_LIST, same,
@@ -156,6 +166,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
     TVMFFIAny any;
     TVMFFIByteArray text;
   } value;
+  TVMFFIAny made;
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -165,8 +176,10 @@ TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_plain_from_any(word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, to, &value));
-  return to->type_index == from->type_index ? 0 : TVMFFI_I_CONVERTED;
+  TVMFFI_TRY(tvmffi_i_plain_to_any(word, NULL, &made, &value));
+  if (made.type_index == from->type_index) return 0;
+  if (to) *to = made;
+  return TVMFFI_I_CONVERTED;
 }
 
 /* Returns 1 if a quick look shows that a container argument and its items have
@@ -193,8 +206,9 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
   return 1;
 }
 
-/* Converts a container argument, and for optional(T) accepts None. The scope
-   owns the new container. */
+/* Converts a container, and for optional(T) accepts None. The scope owns the
+   new container. If `scope` is NULL, returns TVMFFI_I_CONVERTED instead of
+   making one. */
 TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
                                       tvmffi_scope *scope,
                                       const TVMFFIAny *from, void *to) {
@@ -208,31 +222,36 @@ TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
     }
     word = word->of[0];
   }
-  code = tvmffi_i_convert_container(word, from, &made);
-  if (code != TVMFFI_I_CONVERTED) return code;
+  code = tvmffi_i_convert_container(word, from, scope ? &made : NULL);
+  if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
-  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted argument"),
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),
                        made.v_obj);
 }
 
-/* Converts an argument of a typed function. The scope owns a container that the
-   conversion makes. */
-TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
-                                      tvmffi_scope *scope,
-                                      const TVMFFIAny *from, void *to) {
-  const tvmffi_i_word *of =
-      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  if (of->kind != TVMFFI_I_CONTAINER) return tvmffi_i_from_any(word, from, to);
-  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(of, from)))
+/* Returns 1 if `word` is a container or optional(container). */
+TVMFFI_I_FOLDED int tvmffi_i_takes_container(const tvmffi_i_word *word) {
+  return word->kind == TVMFFI_I_CONTAINER ||
+         (word->kind == TVMFFI_I_OPTIONAL &&
+          word->of[0]->kind == TVMFFI_I_CONTAINER);
+}
+
+/* Converts an argument or the value of a loop. The scope owns a container that
+   the conversion makes; without a scope, see tvmffi_i_load_other. */
+TVMFFI_I_FOLDED int tvmffi_i_load_in(const tvmffi_i_word *word,
+                                     tvmffi_scope *scope, const TVMFFIAny *from,
+                                     void *to) {
+  if (!tvmffi_i_takes_container(word)) return tvmffi_i_from_any(word, from, to);
+  if (TVMFFI_I_UNLIKELY(!tvmffi_i_fit(
+          word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word, from)))
     return tvmffi_i_load_other(word, scope, from, to);
   *(tvmffi_i_object_slot *)to = from->v_obj;
   return 0;
 }
 
-/* Converts an argument of a built-in function, which is not a container. */
-TVMFFI_I_FOLDED int tvmffi_i_load_builtin_arg(const tvmffi_i_word *word,
-                                              tvmffi_scope *scope,
-                                              const TVMFFIAny *from, void *to) {
-  (void)scope;
-  return tvmffi_i_from_any(word, from, to);
+/* Converts an argument of a typed function. Returns TVMFFI_I_CONVERTED if a
+   container must be made. */
+TVMFFI_I_FOLDED int tvmffi_i_load_arg(const tvmffi_i_word *word,
+                                      const TVMFFIAny *from, void *to) {
+  return tvmffi_i_load_in(word, NULL, from, to);
 }

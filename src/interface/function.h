@@ -27,19 +27,27 @@
 #define TVMFFI_I_LOCAL_(T, name) \
   TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
 /* Converts an argument. If several arguments are wrong, the error names the
-   last, as in upstream's library: GCC evaluates arguments from last to
-   first. */
+   last, as in upstream's library: GCC evaluates arguments from last to first.
+   TVMFFI_I_BRANCH keeps GCC from replacing the branch by conditional moves,
+   three of which each call would execute for each argument. */
 #define TVMFFI_I_LOAD_ARG(kind, p) \
   tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
   TVMFFI_I_NOTE_CODE p
 #define TVMFFI_I_LOAD_ARG_(T, name) \
-  tvmffi_words[1 + tvmffi_at_##name], tvmffi_body_scope, \
-      tvmffi_args + tvmffi_at_##name, &tvmffi_arg_##name
+  tvmffi_words[1 + tvmffi_at_##name], tvmffi_args + tvmffi_at_##name, \
+      &tvmffi_arg_##name
 #define TVMFFI_I_NOTE_CODE(T, name) \
   if (TVMFFI_I_UNLIKELY(tvmffi_code)) { \
+    TVMFFI_I_BRANCH; \
     tvmffi_bad = tvmffi_at_##name; \
     tvmffi_bad_code = tvmffi_code; \
+    tvmffi_converts = tvmffi_i_takes_container(tvmffi_words[1 + tvmffi_bad]); \
   }
+#if TVMFFI_I_GNU
+#define TVMFFI_I_BRANCH __asm__ volatile("")
+#else
+#define TVMFFI_I_BRANCH (void)0
+#endif
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
 /* If the parameter's type is tensor("..."), the three macros below expand to a
@@ -148,9 +156,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
-#define TVMFFI_I_LOAD_tvmffi_user(...) tvmffi_i_load_arg(__VA_ARGS__)
-#define TVMFFI_I_LOAD_tvmffi_exported TVMFFI_I_LOAD_tvmffi_user
-#define TVMFFI_I_LOAD_tvmffi_builtin(...) tvmffi_i_load_builtin_arg(__VA_ARGS__)
+#define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
+#define TVMFFI_I_LOAD_tvmffi_exported tvmffi_i_load_arg
+#define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
 #define TVMFFI_I_CHECK_tvmffi_user \
   if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
@@ -158,6 +166,33 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
+
+/* Called if an argument needs conversion. Converts the arguments and calls the
+   function again. */
+TVMFFI_I_COLD int tvmffi_i_call_converted(const tvmffi_func *f,
+                                          const TVMFFIAny *args, int32_t count,
+                                          TVMFFIAny *result, void *handle) {
+  TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
+  int32_t i = count;
+  int code = 0;
+  TVMFFI_I_OPEN_tvmffi_user
+  while (!code && i-- > 0) {
+    code = tvmffi_i_convert_item(f->types[i + 1], args + i, all + i);
+    if (!code) {
+      all[i] = args[i];
+    } else if (code == TVMFFI_I_CONVERTED) {
+      code = 0;
+      if (all[i].type_index >= kTVMFFIStaticObjectBegin)
+        code = tvmffi_i_hand(
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
+            all[i].v_obj);
+    }
+  }
+  code = code ? tvmffi_i_bad_arg(f, i, args, code)
+              : f->call(handle, all, count, result);
+  TVMFFI_I_CLOSE_tvmffi_user
+  return code;
+}
 
 /* 1 if a variable can be declared as an alias of one that is defined later. */
 #if TVMFFI_I_GNU && defined(__ELF__) && !defined(__clang__) && \
@@ -306,7 +341,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
     const tvmffi_func *tvmffi_this = &func; \
-    int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0; \
+    int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0, tvmffi_converts = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     TVMFFI_I_OPEN_##kind \
@@ -317,8 +352,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       return refuse; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
-      tvmffi_code = tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
-                                    tvmffi_into, tvmffi_bad, tvmffi_bad_code); \
+      tvmffi_code = \
+          tvmffi_converts && tvmffi_bad_code == TVMFFI_I_CONVERTED \
+              ? tvmffi_i_call_converted(tvmffi_this, tvmffi_args, \
+                                        tvmffi_count, tvmffi_into, \
+                                        tvmffi_handle) \
+              : tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
+                                tvmffi_into, tvmffi_bad, \
+                                tvmffi_bad_code); \
     } else { \
       TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
       tvmffi_code = \

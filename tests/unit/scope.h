@@ -562,9 +562,9 @@ TVMFFI_FUNC(u_return_item_of_new, object) {
   TVMFFI_TRY(tvmffi_at(tvmffi_obj(list), 1, &item));
   TVMFFI_RETURN(item.v_obj);
 }
-/* A container that was converted belongs to the scope of the body. */
+/* The call owns a container that was converted; the body's scope does not. */
 TVMFFI_FUNC(u_return_converted, list, (list, items)) {
-  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
   TVMFFI_RETURN(items);
 }
 
