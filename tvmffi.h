@@ -3181,6 +3181,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
                                                va_list ap) {
   TVMFFIByteArray r = {buffer, 0};
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
+  if (n < 0) buffer[n = 0] = 0; /* printf may have written no NUL */
   if (n >= TVMFFI_MESSAGE_SIZE) {
     n = TVMFFI_MESSAGE_SIZE - 1;
     /* Truncates between UTF-8 characters, so that Python can decode the
@@ -3189,7 +3190,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
     buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
     buffer[n] = 0;
   }
-  r.size = n < 0 ? 0 : (size_t)n;
+  r.size = (size_t)n;
   return r;
 }
 
@@ -4486,15 +4487,15 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why) {
-  int32_t got = any->type_index;
+  const int32_t got = any->type_index;
+  const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
+  const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
   int said = 0;
   if (type->kind == TVMFFI_I_OPTIONAL) {
     tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (tvmffi_i_has_parts(type) &&
-      (type->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
-                   : got == kTVMFFIArray || got == kTVMFFIList))
+  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence))
     said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
                        : tvmffi_i_say_item(p, type, any, why);
   if (said) return;
@@ -6161,7 +6162,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
        i = tvmffi_i_map_after(map, i)) {
     int code = tvmffi_i_convert_pair(word, pair, list);
-    if (code && !(code == TVMFFI_I_CONVERTED && list)) return code;
+    if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;
   }
   return 0;
 }
@@ -7574,8 +7575,6 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  if (size == 1)
-    return sign ? tvmffi_out_int8((int8_t *)x) : tvmffi_out_uint8((uint8_t *)x);
   if (size == 2)
     return sign ? tvmffi_out_int16((int16_t *)x)
                 : tvmffi_out_uint16((uint16_t *)x);
@@ -8576,7 +8575,7 @@ TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
 /* Returns 1 if a converted value may point to what the Any owns. */
 TVMFFI_I_INLINE int tvmffi_i_loop_holds(const tvmffi_i_word *word) {
   return TVMFFI_I_CLEANUP &&
-         !(word->kind >= TVMFFI_I_INT && word->kind <= TVMFFI_I_FLOAT);
+         (word->kind < TVMFFI_I_INT || word->kind > TVMFFI_I_FLOAT);
 }
 
 /* Before the body, converts the value and returns 1. After the body, or if the
@@ -9347,7 +9346,7 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
     case TVMFFI_I_BAD_RANK:
       if (t->ndim < 0)
         return TVMFFI_I_SAY("rank is %d", (int)t->ndim);
-      for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
+      for (dim = 0; shape[dim] != ']'; ++dim) {
       }
       return TVMFFI_I_SAY("shape is %s, expected %.*s",
                           tvmffi_i_say_shape(t, buffer), dim + 1, shape);
@@ -10562,7 +10561,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = c->index;
   self->deleter = c->deleter;
-  for (; c && c->members; c = c->parent)
+  for (; c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
       if (m->storage >= TVMFFI_I_STORED_STR &&
           m->word->kind != TVMFFI_I_OPTIONAL)
@@ -10642,7 +10641,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
     return tvmffi_i_raise(
         "TypeError", "TVMFFI_NEW(%s) missing required %sargument: '%s'", c->key,
         f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
-        f->name.data ? f->name.data : "");
+        f->name.data);
   }
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
@@ -10676,7 +10675,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
           TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
-                             "%s.%s", c->key, f->name.data ? f->name.data : "");
+                             "%s.%s", c->key, f->name.data);
         else
           TVMFFI_TRY(tvmffi_i_class_set_default(c, f, self));
       }
@@ -11951,7 +11950,7 @@ TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
     int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
     if (depth < 0) return;
-    if (c->destroy) c->destroy(self);
+    c->destroy(self);
     tvmffi_i_release(m->imports);
     tvmffi_i_release(m->cache);
     tvmffi_i_end_destroy(d, depth);

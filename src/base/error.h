@@ -172,6 +172,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
                                                va_list ap) {
   TVMFFIByteArray r = {buffer, 0};
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
+  if (n < 0) buffer[n = 0] = 0; /* printf may have written no NUL */
   if (n >= TVMFFI_MESSAGE_SIZE) {
     n = TVMFFI_MESSAGE_SIZE - 1;
     /* Truncates between UTF-8 characters, so that Python can decode the
@@ -180,7 +181,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
     buffer[n - 3] = buffer[n - 2] = buffer[n - 1] = '.';
     buffer[n] = 0;
   }
-  r.size = n < 0 ? 0 : (size_t)n;
+  r.size = (size_t)n;
   return r;
 }
 

@@ -170,15 +170,15 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
 TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
                                     const tvmffi_i_word *type,
                                     const TVMFFIAny *any, int why) {
-  int32_t got = any->type_index;
+  const int32_t got = any->type_index;
+  const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
+  const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
   int said = 0;
   if (type->kind == TVMFFI_I_OPTIONAL) {
     tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (tvmffi_i_has_parts(type) &&
-      (type->of[1] ? got == kTVMFFIMap || got == kTVMFFIDict
-                   : got == kTVMFFIArray || got == kTVMFFIList))
+  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence))
     said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
                        : tvmffi_i_say_item(p, type, any, why);
   if (said) return;

@@ -273,8 +273,6 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_out out) { return out; }
 /* Returns the tvmffi_out for an integer variable of `size` bytes. A type such
    as `long` may differ from every intN_t. */
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out_int(void *x, size_t size, int sign) {
-  if (size == 1)
-    return sign ? tvmffi_out_int8((int8_t *)x) : tvmffi_out_uint8((uint8_t *)x);
   if (size == 2)
     return sign ? tvmffi_out_int16((int16_t *)x)
                 : tvmffi_out_uint16((uint16_t *)x);

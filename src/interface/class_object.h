@@ -116,7 +116,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_make(tvmffi_i_class *c,
   self->combined_ref_count = TVMFFI_I_BOTH_ONE;
   self->type_index = c->index;
   self->deleter = c->deleter;
-  for (; c && c->members; c = c->parent)
+  for (; c->members; c = c->parent)
     for (m = c->members; m->what; ++m)
       if (m->storage >= TVMFFI_I_STORED_STR &&
           m->word->kind != TVMFFI_I_OPTIONAL)
@@ -196,7 +196,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
     return tvmffi_i_raise(
         "TypeError", "TVMFFI_NEW(%s) missing required %sargument: '%s'", c->key,
         f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
-        f->name.data ? f->name.data : "");
+        f->name.data);
   }
   if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
     return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
@@ -230,7 +230,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_fields(const tvmffi_i_class *c,
         if (optional != pass) continue;
         if (!(f->flags & named) && used < n)
           TVMFFI_TRY_CONTEXT(tvmffi_i_class_set_field(f, self, &values[used++]),
-                             "%s.%s", c->key, f->name.data ? f->name.data : "");
+                             "%s.%s", c->key, f->name.data);
         else
           TVMFFI_TRY(tvmffi_i_class_set_default(c, f, self));
       }

@@ -98,7 +98,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
        i = tvmffi_i_map_after(map, i)) {
     int code = tvmffi_i_convert_pair(word, pair, list);
-    if (code && !(code == TVMFFI_I_CONVERTED && list)) return code;
+    if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;
   }
   return 0;
 }

@@ -543,7 +543,7 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
     case TVMFFI_I_BAD_RANK:
       if (t->ndim < 0)
         return TVMFFI_I_SAY("rank is %d", (int)t->ndim);
-      for (dim = 0; shape[dim] && shape[dim] != ']'; ++dim) {
+      for (dim = 0; shape[dim] != ']'; ++dim) {
       }
       return TVMFFI_I_SAY("shape is %s, expected %.*s",
                           tvmffi_i_say_shape(t, buffer), dim + 1, shape);

@@ -288,7 +288,7 @@ TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
     int32_t depth = tvmffi_i_begin_destroy(d, self, flags, c->deleter);
     if (depth < 0) return;
-    if (c->destroy) c->destroy(self);
+    c->destroy(self);
     tvmffi_i_release(m->imports);
     tvmffi_i_release(m->cache);
     tvmffi_i_end_destroy(d, depth);

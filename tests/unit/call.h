@@ -6,6 +6,16 @@
 #include "typed_function.h"
 
 #if !TEST_NO_TYPED
+static const TVMFFIByteArray test_part = {"ten and more bytes", 10};
+TVMFFI_FUNC(u_part_default, none, (any, x, tvmffi_i_text_of(test_part))) {
+  (void)x;
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(u_large_any_default, none, (any, x, tvmffi_uint(UINT64_MAX))) {
+  (void)x;
+  TVMFFI_RETURN();
+}
+
 /* Each kind of target, by the constructors that C99 has. */
 static void test_out_constructors(TVMFFI_HERE) {
   TVMFFIObject *echo = test_typed(&tvmffi_func_u_any);
@@ -129,7 +139,8 @@ static void test_wide_integers(TVMFFI_HERE) {
 }
 
 static void test_as(TVMFFI_HERE) {
-  TVMFFIByteArray raw = {"a\0b", 3};
+  TVMFFIByteArray raw = {"a\0b", 3}, large = {"0123456789", 10};
+  TVMFFIByteArray no_data = {NULL, 0};
   DLDataType dtype = {0, 0, 0};
   TVMFFIAny text, copy;
   uint8_t byte = 7;
@@ -148,6 +159,17 @@ static void test_as(TVMFFI_HERE) {
   CHECK(tvmffi_equal(tvmffi_int(1), tvmffi_int(1)));
   CHECK(!tvmffi_equal(tvmffi_int(1), tvmffi_bool(1)));
   CHECK(!tvmffi_equal(tvmffi_none(), tvmffi_str("")));
+  raw.size = 3;
+  OK(TVMFFIBytesFromByteArray(&large, &copy));
+  OWN_ANY(copy);
+  CHECK(tvmffi_equal(copy, tvmffi_bytes(&large)));
+  CHECK(!tvmffi_equal(copy, tvmffi_bytes(&raw)));
+  /* Bytes without data are empty bytes, and a string without data is none. */
+  CHECK(tvmffi_equal(tvmffi_bytes(&no_data), tvmffi_bytes(&no_data)));
+  CHECK(!tvmffi_equal(tvmffi_bytes(&no_data), tvmffi_bytes(&raw)));
+  CHECK(!tvmffi_equal(tvmffi_bytes(&no_data), tvmffi_none()));
+  CHECK(!tvmffi_equal(tvmffi_bytes(&no_data), tvmffi_str("")));
+  CHECK(!tvmffi_equal(tvmffi_int(1), tvmffi_int(2)));
   FAILS(tvmffi_as(tvmffi_str("x"), tvmffi_out_uint8(&byte)), "TypeError",
         "...` to `int`");
   FAILS(tvmffi_as(tvmffi_int(300), tvmffi_out_uint8(&byte)), "OverflowError",
@@ -157,6 +179,57 @@ static void test_as(TVMFFI_HERE) {
   FAILS(tvmffi_as(tvmffi_str("floaty32"), tvmffi_out_dtype(&dtype)),
         "ValueError", NULL);
   CHECK_INT(byte, 7);
+}
+
+/* Parts of texts, which do not end with a NUL: a short one is in the view, and
+   a callee gets a string made of a long one, whatever number of arguments is
+   copied for that. */
+static void test_parts_of_texts(TVMFFI_HERE) {
+  static const char text[] = "unit.part of a longer text";
+  TVMFFIAny none = tvmffi_i_text_of(test_bytes(NULL, 0)), zero = tvmffi_int(0);
+  TVMFFIAny name = tvmffi_i_text_of(test_bytes(text, 9));
+  TVMFFIAny all = tvmffi_i_text_of(test_bytes(text, 24));
+  TVMFFIAny small = tvmffi_i_text_of(test_bytes(text, 4));
+  TVMFFIAny huge = tvmffi_i_text_of(test_bytes(text, UINT32_MAX));
+  TVMFFIAny large = tvmffi_uint(UINT64_MAX), any = tvmffi_none();
+  TVMFFIObjectHandle f = NULL;
+  CHECK(test_is_clean(&none) && none.type_index == kTVMFFINone);
+  CHECK(test_is_clean(&small) && small.type_index == kTVMFFISmallStr);
+  CHECK_TEXT(tvmffi_any_str(&small), "unit");
+  CHECK_TEXT(tvmffi_any_str(&all), "unit.part of a longer te");
+  CHECK(tvmffi_equal(name, tvmffi_str("unit.part")));
+  OK(TVMFFIFunctionCreate(NULL, test_echo_callback, NULL, &f));
+  OWN(f);
+  OK(tvmffi_override_object("unit.part", f));
+  OK(tvmffi_call(name, tvmffi_out_any(&any), name)); /* also as the callee */
+  CHECK_TEXT(tvmffi_any_str(&any), "unit.part");
+  CHECK(any.type_index == kTVMFFIStr && test_strong(any.v_obj) == 1);
+  OK(tvmffi_call(name, tvmffi_out_any(&any), zero, name, zero, small, all));
+  CHECK_TEXT(tvmffi_any_str(&any), "unit.part of a longer te");
+  CHECK(any.type_index == kTVMFFIStr && test_strong(any.v_obj) == 1);
+  OK(tvmffi_as(all, tvmffi_out_any(&any)));
+  CHECK(any.type_index == kTVMFFIStr && tvmffi_equal(any, all));
+  FAILS(tvmffi_call(name, tvmffi_out_any(&any), all, large), "OverflowError",
+        "Integer value 18446744073709551615 is too large to fit in int64_t. "
+        "Consider explicitly casting to int64_t first if this is intentional.");
+  FAILS(tvmffi_call(name, tvmffi_out_any(&any), all, zero, all, zero, huge),
+        "OverflowError", "A slice has 4 GB or more");
+  any = tvmffi_none();
+  FAILS(tvmffi_func_u_part_default.call(NULL, NULL, 0, &any), "TypeError",
+        "A slice cannot be a default");
+  FAILS(tvmffi_func_u_large_any_default.call(NULL, NULL, 0, &any),
+        "OverflowError", NULL);
+#if !TVMFFI_NO_CONTAINERS
+  {
+    TVMFFIObject *list = tvmffi_list(all);
+    OK(list ? 0 : -1);
+    OK(tvmffi_append(tvmffi_obj(list), all));
+    OK(tvmffi_set(tvmffi_obj(list), zero, name));
+    OK(tvmffi_contains(tvmffi_obj(list), all) == 1 ? 0 : -1);
+    OK(tvmffi_at(tvmffi_obj(list), 0, &any));
+    CHECK_TEXT(tvmffi_any_str(&any), "unit.part");
+  }
+#endif
 }
 
 static void test_global_by_name(TVMFFI_HERE) {
@@ -179,6 +252,10 @@ static void test_global_by_name(TVMFFI_HERE) {
 static void test_bad_callees(TVMFFI_HERE) {
   TVMFFIObject *raise = test_typed(&tvmffi_func_u_raise);
   TVMFFIObject *code = test_typed(&tvmffi_func_u_code);
+  struct {
+    TVMFFIObject base;
+    TVMFFIByteArray text;
+  } lost;
   int64_t n = 3;
   if (!raise || !code) return;
   FAILS(tvmffi_call(tvmffi_str("unit.nobody"), tvmffi_out_int64(&n)),
@@ -189,6 +266,14 @@ static void test_bad_callees(TVMFFI_HERE) {
         "Cannot call a value of type `None`");
   FAILS(tvmffi_call(tvmffi_obj(&tvmffi_i_memory_error), tvmffi_out_int64(&n)),
         "TypeError", "Cannot call a value of type `ffi.Error`");
+  FAILS(tvmffi_call(tvmffi_i_pointer(kTVMFFIOpaquePtr, NULL),
+                    tvmffi_out_int64(&n)),
+        "TypeError", "Cannot call a value of type `void*`");
+  memset((void *)&lost, 0, sizeof(lost));
+  lost.base.type_index = kTVMFFIStr;
+  lost.text.size = 3; /* and no data */
+  FAILS(tvmffi_call(tvmffi_obj(&lost.base), tvmffi_out_int64(&n)), "ValueError",
+        "...is NULL instead of 3 bytes");
   FAILS(tvmffi_call(tvmffi_obj(raise), tvmffi_out_int64(&n)), "IndexError",
         "no 7");
   CHECK_INT(tvmffi_call(tvmffi_obj(code), tvmffi_out_any(NULL), tvmffi_int(-2)),
@@ -222,6 +307,8 @@ static void test_null_in_calls(TVMFFI_HERE) {
         "tvmffi_global_get: NULL for the result");
   FAILS(tvmffi_register_object("unit.x", NULL), "ValueError",
         "tvmffi_register_object: NULL for `unit.x`");
+  FAILS(tvmffi_override_object(NULL, NULL), "ValueError",
+        "tvmffi_register_object: NULL for ``");
   OK(TVMFFI_OVERRIDE("unit.echo", u_any));
   FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
                     tvmffi_int(-300)),
@@ -320,6 +407,7 @@ static const test_case test_call_cases[] = {
     {"calls: texts into a buffer", test_buffers},
     {"calls: integers that do not fit", test_wide_integers},
     {"calls: values converted and compared", test_as},
+    {"calls: parts of texts", test_parts_of_texts},
     {"calls: functions of the global table", test_global_by_name},
     {"calls: what cannot be called", test_bad_callees},
     {"calls: NULL, and whose result it was", test_null_in_calls},

@@ -86,7 +86,10 @@ static void test_signals(TVMFFI_HERE) {
   CHECK_INT(TVMFFIEnvCheckSignals(), -1);
   CHECK_LOG("ec5");
   CHECK(tvmffi_i_error_remove() == NULL); /* the environment holds it */
+  FAILS(tvmffi_check_signals(), "EnvErrorAlreadySet", "");
+  CHECK_LOG("ec5");
   OK(TVMFFIEnvRegisterCAPI("PyErr_CheckSignals", NULL));
+  CHECK_INT(tvmffi_check_signals(), 0);
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Ensure", NULL));
   OK(TVMFFIEnvRegisterCAPI("PyGILState_Release", NULL));
 }

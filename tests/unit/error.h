@@ -375,6 +375,46 @@ static void test_formats(TVMFFI_HERE) {
 #if !defined(_WIN32)
   CHECK(got.data[1] == 'x');
 #endif
+#if !TVMFFI_NO_STDIO && !TVMFFI_FREESTANDING && !defined(_WIN32)
+  {
+    const wchar_t no_character[2] = {0xD800, 0}; /* in no encoding */
+    got = test_format("a%lsb", no_character);
+    CHECK(got.size == 0 && got.data[0] == 0);
+  }
+#endif
+}
+
+/* A message that is too long ends in front of the character that does not fit,
+   whatever its bytes are. */
+static void test_long_characters(TVMFFI_HERE) {
+  static char text[TVMFFI_MESSAGE_SIZE + 4];
+  const size_t most = TVMFFI_MESSAGE_SIZE - 1;
+  TVMFFIByteArray got;
+  size_t shift, i;
+  for (shift = 0; shift < 3; ++shift) {
+    for (i = 0; i + 1 < sizeof(text); ++i)
+      text[i] = "\xE2\x82\xAC"[(i + shift) % 3];
+    got = test_format("%s", text);
+    CHECK(got.size <= most && got.size + 3 > most);
+    CHECK_TEXT(test_bytes(got.data + got.size - 3, 3), "...");
+    CHECK_INT((got.size - 3 + shift) % 3, 0);
+    CHECK(memcmp(got.data, text, got.size - 3) == 0);
+  }
+  memset(text, '\x80', sizeof(text) - 1);
+  CHECK_TEXT(test_format("%s", text), "...");
+}
+
+/* A text that does not fit its buffer is cut off, but its size is known. */
+static void test_short_buffer(TVMFFI_HERE) {
+  char buffer[5] = "????";
+  tvmffi_i_text t;
+  t.data = buffer;
+  t.size = 0;
+  t.capacity = 4;
+  tvmffi_i_append(&t, "abc");
+  CHECK(t.size == 3 && strcmp(buffer, "abc") == 0);
+  tvmffi_i_append_int(&t, -12);
+  CHECK(t.size == 6 && strcmp(buffer, "abc") == 0 && buffer[4] == 0);
 }
 
 static void test_error_text(TVMFFI_HERE) {
@@ -463,6 +503,24 @@ static void test_error_chain(TVMFFI_HERE) {
   CHECK_INT(tvmffi_scope_count(kTVMFFIError), 1);
   tvmffi_scope_close(tvmffi_here);
   CHECK_INT(test_strong(cause), 1);
+}
+
+/* An error that has a context, but no cause, keeps it under a prefix. */
+static void test_context_alone(TVMFFI_HERE) {
+  TVMFFIByteArray text = TEXT("E"), empty = {NULL, 0};
+  TVMFFIObject *context = test_make_error("E", "context", "");
+  TVMFFIObjectHandle made = NULL;
+  TVMFFIObject *error;
+  if (!context) return;
+  OK(TVMFFIErrorCreateWithCauseAndExtraContext(&text, &text, &empty, NULL,
+                                               context, &made));
+  CHECK_INT(tvmffi_i_error_restore(made), -1);
+  CHECK_INT(tvmffi_error_context(-1, "at home"), -1);
+  error = tvmffi_error_take();
+  if (!CHECK(error != NULL) || test_hits()) return;
+  CHECK_TEXT(TVMFFIErrorGetCellPtr(error)->message, "at home: E");
+  CHECK(TVMFFIErrorGetCellPtr(error)->extra_context == context);
+  CHECK(!tvmffi_error_cause(error));
 }
 
 /* Functions of the header are not shown as the place of an error. */
@@ -566,8 +624,11 @@ static const test_case test_error_cases[] = {
     {"errors: raise and try", test_raise},
     {"errors: messages that are too long", test_long_messages},
     {"errors: formats", test_formats},
+    {"errors: characters that are too long", test_long_characters},
+    {"errors: a buffer that is too small", test_short_buffer},
     {"errors: the whole text", test_error_text},
     {"errors: causes and contexts", test_error_chain},
+    {"errors: a context without a cause", test_context_alone},
     {"errors: no trace of the header", test_outer_trace},
     {"errors: catch", test_error_catch},
     {"errors: many causes", test_error_many_causes},

@@ -783,6 +783,49 @@ static void test_pool_refused(TVMFFI_HERE) {
   test_refused = 0;
 }
 #endif
+
+static void test_no_frame(void *self, int flags) { (void)self, (void)flags; }
+
+/* Which destructors an exception or longjmp has left is seen by the addresses
+   of their frames on the stack, which grows downwards. */
+static void test_left_destructors(TVMFFI_HERE) {
+  static const struct {
+    uintptr_t here;
+    int32_t depth;
+  } cases[] = {{1001, 0},
+               {1000, 0},
+               {999, TVMFFI_I_NESTED - 1},
+               {900, TVMFFI_I_NESTED - 1},
+               {899, TVMFFI_I_NESTED},
+               {800, TVMFFI_I_NESTED},
+               {799, 0}};
+  const int strong = kTVMFFIObjectDeleterFlagBitMaskStrong;
+  const int weak = kTVMFFIObjectDeleterFlagBitMaskWeak;
+  tvmffi_i_destroying d;
+  TVMFFIObject object;
+  int i;
+  memset((void *)&d, 0, sizeof(d));
+  memset((void *)&object, 0, sizeof(object)); /* has no deleter to put off */
+  d.frame[0] = 1000;
+  d.frame[1] = 900;
+  for (i = 0; i < TEST_COUNT(cases); ++i) {
+    d.depth = TVMFFI_I_NESTED;
+    CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, test_no_frame,
+                                  cases[i].here),
+              cases[i].depth);
+    CHECK_INT(d.depth, cases[i].depth);
+  }
+  CHECK(!d.pending_destroy);
+  /* Only a dead object whose content is still there can wait. */
+  object.deleter = test_no_frame;
+  object.combined_ref_count = TVMFFI_I_WEAK_ONE;
+  d.depth = TVMFFI_I_NESTED;
+  CHECK_INT(tvmffi_i_begin_deep(&d, &object, weak, test_no_frame, 850),
+            TVMFFI_I_NESTED);
+  CHECK(!d.pending_destroy);
+  CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, test_no_frame, 850), -1);
+  CHECK(d.pending_destroy == &object && test_weak(&object) == 2);
+}
 #endif
 
 static const test_case test_object_cases[] = {
@@ -797,6 +840,7 @@ static const test_case test_object_cases[] = {
     {"objects: a long chain with weak references", test_long_weak_chain},
     {"objects: a chain destroyed without memory", test_weak_chain_refused},
     {"objects: deleters that a client replaces", test_replaced_deleters},
+    {"objects: destructors that did not return", test_left_destructors},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"objects: deleters that throw", test_thrown_deleters},
 #endif

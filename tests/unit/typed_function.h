@@ -670,6 +670,15 @@ U_CONTAINER(u_rows, map(any, array(int64)))
 U_CONTAINER(u_some_ints, array(optional(int64)))
 U_CONTAINER(u_opt_ints, optional(array(int64)))
 U_CONTAINER(u_opt_list, optional(list))
+U_CONTAINER(u_nones, array(none))
+U_CONTAINER(u_bools, list(bool))
+U_CONTAINER(u_dtypes, array(dtype))
+U_CONTAINER(u_devices, map(str, device))
+U_CONTAINER(u_maps, array(map))
+U_CONTAINER(u_shapes, list(shape))
+#if !TVMFFI_NO_FLOAT
+U_CONTAINER(u_floats, array(float32))
+#endif
 
 /* Makes a container by one of the functions that a file looks up. */
 static TVMFFIAny test_container(int maker, TVMFFIAny a, TVMFFIAny b) {
@@ -789,6 +798,99 @@ static void test_typed_elements(TVMFFI_HERE) {
         "300]`");
 }
 
+/* Converts a container that the test makes of two values, and returns the value
+   of item or key number `i`, which the test owns. */
+static TVMFFIAny test_converted(const tvmffi_func *typed, int maker,
+                                TVMFFIAny a, TVMFFIAny b, int i) {
+  TVMFFIAny from = test_container(maker, a, b), to = tvmffi_none();
+  if (!from.v_obj || test_code(test_call_typed(typed, from, &to), __FILE__,
+                               __LINE__, typed->name))
+    return tvmffi_none();
+  OWN_ANY(to);
+  CHECK(to.v_obj != from.v_obj);
+  if (maker == TVMFFI_I_NEW_MAP)
+    return tvmffi_i_map_pair(to.v_obj, tvmffi_i_map_begin(to.v_obj))->value;
+  return ((TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, to.v_obj)->data)[i];
+}
+
+/* Items become values of the type that is asked for. */
+static void test_typed_items(TVMFFI_HERE) {
+  TVMFFIAny one = tvmffi_int(1), any, text = tvmffi_str("a text");
+  TVMFFIAny map = test_container(TVMFFI_I_NEW_MAP, one, one);
+  TVMFFIAny dict = test_container(TVMFFI_I_NEW_DICT, one, one);
+  TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, one);
+  TVMFFIAny shape = test_container(TVMFFI_I_NEW_SHAPE, one, one), none;
+  if (test_hits()) return;
+  any = test_converted(&tvmffi_func_u_bools, TVMFFI_I_NEW_LIST, tvmffi_bool(0),
+                       tvmffi_int(7), 1);
+  CHECK(test_hits() || (any.type_index == kTVMFFIBool && any.v_int64 == 1));
+  any = test_converted(&tvmffi_func_u_dtypes, TVMFFI_I_NEW_ARRAY,
+                       tvmffi_str("int8x4"), tvmffi_str("bool"), 0);
+  CHECK(test_hits() ||
+        (any.type_index == kTVMFFIDataType && any.v_dtype.lanes == 4));
+  any = test_converted(&tvmffi_func_u_devices, TVMFFI_I_NEW_MAP, text,
+                       tvmffi_str("cuda:3"), 0);
+  CHECK(test_hits() ||
+        (any.type_index == kTVMFFIDevice && any.v_device.device_id == 3));
+#if !TVMFFI_NO_FLOAT
+  any = test_converted(&tvmffi_func_u_floats, TVMFFI_I_NEW_ARRAY, one,
+                       tvmffi_float(0.5), 0);
+  CHECK(test_hits() || (any.type_index == kTVMFFIFloat && any.v_float64 == 1));
+#endif
+  any = test_converted(&tvmffi_func_u_maps, TVMFFI_I_NEW_ARRAY, map, dict, 0);
+  CHECK(test_hits() || any.v_obj == map.v_obj);
+  any = test_converted(&tvmffi_func_u_maps, TVMFFI_I_NEW_ARRAY, map, dict, 1);
+  CHECK(test_hits() || any.type_index == kTVMFFIMap);
+  any =
+      test_converted(&tvmffi_func_u_shapes, TVMFFI_I_NEW_LIST, shape, list, 0);
+  CHECK(test_hits() || any.v_obj == shape.v_obj);
+  any =
+      test_converted(&tvmffi_func_u_shapes, TVMFFI_I_NEW_LIST, shape, list, 1);
+  CHECK(test_hits() || any.type_index == kTVMFFIShape);
+  none = test_container(TVMFFI_I_NEW_ARRAY, tvmffi_none(), one);
+  if (test_hits()) return;
+  REFUSES(u_nones, none, "Array<void>", "Array[index 0: None]");
+  REFUSES(u_array, shape, "Array<Any>", "ffi.Shape");
+}
+
+/* Items that are converted before the one that is refused are released, also
+   when the error is written. A quick look at items finds each that differs. */
+static void test_refused_items(TVMFFI_HERE) {
+  TVMFFIAny one = tvmffi_int(1), yes = tvmffi_bool(1), text = tvmffi_str("x");
+  TVMFFIAny items[7], any, result = tvmffi_none();
+  TVMFFIAny map = test_container(TVMFFI_I_NEW_MAP, text, yes);
+  TVMFFIAny list = test_container(TVMFFI_I_NEW_LIST, one, yes);
+  TVMFFIAny tables = test_container(TVMFFI_I_NEW_ARRAY, map, one);
+  TVMFFISeqCell *cell;
+  int i;
+  if (test_hits()) return;
+  REFUSES(u_tables, tables, "Array<Map<str, int>>", "Array[index 1: int]");
+  for (i = 0; i < 4; ++i) items[i] = i % 2 ? list : one;
+  items[2] = text;
+  items[3] = one;
+  OK(tvmffi_i_call_cached(TVMFFI_I_NEW_MAP, items, 4, &result));
+  OWN_ANY(result);
+  REFUSES(u_rows, result, "Map<Any, Array<int>>",
+          "Map[K, some value is int]");
+  for (i = 0; i < 7; ++i) items[i] = tvmffi_int(i);
+  for (i = 0; i <= 7; ++i) {
+    if (i < 7) items[i] = yes;
+    result = tvmffi_none();
+    OK(tvmffi_i_call_cached(TVMFFI_I_NEW_ARRAY, items, 7, &result));
+    OWN_ANY(result);
+    if (i == 7)
+      PASSES(u_ints, result);
+    else
+      CONVERTS(u_ints, result, kTVMFFIArray);
+    if (i < 7) items[i] = tvmffi_int(i);
+  }
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, list.v_obj); /* a client's mistake */
+  cell->size += INT32_MAX;
+  FAILS(test_call_typed(&tvmffi_func_u_array, list, &any), "OverflowError",
+        "2147483649 arguments");
+  cell->size -= INT32_MAX;
+}
+
 /* Each allocation of these conversions may be refused. */
 static void test_typed_conversions(TVMFFI_HERE) {
   TVMFFIAny one = tvmffi_int(1), any;
@@ -798,7 +900,15 @@ static void test_typed_conversions(TVMFFI_HERE) {
   TVMFFIAny texts =
       test_container(TVMFFI_I_NEW_DICT, tvmffi_str("a longer key"), one);
   TVMFFIAny mixed = test_container(TVMFFI_I_NEW_DICT, one, one);
+  TVMFFIAny numbers[12], many = tvmffi_none();
+  int i;
   if (!bools.v_obj || !yes.v_obj || !texts.v_obj || !mixed.v_obj) return;
+  for (i = 0; i < 12; ++i) numbers[i] = tvmffi_int(i);
+  OK(tvmffi_i_call_cached(TVMFFI_I_NEW_DICT, numbers, 12, &many));
+  OWN_ANY(many);
+  OK(test_call_typed(&tvmffi_func_u_map, many, &any));
+  CHECK_INT(tvmffi_i_map_size(any.v_obj), 6);
+  tvmffi_any_release(&any);
   OK(test_call_typed(&tvmffi_func_u_ints, bools, &any));
   tvmffi_any_release(&any);
   OK(test_call_typed(&tvmffi_func_u_shape, bools, &any));
@@ -1063,6 +1173,8 @@ static const test_case test_typed_function_cases[] = {
 #if !TVMFFI_NO_CONTAINERS
     {"typed functions: containers", test_typed_containers},
     {"typed functions: elements", test_typed_elements},
+    {"typed functions: values of items", test_typed_items},
+    {"typed functions: items that are refused", test_refused_items},
     {"typed functions: conversions", test_typed_conversions},
     {"typed functions: wide signatures", test_wide_signature},
 #endif

@@ -51,6 +51,8 @@ static void test_views(TVMFFI_HERE) {
   CHECK(test_is_clean(&any));
   any = tvmffi_int(1);
   CHECK(tvmffi_any_str(&any).data == NULL && tvmffi_any_str(&any).size == 0);
+  any = tvmffi_i_pointer(kTVMFFIByteArrayPtr, NULL);
+  CHECK(tvmffi_any_str(&any).data == NULL && tvmffi_any_str(&any).size == 0);
 }
 
 /* The text of length n: its bytes are 1, 2, 3, ..., with a NUL inside. */
