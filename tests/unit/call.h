@@ -369,6 +369,9 @@ static void test_plain_values(TVMFFI_HERE) {
   CHECK(p == address);
   OK(tvmffi_call(echo, &o, echo));
   CHECK(o == echo);
+  o = NULL;
+  OK(tvmffi_call(echo, &o, (const TVMFFIObject *)echo));
+  CHECK(o == echo);
   OK(tvmffi_call(echo, &any, "text"));
   CHECK_INT(any.type_index, kTVMFFISmallStr);
   OK(tvmffi_call(echo, &any, &bytes));

@@ -84,15 +84,15 @@ static void test_entries(TVMFFI_HERE) {
       ++n;
     }
     CHECK_INT(n, (sizes[k] + 1) / 2);
-    n = 0; /* it grows by as much as it had, and is another table then */
+    n = 0; /* it grows by thrice what it had, and is another table then */
     TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK(value.v_int64 >= 0);
-      if (key.v_int64 < 1000)
-        OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(1000 + key.v_int64),
+      for (i = 1; key.v_int64 < 1000 && i <= 3; ++i)
+        OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(1000 * i + key.v_int64),
                       tvmffi_int(0)));
       ++n;
     }
-    CHECK_INT(n, sizes[k] / 2 * 2);
+    CHECK_INT(n, sizes[k] / 2 * 4);
     TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
       CHECK(key.type_index == kTVMFFIInt && value.type_index == kTVMFFIInt);
       OK(tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_none(NULL),
@@ -102,10 +102,94 @@ static void test_entries(TVMFFI_HERE) {
   }
 }
 
+/* A table whose size stays, but which has other entries at each step: those
+   that were passed are counted from the oldest on. */
+static void test_replaced_entries(TVMFFI_HERE) {
+  static const int64_t met[] = {0, 2, 4, 6, 100, 102, 104, 106};
+  TVMFFIObject *dict = tvmffi_dict();
+  tvmffi_i_map_object *m;
+  int64_t n = 0, i;
+  OK(dict ? 0 : -1);
+  for (i = 0; i < 8; ++i)
+    OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(i), tvmffi_int(0)));
+  TVMFFI_FOREACH_ITEM(int64, key, any, value, tvmffi_obj(dict)) {
+    CHECK(n < 8 && key == met[n] && value.v_int64 == 0);
+    OK(tvmffi_erase(tvmffi_obj(dict), tvmffi_int(key)));
+    OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(100 + n), tvmffi_int(0)));
+    ++n;
+  }
+  CHECK_INT(n, 8);
+  /* A client that counts an entry too many meets no more of them. */
+  m = (tvmffi_i_map_object *)(uintptr_t)tvmffi_i_map_of(dict);
+  ++m->size;
+  n = 0;
+  TVMFFI_FOREACH_ITEM(any, key, any, value, tvmffi_obj(dict)) {
+    n += key.type_index == kTVMFFIInt && value.v_int64 == 0;
+  }
+  --m->size;
+  CHECK_INT(n, 8);
+}
+
+/* Loops over objects own them one after the other, pass over a handle without
+   an object, and keep an error that the body raised. */
+static void test_object_loops(TVMFFI_HERE) {
+  TVMFFIObject *list, *objects, *first;
+  TVMFFIAny *items;
+  int64_t n = 0;
+  OK((list = tvmffi_list(tvmffi_int(1), tvmffi_str("text"))) ? 0 : -1);
+  OK((first = tvmffi_list()) ? 0 : -1);
+  OK((objects = tvmffi_list(tvmffi_obj(first), tvmffi_obj(list),
+                            tvmffi_obj(first)))
+         ? 0
+         : -1);
+  TVMFFI_FOREACH(object, x, tvmffi_obj(objects)) {
+    CHECK(x == (n == 1 ? list : first));
+    if (TVMFFI_I_CLEANUP) CHECK_INT(test_strong(x), x == first ? 4 : 3);
+    ++n;
+  }
+  CHECK(n == 3 && test_strong(first) == 3 && test_strong(list) == 2);
+  items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, objects)->data;
+  items[1].v_obj = NULL;
+  n = 0;
+  TVMFFI_FOREACH(any, x, tvmffi_obj(objects)) {
+    n += x.type_index == kTVMFFIList && (n == 1) == !x.v_obj;
+  }
+  items[1].v_obj = list;
+  CHECK_INT(n, 3);
+  n = 0;
+  TVMFFI_FOREACH(int64, x, tvmffi_obj(list)) {
+    n += x;
+    (void)TVMFFI_RAISE("KeyError", "of the body");
+  }
+  FAILS(n == 1, "KeyError", "of the body");
+}
+
+/* A value that is a plain object is a value. Whether it stands for none is
+   asked, and that may fail. */
+static void test_plain_objects(TVMFFI_HERE) {
+  static const char name[] = "ffi.GetInvalidObject";
+  static TVMFFIObject plain = {
+      TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
+  TVMFFIObject *map, *former = test_global(name), *found = NULL;
+  int code;
+  OK(former ? 0 : -1);
+  OK((map = tvmffi_map(tvmffi_str("plain"), tvmffi_obj(&plain))) ? 0 : -1);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("plain"),
+                tvmffi_out_object(&found)));
+  CHECK(found == &plain);
+  test_replace_global(name, NULL);
+  tvmffi_release((TVMFFIObject *)tvmffi_i_global_cache[TVMFFI_I_MISSING]);
+  tvmffi_i_global_cache[TVMFFI_I_MISSING] = NULL;
+  code = tvmffi_get(tvmffi_obj(map), tvmffi_str("plain"),
+                    tvmffi_out_object(&found), tvmffi_none());
+  test_replace_global(name, former);
+  FAILS(code, "ValueError", "Function ffi.GetInvalidObject not found");
+}
+
 /* Keys that are truth values or neither numbers nor texts, handles without an
    object, and containers that cannot do it. */
 static void test_unusual_keys(TVMFFI_HERE) {
-  TVMFFIAny keys[4], no_array = tvmffi_none(), no_map = tvmffi_none();
+  TVMFFIAny copy, keys[4], no_array = tvmffi_none(), no_map = tvmffi_none();
   TVMFFIObject *dict = tvmffi_dict(), *list, *map, *object = NULL;
   int64_t n = 0;
   OK(dict && (map = tvmffi_map(tvmffi_str("a"), tvmffi_int(1))) != NULL ? 0
@@ -133,6 +217,14 @@ static void test_unusual_keys(TVMFFI_HERE) {
   OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_object(&object),
                 tvmffi_none()));
   CHECK(!object);
+  copy = tvmffi_int(7);
+  OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_any(&copy),
+                tvmffi_none()));
+  CHECK_INT(copy.type_index, kTVMFFINone);
+  OK(tvmffi_set(tvmffi_obj(dict), tvmffi_str("popped"), tvmffi_int(9)));
+  OK(tvmffi_pop(tvmffi_obj(dict), tvmffi_str("popped"), tvmffi_out_int64(&n)));
+  CHECK_INT(n, 9);
+  CHECK_INT(tvmffi_size(tvmffi_obj(dict)), 2);
   OK(tvmffi_get(tvmffi_obj(map), tvmffi_str("b"), tvmffi_out_none(NULL),
                 tvmffi_none()));
   FAILS(tvmffi_erase(tvmffi_obj(map), tvmffi_str("a")), "TypeError",
@@ -364,6 +456,9 @@ static const test_case test_container_cases[] = {
 #if !TVMFFI_NO_CONTAINERS
     {"containers: made and read", test_made_containers},
     {"containers: entries in order", test_entries},
+    {"containers: entries that are replaced", test_replaced_entries},
+    {"containers: loops over objects", test_object_loops},
+    {"containers: plain objects as values", test_plain_objects},
     {"containers: lists that change", test_changed_lists},
     {"containers: unusual keys", test_unusual_keys},
     {"containers: loops over typed values", test_typed_loops},

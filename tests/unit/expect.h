@@ -57,6 +57,15 @@ static int test_batch_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "float32[ *batch , n ]"), (y, "float32[k, *batch, n, _]"));
   return 0;
 }
+static int test_runs_of(const DLTensor *x, const DLTensor *y) {
+  TVMFFI_EXPECT((x, "float32[*b]"), (x, "float32[*b]", "x again"),
+                (y, "float32[*b]"));
+  return 0;
+}
+static int test_dtypes_of(const DLTensor *x, const DLTensor *y) {
+  TVMFFI_EXPECT((x, "int8|int16 cpu"), (y, "int64"));
+  return 0;
+}
 static int test_scalar_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "float32[]"), (y, "float32[..., 3] cuda"));
   return 0;
@@ -168,6 +177,9 @@ static void test_expect_runs(TVMFFI_HERE) {
   FAILS(test_batch_of(&x.t, &y.t), "ValueError",
         "test_batch_of: argument y: shape is [2, 5], expected "
         "[k, *batch, n, _]");
+  FAILS(test_runs_of(&x.t, &y.t), "ValueError",
+        "test_runs_of: argument y: dimension 0 of *b is 2, but 3 in x");
+  OK(test_runs_of(&x.t, &x.t));
   x.t.ndim = 1;
   x.shape[0] = y.shape[1] = 7;
   y.t.ndim = 3;
@@ -184,6 +196,13 @@ static void test_expect_runs(TVMFFI_HERE) {
 
 static void test_expect_data(TVMFFI_HERE) {
   test_matrix x, y;
+  (void)test_make_matrix(&x, 1, 3, 0, 0);
+  FAILS(test_dtypes_of(&x.t, &x.t), "TypeError",
+        "test_dtypes_of: argument x: dtype is float32, expected int8|int16");
+  y = x;
+  x.t.dtype = tvmffi_dtype_of(kDLInt, 16);
+  FAILS(test_dtypes_of(&x.t, &y.t), "TypeError",
+        "test_dtypes_of: argument y: dtype is float32, expected int64");
   (void)test_make_matrix(&x, 2, 3, 5, 0);
   (void)test_make_matrix(&y, 2, 3, 5, 0);
   y.t.device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
@@ -323,6 +342,8 @@ TEST_BAD_TEXT(test_text_16, "int8|int16|int32|int64|uint8")
 TEST_BAD_TEXT(test_text_17, "any[*]")
 TEST_BAD_TEXT(test_text_18, "any[n] cuda:x")
 TEST_BAD_TEXT(test_text_19, "any[n] align(")
+TEST_BAD_TEXT(test_text_21, "anything[n]")
+TEST_BAD_TEXT(test_text_22, "any2[n]")
 
 #define TEST_TEN "any any any any any any any any any any "
 TEST_BAD_TEXT(test_text_20,
@@ -355,7 +376,9 @@ static void test_expect_texts(TVMFFI_HERE) {
       {test_text_17, "...a dimension is missing at \"]\""},
       {test_text_18, "...the word is not known at \"cuda:x\""},
       {test_text_19, "...a number is missing at \"\""},
-      {test_text_20, "...the text is too long at "}};
+      {test_text_20, "...the text is too long at "},
+      {test_text_21, "...the dtype is not known at \"anything[n]\""},
+      {test_text_22, "...the dtype is not known at \"any2[n]\""}};
   test_matrix x;
   size_t i;
   (void)test_make_matrix(&x, 1, 4, 0, 0);
@@ -388,6 +411,31 @@ static void test_tensor_sizes(TVMFFI_HERE) {
   x.shape[0] = 3;
   x.t.dtype = tvmffi_dtype_of(kDLFloat4_e2m1fn, 4);
   CHECK_INT(tvmffi_tensor_bytes(&x.t), 2);
+}
+
+/* Elements of tensors of 1 to 6 dimensions, without and with strides. */
+static void test_elements(TVMFFI_HERE) {
+  static int64_t shape[6] = {2, 3, 1, 2, 2, 2};
+  static int64_t strides[6] = {1, 2, 4, 8, 16, 31};
+  test_matrix x;
+  float *at[6];
+  int64_t want;
+  int i, k;
+  (void)test_make_matrix(&x, 6, 0, 0, 0);
+  x.t.shape = shape;
+  for (k = 0; k < 2; ++k) {
+    x.t.strides = k ? strides : NULL;
+    at[0] = &TVMFFI_ELEMENT(&x.t, float, 1);
+    at[1] = &TVMFFI_ELEMENT(&x.t, float, 1, 1);
+    at[2] = &TVMFFI_ELEMENT(&x.t, float, 1, 1, 1);
+    at[3] = &TVMFFI_ELEMENT(&x.t, float, 1, 1, 1, 1);
+    at[4] = &TVMFFI_ELEMENT(&x.t, float, 1, 1, 1, 1, 1);
+    at[5] = &TVMFFI_ELEMENT(&x.t, float, 1, 1, 1, 1, 1, 1);
+    for (want = i = 0; i < 6; ++i) {
+      want = k ? want + strides[i] : want * shape[i] + 1;
+      CHECK_INT(at[i] - x.data, want);
+    }
+  }
 }
 
 /* Numbers the elements of a tensor in the order of their indices. */
@@ -488,6 +536,15 @@ static void test_loop_errors(TVMFFI_HERE) {
   FAILS(tvmffi_loop_rows(&run, -3, &x.t), "ValueError", NULL);
   FAILS(tvmffi_loop_begin(&run, &x.t, &x.t, &x.t, &x.t, &x.t), "ValueError",
         "a loop over 5 tensors: at most 4");
+  FAILS(tvmffi_loop_rows(&run, 0, &x.t, &x.t, &x.t, &x.t, &x.t), "ValueError",
+        "a loop over 5 tensors: at most 4");
+  y.t.ndim = 1;
+  FAILS(tvmffi_loop_begin(&run, &x.t, &y.t), "ValueError",
+        "tensor 1 of a loop has the shape [3], the first [2, 3]");
+  y.t.dtype.bits = 0;
+  FAILS(tvmffi_loop_begin(&run, &y.t), "TypeError",
+        "tensor 0 of a loop has elements of 0 bits");
+  y.t.dtype.bits = 32;
   y.t.shape = NULL;
   FAILS(tvmffi_loop_begin(&run, &y.t), "ValueError", NULL);
   y.t.ndim = -1;
@@ -576,6 +633,7 @@ static const test_case test_expect_cases[] = {
     {"tensor checks: huge shapes", test_huge_shapes},
     {"tensor checks: texts that cannot be read", test_expect_texts},
     {"tensor loops: sizes and elements", test_tensor_sizes},
+    {"tensor loops: elements of each rank", test_elements},
     {"tensor loops: the order of elements", test_loop_orders},
     {"tensor loops: several tensors", test_loop_several},
     {"tensor loops: errors", test_loop_errors},

@@ -436,7 +436,45 @@ static void test_site_by_name(TVMFFI_HERE) {
 #endif
 }
 
+/* A runtime without a cache has nothing to free. */
+static void test_trim_without_cache(TVMFFI_HERE) {
+  static const char name[] = "tvmffi.MemoryTrim";
+  TVMFFIObject *former = test_global(name);
+  int code;
+  OK(tvmffi_memory_trim());
+  test_replace_global(name, NULL);
+  code = tvmffi_memory_trim();
+  if (former) test_replace_global(name, former);
+  OK(code);
+}
+
 #if TVMFFI_I_CELLS
+/* The first call asks the runtime for the function's entry. It may refuse, and
+   an older runtime has none. */
+static void test_site_cells(TVMFFI_HERE) {
+  static const char cell[] = "tvmffi.GlobalCell";
+  const char *name = test_new_site();
+  TVMFFIObject *former = test_global(cell);
+  TVMFFIObjectHandle raises = NULL;
+  int64_t n = 0;
+  int code;
+  if (!former) return;
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &raises));
+  OWN(raises);
+  OK(test_set_number(name, 4));
+  test_replace_global(cell, (TVMFFIObject *)raises);
+  code = test_call_site(&n);
+  test_replace_global(cell, former);
+  FAILS(code, "ValueError", "the callback says no");
+  CHECK(!test_site->call);
+  test_replace_global(cell, NULL);
+  code = test_call_site(&n);
+  test_replace_global(cell, former);
+  OK(code);
+  CHECK(n == 4 &&
+        test_site->call == (void *)(uintptr_t)tvmffi_i_call_by_name);
+}
+
 /* The first call of a name without a function needs memory for the name. */
 static void test_long_site(TVMFFI_HERE) {
   static char name[8300];
@@ -507,7 +545,9 @@ static const test_case test_global_cases[] = {
     {"sites: changes from inside", test_site_from_inside},
     {"sites: as a value", test_site_as_value},
     {"sites: by name", test_site_by_name},
+    {"sites: memory that is trimmed without a cache", test_trim_without_cache},
 #if TVMFFI_I_CELLS
+    {"sites: entries", test_site_cells},
     {"sites: a long name", test_long_site},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS

@@ -630,6 +630,18 @@ TEST_MAYBE TVMFFIObject *test_global(const char *name) {
   return (TVMFFIObject *)f;
 }
 
+/* Makes `by` the global function `name`, or removes the function if `by` is
+   NULL. No allocation is refused meanwhile, so a test can undo it. */
+TEST_MAYBE void test_replace_global(const char *name, TVMFFIObject *by) {
+  TVMFFIByteArray key = TEXT(name);
+  TVMFFIAny arg = tvmffi_str(name), any = tvmffi_none();
+  const size_t refuse_at = test_refuse_at;
+  test_refuse_at = 0;
+  CHECK(!(by ? TVMFFIFunctionSetGlobal(&key, by, 1)
+             : test_pass_on("ffi.FunctionRemoveGlobal", &arg, 1, &any)));
+  test_refuse_at = refuse_at;
+}
+
 /* Returns the metadata of a global function as a string. */
 TEST_MAYBE TVMFFIAny test_metadata_of(TVMFFI_HERE, const char *name) {
   TVMFFIAny any = tvmffi_none();

@@ -246,6 +246,8 @@ TVMFFI_MODULE(test_bare, "unit.bare", (mask, 0))
 static void test_kind_bare(TVMFFI_HERE) {
   test_bare *m;
   TVMFFIObject *object;
+  TVMFFIObjectAllocHeader *head;
+  void (*delete_space)(void *);
   TVMFFIAny any = tvmffi_none();
   int32_t mask = -1;
   OK((m = TVMFFI_NEW(test_bare)) ? 0 : -1);
@@ -262,6 +264,17 @@ static void test_kind_bare(TVMFFI_HERE) {
         "RuntimeError", "Module[unit.bare] does not support WriteToFile");
   OK(MODULE_CALL("GetWriteFormats", tvmffi_out_any(&any), tvmffi_obj(object)));
   CHECK_INT(tvmffi_size(any), 0);
+  FAILS(tvmffi_i_module_method_of(object, TVMFFI_I_METHOD_SAVE, NULL, &any),
+        "RuntimeError", "Module[unit.bare] does not support SaveToBytes");
+  /* An allocator without delete_space keeps the memory. */
+  head = (TVMFFIObjectAllocHeader *)(void *)tvmffi_i_module_of(object) - 1;
+  delete_space = head->delete_space;
+  head->delete_space = NULL;
+  tvmffi_weak_retain(object);
+  tvmffi_scope_close(tvmffi_here);
+  CHECK(!tvmffi_weak_lock(object));
+  tvmffi_weak_release(object);
+  delete_space(head + 1);
 }
 
 static void test_kind_loads(TVMFFI_HERE) {
@@ -318,6 +331,58 @@ static void test_kind_taken(TVMFFI_HERE) {
                  tvmffi_str(name)));
   OK(TVMFFI_NEW(test_taken) ? 0 : -1);
   done = 1;
+}
+
+/* A new module asks the runtime whether it calls virtual functions, as
+   upstream's library does: then this code can make none. */
+static int test_mask_callback(void *self, const TVMFFIAny *args, int32_t n,
+                              TVMFFIAny *result) {
+  (void)self;
+  if (n != 1) return -1;
+  *result =
+      tvmffi_int(tvmffi_i_module_mask(tvmffi_i_module_of(args[0].v_obj)));
+  return 0;
+}
+static void test_kind_upstream(TVMFFI_HERE) {
+  static const char name[] = "ffi.ModuleGetPropertyMask";
+  const TVMFFISafeCallType calls[] = {test_raise_callback, test_mask_callback};
+  TVMFFIObject *former = test_global(name);
+  TVMFFIObjectHandle f[2] = {NULL, NULL};
+  test_bare *m[2];
+  int32_t mask = -1;
+  int i;
+  OK(former ? 0 : -1);
+  for (i = 0; i < 2; ++i) {
+    OK(TVMFFIFunctionCreate(NULL, calls[i], NULL, &f[i]));
+    OWN(f[i]);
+  }
+  OK(TVMFFI_REGISTER_TYPE(test_bare));
+  for (i = 0; i < 2; ++i) {
+    test_replace_global(name, (TVMFFIObject *)f[i]);
+    m[i] = TVMFFI_NEW(test_bare);
+    test_replace_global(name, former);
+    if (TVMFFI_I_IS_CXX) continue;
+    FAILS(!m[i], i ? "RuntimeError" : "ValueError",
+          i ? "...Module[unit.bare]: this code cannot make modules for "
+              "upstream's library"
+            : "the callback says no");
+  }
+  /* The virtual function tells the mask of a module that is complete. */
+  OK((m[0] = TVMFFI_NEW(test_bare)) ? 0 : -1);
+  test_replace_global(name, (TVMFFIObject *)f[1]);
+  i = MODULE_CALL("GetPropertyMask", tvmffi_out_int32(&mask),
+                  tvmffi_obj(&m[0]->base.base));
+  test_replace_global(name, former);
+  OK(i);
+  CHECK_INT(mask, 0);
+}
+
+/* Makes modules in a scope that is full, so that there may be no room. */
+static void test_kind_full_scope(TVMFFI_HERE) {
+  int i;
+  for (i = 0; i <= TVMFFI_I_SCOPE_FIRST; ++i)
+    OK(TVMFFI_NEW(test_bare) ? 0 : -1);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIModule), TVMFFI_I_SCOPE_FIRST + 1);
 }
 
 static void test_kind_words(TVMFFI_HERE) {
@@ -485,7 +550,7 @@ static void test_kind_table(TVMFFI_HERE) {
 #endif
 
 static void test_kind_find(TVMFFI_HERE) {
-  TVMFFIObject *f = NULL;
+  TVMFFIObject *f = NULL, *library;
   test_adder *m = test_make_adder(tvmffi_here, 1);
   FAILS(tvmffi_module_find(NULL, "add", &f), "ValueError",
         "tvmffi_module_find: the module is NULL");
@@ -496,6 +561,10 @@ static void test_kind_find(TVMFFI_HERE) {
   f = &m->base.base;
   FAILS(tvmffi_module_find(m, "unit.nowhere", &f), "RuntimeError", NULL);
   CHECK(f == NULL);
+  if (!(library = test_module_with(tvmffi_here, "one", test_one))) return;
+  OK(test_import(&m->base.base, library));
+  OK(tvmffi_module_find(m, "one", &f));
+  CHECK_INT(test_call_int(f), 1);
 }
 
 #if TVMFFI_DEBUG
@@ -522,6 +591,8 @@ static const test_case test_module_kind_cases[] = {
     {"module kinds: nothing declared", test_kind_bare},
     {"module kinds: loaders", test_kind_loads},
     {"module kinds: a loader's name is taken", test_kind_taken},
+    {"module kinds: upstream's library", test_kind_upstream},
+    {"module kinds: a full scope", test_kind_full_scope},
     {"module kinds: words", test_kind_words},
     {"module kinds: owners", test_kind_owners},
     {"module kinds: imports", test_kind_imports},

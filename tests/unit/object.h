@@ -801,6 +801,8 @@ static void test_left_destructors(TVMFFI_HERE) {
                {799, 0}};
   const int strong = kTVMFFIObjectDeleterFlagBitMaskStrong;
   const int weak = kTVMFFIObjectDeleterFlagBitMaskWeak;
+  void (*far)(void *, int) = (void (*)(void *, int))(
+      (uintptr_t)test_no_frame ^ ((uintptr_t)1 << (sizeof(far) * 8 - 2)));
   tvmffi_i_destroying d;
   TVMFFIObject object;
   int i;
@@ -822,6 +824,11 @@ static void test_left_destructors(TVMFFI_HERE) {
   d.depth = TVMFFI_I_NESTED;
   CHECK_INT(tvmffi_i_begin_deep(&d, &object, weak, test_no_frame, 850),
             TVMFFI_I_NESTED);
+  object.deleter = far;
+  if (sizeof(far) > 4) /* one that is too far away to be noted */
+    CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, far, 850),
+              TVMFFI_I_NESTED);
+  object.deleter = test_no_frame;
   CHECK(!d.pending_destroy);
   CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, test_no_frame, 850), -1);
   CHECK(d.pending_destroy == &object && test_weak(&object) == 2);

@@ -723,6 +723,30 @@ static void test_repr_path(TVMFFI_HERE) {
   FAILS(test_apply_attr(133, "__ffi_repr__", args, 2, &any), "TypeError",
         "Cannot call None as `ffi.Function`");
 }
+
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+/* Prints a value that may be any of the interface's, a part of a text, too. */
+static void test_print(TVMFFI_HERE) {
+  char got[64];
+  TVMFFIAny part = tvmffi_i_text_of(test_bytes("a printed part of a text", 14));
+  FILE *file = tmpfile();
+  size_t n;
+  int code;
+  if (!CHECK(file != NULL)) return;
+  code = tvmffi_print(file, tvmffi_int(-5));
+  if (!code) code = tvmffi_print(file, part);
+  rewind(file);
+  n = fread(got, 1, sizeof(got), file);
+  (void)fclose(file);
+  OK(code);
+  CHECK_BYTES(test_bytes(got, n), "-5\n\"a printed part\"\n", 20);
+  CHECK_INT(tvmffi_i_printing()->type_index, kTVMFFINone);
+  FAILS(tvmffi_print(stdout, tvmffi_uint(UINT64_MAX)), "OverflowError", NULL);
+  OK(tvmffi_i_repr(part));
+  FAILS(tvmffi_i_printed(-1), "OSError", "cannot write");
+  CHECK_INT(tvmffi_i_printing()->type_index, kTVMFFINone);
+}
+#endif
 #endif
 
 static const test_case test_repr_cases[] = {
@@ -747,5 +771,8 @@ static const test_case test_repr_cases[] = {
     {"repr: hooks in hooks", test_deep_hooks},
     {"repr: access paths", test_repr_path},
     {"repr: steps of access paths", test_repr_steps},
+#if !TVMFFI_NO_STDIO && !TEST_NO_FILES
+    {"repr: print", test_print},
+#endif
 #endif
     {NULL, NULL}};

@@ -708,6 +708,17 @@ static void test_null_results(TVMFFI_HERE) {
         "ValueError", "why it is NULL");
 }
 
+/* The size of a scope's table fits 32 bits. */
+static void test_scope_too_large(TVMFFI_HERE) {
+  tvmffi_scope scope;
+  (void)tvmffi_scope_open(&scope);
+  scope.capacity = UINT32_MAX / 2 / (uint32_t)sizeof(void *);
+  FAILS(tvmffi_i_scope_grow(&scope), "MemoryError",
+        "...out of memory for the ");
+  scope.capacity = TVMFFI_I_SCOPE_FIRST;
+  tvmffi_scope_close(&scope);
+}
+
 static void test_bad_scopes(TVMFFI_HERE) {
   TVMFFIObject *o = test_speakers(tvmffi_here, "o");
   OK(o ? 0 : -1);
@@ -722,6 +733,67 @@ static void test_bad_scopes(TVMFFI_HERE) {
   tvmffi_scope_close(tvmffi_here);
   CHECK_LOG("o");
 }
+
+#if !TVMFFI_DEBUG && !TVMFFI_NO_STDIO && !TEST_NO_FILES
+/* What a runtime with TVMFFI_DEBUG answers. */
+static int test_fake_live(void *self, const TVMFFIAny *args, int32_t n,
+                          TVMFFIAny *result) {
+  (void)self;
+  if (n != 1 || args[0].type_index != kTVMFFIInt) return -1;
+  *result = tvmffi_int(args[0].v_int64 + 3);
+  return 0;
+}
+static int test_fake_report(void *self, const TVMFFIAny *args, int32_t n,
+                            TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("a report of some length\n");
+  (void)self;
+  if (n != 2) return -1;
+  *(int64_t *)args[0].v_ptr = 4;
+  *(int64_t *)args[1].v_ptr = 1;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+
+/* Counts and reports of leaks are asked of the runtime, which may not know. */
+static void test_leak_questions(TVMFFI_HERE) {
+  static const char live[] = "tvmffi.DebugLive";
+  static const char report[] = "tvmffi.DebugReport";
+  static const char *const names[] = {live, report, report};
+  const TVMFFISafeCallType calls[] = {test_fake_live, test_fake_report,
+                                      test_raise_callback};
+  char got[64];
+  TVMFFIObjectHandle f[3] = {NULL, NULL, NULL};
+  int64_t result[3] = {0, 0, 0};
+  FILE *file;
+  size_t size = 0;
+  int i;
+  FAILS(tvmffi_live_count(kTVMFFIList) == -1, "ValueError",
+        "Function tvmffi.DebugLive not found");
+  FAILS(tvmffi_leak_report(stdout) == -1, "ValueError",
+        "the runtime is not built with TVMFFI_DEBUG");
+  for (i = 0; i < 3; ++i) {
+    OK(TVMFFIFunctionCreate(NULL, calls[i], NULL, &f[i]));
+    OWN(f[i]);
+  }
+  file = tmpfile();
+  if (!CHECK(file != NULL)) return;
+  for (i = 0; i < 3; ++i) {
+    test_replace_global(names[i], (TVMFFIObject *)f[i]);
+    result[i] = i ? tvmffi_leak_report(file) : tvmffi_live_count(40);
+    test_replace_global(names[i], NULL);
+    if (result[i] < 0) break;
+  }
+  rewind(file);
+  size = fread(got, 1, sizeof(got), file);
+  (void)fclose(file);
+  FAILS(i < 3, "ValueError", "the callback says no");
+  if (test_hits()) return;
+  CHECK_INT(result[0], 43);
+  CHECK_INT(result[1], 5);
+  CHECK_INT(result[2], -1);
+  CHECK_BYTES(test_bytes(got, size), "a report of some length\n", 24);
+  CHECK_INT(tvmffi_i_printing()->type_index, kTVMFFINone);
+}
+#endif
 
 #if TVMFFI_DEBUG
 /* The report names objects whose type index is not registered, and complains
@@ -854,6 +926,10 @@ static const test_case test_scope_cases[] = {
 #endif
     {"scopes: NULL for a result", test_null_results},
     {"scopes: mistakes", test_bad_scopes},
+    {"scopes: more objects than can be", test_scope_too_large},
+#if !TVMFFI_DEBUG && !TVMFFI_NO_STDIO && !TEST_NO_FILES
+    {"scopes: leaks that the runtime does not count", test_leak_questions},
+#endif
 #if TVMFFI_DEBUG
     {"scopes: leaks of unregistered types", test_debug_unregistered},
 #endif

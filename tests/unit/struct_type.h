@@ -356,6 +356,9 @@ static void test_type_methods(TVMFFI_HERE) {
   FAILS(test_call_method(index, 0, args + 1, 1, &result), "TypeError",
         "Mismatched type on argument #0 when calling: `unit.Pair.total(0: "
         "unit.Pair) -> int`. Expected `unit.Pair` but got `int`");
+  args[2] = tvmffi_i_pointer(index, NULL);
+  FAILS(test_call_method(index, 0, args + 2, 1, &result), "TypeError",
+        "...Expected `unit.Pair` but got `unit.Pair`");
   args[2] = tvmffi_obj(&tvmffi_i_memory_error);
   FAILS(test_call_method(index, 1, args, 3, &result), "TypeError",
         "Mismatched type on argument #2 when calling: `unit.Pair.times(0: "
@@ -416,7 +419,7 @@ static void test_type_own_attributes(TVMFFI_HERE) {
 static void test_type_attributes(TVMFFI_HERE) {
   TestRecord *r, *copy;
   TestPair *pair;
-  TVMFFIAny arg, result = tvmffi_none();
+  TVMFFIAny arg, two[2], result = tvmffi_none();
   const TVMFFIAny *attr;
   int32_t index;
   OK((r = TVMFFI_NEW(TestRecord, tvmffi_int(4), tvmffi_str("a longer text")))
@@ -424,6 +427,7 @@ static void test_type_attributes(TVMFFI_HERE) {
          : -1);
   OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
   OK(test_set_of(r, "pair", tvmffi_obj(pair)));
+  OK(test_set_of(r, "any", tvmffi_int(5)));
   r->hidden = 12;
   index = r->base.base.type_index;
   attr = tvmffi_i_class_attr(index, "__ffi_shallow_copy__");
@@ -433,6 +437,7 @@ static void test_type_attributes(TVMFFI_HERE) {
   copy = TVMFFI_CAST(TestRecord, result.v_obj);
   if (!CHECK(copy && copy != r)) return;
   CHECK(copy->base.a == 4 && copy->hidden == 12 && test_strong(copy) == 1);
+  CHECK(copy->any.type_index == kTVMFFIInt && copy->any.v_int64 == 5);
   CHECK(copy->pair == pair && test_strong(pair) == 3);
   CHECK_TEXT(tvmffi_any_str(&copy->text), "a longer text");
   CHECK(copy->text.v_obj == r->text.v_obj && test_strong(r->text.v_obj) == 2);
@@ -440,6 +445,12 @@ static void test_type_attributes(TVMFFI_HERE) {
   result = tvmffi_none();
   FAILS(TVMFFIFunctionCall(attr->v_obj, &arg, 1, &result), "TypeError",
         "`unit.Record.__ffi_shallow_copy__` takes one object of its type");
+  two[0] = two[1] = tvmffi_obj(r);
+  FAILS(TVMFFIFunctionCall(attr->v_obj, two, 2, &result), "TypeError",
+        "...takes one object of its type");
+  two[0].v_obj = NULL;
+  FAILS(TVMFFIFunctionCall(attr->v_obj, two, 1, &result), "TypeError",
+        "...takes one object of its type");
   attr = tvmffi_i_class_attr(index, "__ffi_new__");
   OK(TVMFFIFunctionCall(attr->v_obj, NULL, 0, &result));
   OWN(result.v_obj);
@@ -494,6 +505,30 @@ static void test_type_end(TVMFFI_HERE) {
   CHECK(inner->base.deleter == node->base.deleter);
   tvmffi_weak_release(inner);
   tvmffi_weak_release(node);
+}
+
+/* An allocator without delete_space keeps the memory of its objects. */
+static void test_type_kept_memory(TVMFFI_HERE) {
+  TestNode *node = TVMFFI_NEW(TestNode);
+  TVMFFIObjectAllocHeader *head;
+  void (*delete_space)(void *);
+  OK(node ? 0 : -1);
+  node->letter = 'n';
+  head = (TVMFFIObjectAllocHeader *)(void *)node - 1;
+  delete_space = head->delete_space;
+  head->delete_space = NULL;
+  tvmffi_scope_close(tvmffi_here);
+  CHECK_LOG("n");
+  CHECK(node->letter == 'n' && head->delete_space == NULL);
+  delete_space(node);
+}
+
+/* A maker that has no scope gives its object to nobody, and fails. */
+static void test_type_without_scope(TVMFFI_HERE) {
+  TVMFFIAny value = tvmffi_int(1);
+  FAILS(!tvmffi_i_new_TestPair(tvmffi_i_owned_by(NULL, NULL), &value, 1),
+        "RuntimeError", NULL);
+  CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
 }
 
 #if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
@@ -553,6 +588,12 @@ static void test_type_results(TVMFFI_HERE) {
   node = NULL;
   OK(tvmffi_call(call, &node, leaf));
   CHECK(node == &leaf->base && test_strong(leaf) == 4);
+#elif TVMFFI_I_GENERIC
+  {
+    TVMFFIObject *object = NULL;
+    OK(tvmffi_call(call, &object, leaf)); /* any struct of an object */
+    CHECK(object == &leaf->base.base && test_strong(leaf) == 4);
+  }
 #endif
   FAILS(tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same),
                     tvmffi_obj(call)),
@@ -644,9 +685,52 @@ typedef struct {
 TVMFFI_TYPE(TestOther, "unit.Pair", TVMFFIObject, (field, int64, a))
 
 typedef struct {
+  TVMFFIObject base;
+  int32_t a, more;
+  int64_t b;
+} TestShort;
+TVMFFI_TYPE(TestShort, "unit.Pair", TVMFFIObject, (field, int32, a))
+
+typedef struct {
   TestNode base;
 } TestStray;
 TVMFFI_TYPE(TestStray, "unit.Pair", TestNode)
+typedef struct {
+  TestNode base;
+} TestOtherChild;
+TVMFFI_TYPE(TestOtherChild, "unit.Record", TestNode)
+typedef struct {
+  TVMFFIObject base;
+} TestRoot;
+TVMFFI_TYPE(TestRoot, "ffi.Object", TVMFFIObject)
+
+/* Types with defaults that their fields cannot have. */
+static TVMFFIObject test_no_default;
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *object;
+} TestObjectDefault;
+TVMFFI_TYPE(TestObjectDefault, "unit.ObjectDefault", TVMFFIObject,
+            (field, object, object, &test_no_default))
+typedef struct {
+  TVMFFIObject base;
+  DLDataType dtype;
+} TestDtypeDefault;
+TVMFFI_TYPE(TestDtypeDefault, "unit.DtypeDefault", TVMFFIObject,
+            (field, dtype, dtype, "flat32"))
+typedef struct {
+  TVMFFIObject base;
+  DLDevice device;
+} TestNoDevice;
+TVMFFI_TYPE(TestNoDevice, "unit.NoDevice", TVMFFIObject,
+            (field, device, device, NULL))
+
+/* A type whose registration tells no size fits each struct. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestUnsized;
+TVMFFI_FOREIGN_TYPE(TestUnsized, "unit.Unsized")
 
 typedef struct {
   TVMFFIObject base;
@@ -664,6 +748,9 @@ TVMFFI_FUNC(u_nobody, none, (TestNobody, object)) {
 TVMFFI_FUNC(u_no_pair, TestPair) { TVMFFI_RETURN(NULL); }
 
 static void test_type_mistakes(TVMFFI_HERE) {
+  TVMFFIByteArray unsized = TEXT("unit.Unsized");
+  TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
+  int32_t index;
   TVMFFIAny any = tvmffi_obj(&tvmffi_i_memory_error), result = tvmffi_none();
   static const char *const missing =
       "Type `unit.nobody.registers.this` is not registered: load the library "
@@ -674,9 +761,32 @@ static void test_type_mistakes(TVMFFI_HERE) {
   FAILS(TVMFFI_REGISTER_TYPE(TestOther), "TypeError",
         "...Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
         "24, here it has 8 at 32");
+  FAILS(TVMFFI_REGISTER_TYPE(TestShort), "TypeError",
+        "Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
+        "24, here it has 4 at 24");
   FAILS(TVMFFI_REGISTER_TYPE(TestStray), "TypeError",
         "Type `unit.Pair` is registered as a child of `ffi.Object`, but "
         "declared as a child of `unit.Node`");
+  OK(TVMFFI_REGISTER_TYPE(TestRecord));
+  FAILS(TVMFFI_REGISTER_TYPE(TestOtherChild), "TypeError",
+        "Type `unit.Record` is registered as a child of `unit.Pair`, but "
+        "declared as a child of `unit.Node`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestRoot), "TypeError",
+        "Type `ffi.Object` is registered as a child of `nothing`, but declared "
+        "as a child of `ffi.Object`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestObjectDefault), "TypeError",
+        "The default of an object can only be NULL");
+  FAILS(TVMFFI_REGISTER_TYPE(TestDtypeDefault), "ValueError",
+        "unknown dtype `flat32`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestNoDevice), "TypeError",
+        "Cannot convert from type `None` to `Device`");
+  index = TVMFFITypeGetOrAllocIndex(&unsized, -1, 1, 0, 1, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
+  if (!TVMFFIGetTypeInfo(index)->metadata)
+    OK(TVMFFITypeRegisterMetadata(index, &metadata));
+  CHECK_INT(TVMFFI_TYPE_INDEX(TestUnsized), index);
+  CHECK(!tvmffi_is_instance(index, 126)); /* no type has this index */
+  CHECK(!tvmffi_is_instance(index, TVMFFI_TYPE_INDEX(TestPair)));
   FAILS(TVMFFI_REGISTER_TYPE(TestOrphan), "TypeError", missing);
   FAILS(!TVMFFI_NEW(TestOrphan), "TypeError", missing);
   FAILS(TVMFFI_TYPE_INDEX(TestNobody) == -1, "TypeError", missing);
@@ -796,7 +906,7 @@ typedef struct {
   tvmffi_type_optional(int64) limit;
   tvmffi_type_optional(dtype) dtype;
   TVMFFIAny name, note;
-  TVMFFIObject *sizes, *shape, *names;
+  TVMFFIObject *sizes, *shape, *names, *table;
   TestPair *pair;
   TVMFFIObject *pairs;
 } TestParts;
@@ -809,7 +919,7 @@ TVMFFI_TYPE(TestParts, "unit.Parts", TVMFFIObject,
             (field, array(int64), sizes, NULL), (field, shape, shape, NULL),
             (field, optional(map(str, int64)), names, NULL),
             (field, optional(TestPair), pair, NULL),
-            (field, array(TestPair), pairs, NULL))
+            (field, array(TestPair), pairs, NULL), (field, map, table, NULL))
 
 TVMFFI_FUNC(u_sum_pairs, int64, (optional(TestPair), p),
             (array(TestPair), more)) {
@@ -824,6 +934,7 @@ TVMFFI_FUNC(u_sum_pairs, int64, (optional(TestPair), p),
 
 static void test_type_parts(TVMFFI_HERE) {
   TestParts *p;
+  TVMFFIObject *shape, *map;
   TVMFFIAny items[2], value;
   const TVMFFITypeInfo *info;
   OK((p = TVMFFI_NEW(TestParts)) ? 0 : -1);
@@ -844,6 +955,12 @@ static void test_type_parts(TVMFFI_HERE) {
   CHECK_INT(p->sizes->type_index, kTVMFFIArray);
   OK(test_set_of(p, "shape", value));
   CHECK_INT(p->shape->type_index, kTVMFFIShape);
+  shape = p->shape;
+  OK(test_set_of(p, "shape", tvmffi_obj(shape))); /* stays as it is */
+  CHECK(p->shape == shape && test_strong(shape) == 1);
+  OK((map = tvmffi_map(items[0], items[1])) ? 0 : -1);
+  OK(test_set_of(p, "table", tvmffi_obj(map)));
+  CHECK(p->table == map && test_strong(map) == 2);
   FAILS(test_set_of(p, "pairs", value), "TypeError",
         "Cannot convert from type `Array[index 0: int]` to "
         "`Optional<Array<unit.Pair>>`");
@@ -886,12 +1003,275 @@ static void test_type_arguments(TVMFFI_HERE) {
 }
 #endif
 
+/* A loop over objects of a type that cannot be registered. */
+static void test_type_loops(TVMFFI_HERE) {
+#if !TVMFFI_NO_CONTAINERS
+  TVMFFIObject *list = tvmffi_list(tvmffi_int(1));
+  int steps = 0;
+  OK(list ? 0 : -1);
+  OK(tvmffi_set(tvmffi_obj(list), tvmffi_int(0), tvmffi_obj(list)));
+  TVMFFI_FOREACH(TestNobody, x, tvmffi_obj(list)) steps += x != NULL;
+  FAILS(steps == 0, "TypeError",
+        "[0]: Type `unit.nobody.registers.this` is not registered: load the "
+        "library that defines it first");
+  OK(tvmffi_erase(tvmffi_obj(list), tvmffi_int(0))); /* is its own item */
+#endif
+}
+
+/* A type of another library, whose fields are known by their getters: one has
+   an object, whose setter is a function, one makes an object, one has another
+   object than it shows, and one fails. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *held, *hidden;
+} TestOdd;
+TVMFFI_FOREIGN_TYPE(TestOdd, "unit.Odd")
+typedef struct {
+  TestOdd base;
+  int64_t more;
+} TestOddChild;
+TVMFFI_TYPE(TestOddChild, "unit.OddChild", TestOdd, (field, int64, more, 1))
+
+static int test_odd_held(void *field, TVMFFIAny *out) {
+  TVMFFIObject *held = *(TVMFFIObject **)field;
+  if (held) tvmffi_retain(held);
+  *out = tvmffi_obj(held);
+  return 0;
+}
+static int test_odd_fresh(void *field, TVMFFIAny *out) {
+  TVMFFIByteArray text = TEXT("made by the getter");
+  (void)field;
+  return TVMFFIStringFromByteArray(&text, out);
+}
+static int test_odd_fails(void *field, TVMFFIAny *out) {
+  (void)field, (void)out;
+  return TVMFFI_RAISE("ValueError", "the getter fails");
+}
+static int test_odd_set(void *self, const TVMFFIAny *args, int32_t n,
+                        TVMFFIAny *result) {
+  (void)self, (void)result;
+  if (n != 2 || args[1].type_index < kTVMFFIStaticObjectBegin)
+    return TVMFFI_RAISE("TypeError", "no object");
+  tvmffi_i_keep(args[0].v_ptr, args[1].v_obj);
+  return 0;
+}
+
+static int test_register_odd(void) {
+  static const struct {
+    const char *name;
+    TVMFFIFieldGetter getter;
+    int64_t offset, size;
+  } fields[] = {
+      {"held", test_odd_held, offsetof(TestOdd, held), sizeof(void *)},
+      {"fresh", test_odd_fresh, sizeof(TVMFFIObject), 0},
+      {"hidden", test_odd_fresh, offsetof(TestOdd, hidden), sizeof(void *)},
+      {"fails", test_odd_fails, offsetof(TestOdd, hidden), sizeof(void *)}};
+  TVMFFIByteArray key = TEXT("unit.Odd");
+  int32_t index =
+      TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIObjectHandle setter = NULL;
+  int i, code = 0;
+  if (index < 0) return -1;
+  if (TVMFFIGetTypeInfo(index)->num_fields == TEST_COUNT(fields)) return 0;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, test_odd_set, NULL, &setter));
+  i = TVMFFIGetTypeInfo(index)->num_fields;
+  for (; !code && i < TEST_COUNT(fields); ++i) {
+    TVMFFIFieldInfo f = test_field(fields[i].name, fields[i].offset);
+    f.getter = fields[i].getter;
+    f.size = fields[i].size;
+    f.alignment = sizeof(void *);
+    f.setter = i ? NULL : setter;
+    f.flags = kTVMFFIFieldFlagBitMaskInitOff;
+    if (!i)
+      f.flags |= kTVMFFIFieldFlagBitSetterIsFunctionObj |
+                 kTVMFFIFieldFlagBitMaskWritable;
+    f.field_static_type_index = kTVMFFIObject;
+    code = TVMFFITypeRegisterField(index, &f);
+  }
+  tvmffi_release(setter);
+  return code;
+}
+
+static void test_type_odd_fields(TVMFFI_HERE) {
+  TestOddChild *child;
+  TestPair *pair;
+  TVMFFIObjectHandle copy = NULL;
+  TVMFFIObject *got = NULL;
+  TVMFFIAny any;
+  OK(test_register_odd());
+  OK((child = TVMFFI_NEW(TestOddChild)) ? 0 : -1);
+  OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(1))) ? 0 : -1);
+  child->base.hidden = &pair->base; /* borrowed */
+  OK(tvmffi_field_set(tvmffi_obj(child), "held", tvmffi_obj(pair)));
+  CHECK(child->base.held == &pair->base && test_strong(pair) == 2);
+  FAILS(tvmffi_field_set(tvmffi_obj(child), "held", tvmffi_int(1)), "TypeError",
+        ".held: no object");
+  OK(tvmffi_field_get(tvmffi_obj(child), "held", tvmffi_out_object(&got)));
+  CHECK(got == &pair->base && test_strong(pair) == 3);
+  OK(tvmffi_field_get(tvmffi_obj(child), "fresh", tvmffi_out_any(&any)));
+  CHECK_TEXT(tvmffi_any_str(&any), "made by the getter");
+  FAILS(tvmffi_field_get(tvmffi_obj(child), "fails", tvmffi_out_any(&any)),
+        "ValueError", "the getter fails");
+  FAILS(tvmffi_field_set(tvmffi_obj(child), "fresh", tvmffi_obj(pair)),
+        "AttributeError", "Field `fresh` is read-only");
+  OK(tvmffi_i_class_copy(tvmffi_i_class_of_TestOddChild(), child, &copy));
+  CHECK(test_hits() || test_strong(pair) == 4);
+  (void)TVMFFI_RAISE("KeyError", "before the end");
+  tvmffi_release(copy);
+  FAILS(-1, "KeyError", "before the end");
+  CHECK(test_hits() || test_strong(pair) == 3);
+}
+
+/* Fields of all the kinds that the types above lack. */
+typedef struct {
+  TVMFFIObject base;
+  tvmffi_type_optional(ptr) address;
+  TVMFFIAny blob;
+  tvmffi_type_optional(dtype) dtype;
+  TVMFFIObject *call, *list;
+} TestMixed;
+TVMFFI_TYPE(TestMixed, "unit.Mixed", TVMFFIObject,
+            (field, optional(ptr), address, NULL),
+            (field, optional(bytes), blob, NULL),
+            (field, optional(dtype), dtype, NULL), (field, func, call, NULL),
+            (field, optional(list), list, NULL))
+#if !TVMFFI_NO_FLOAT
+typedef struct {
+  TVMFFIObject base;
+  double ratio;
+} TestRatio;
+TVMFFI_TYPE(TestRatio, "unit.Ratio", TVMFFIObject, (field, float64, ratio, 0.5))
+#endif
+
+static void test_type_mixed(TVMFFI_HERE) {
+  TestMixed *m;
+  TVMFFIAny any;
+  int32_t index;
+  OK((m = TVMFFI_NEW(TestMixed)) ? 0 : -1);
+  CHECK(!m->address && !m->dtype.has_value && !m->call && !m->list);
+  CHECK_INT(m->blob.type_index, kTVMFFINone);
+  any = test_get_of(m, "address");
+  CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
+  OK(test_set_of(m, "address", tvmffi_ptr(m)));
+  any = test_get_of(m, "address");
+  CHECK(any.type_index == kTVMFFIOpaquePtr && any.v_ptr == m);
+  index = m->base.type_index;
+  CHECK_INT(test_field_of(index, "call")->field_static_type_index,
+            kTVMFFIFunction);
+#if !TVMFFI_NO_FLOAT
+  {
+    TestRatio *r = TVMFFI_NEW(TestRatio);
+    OK(r ? 0 : -1);
+    CHECK(r->ratio == 0.5);
+    index = r->base.type_index;
+    CHECK_INT(test_field_of(index, "ratio")->field_static_type_index,
+              kTVMFFIFloat);
+  }
+#endif
+}
+
+/* Registers the type of a class again, as another library that declares the
+   same type does: nothing changes. */
+static void test_type_again(TVMFFI_HERE) {
+  static tvmffi_i_class again;
+  const TVMFFITypeInfo *info;
+  const TVMFFIAny *attr;
+  void *handle = NULL, *init;
+  int32_t fields, methods, index = TVMFFI_TYPE_INDEX(TestSpoken);
+  OK(index < 0 ? -1 : 0);
+  info = TVMFFIGetTypeInfo(index);
+  fields = info->num_fields;
+  methods = info->num_methods;
+  attr = tvmffi_i_class_attr(index, "__ffi_init__");
+  init = attr->v_obj;
+  again = *tvmffi_i_class_of_TestSpoken();
+  OK(tvmffi_i_class_init(&again, &handle));
+  CHECK(handle == &again && again.index == index);
+  CHECK(info->num_fields == fields && info->num_methods == methods);
+  CHECK(tvmffi_i_class_attr(index, "__ffi_init__")->v_obj == init);
+}
+
+/* Each step of a registration may lack memory, or find no function of the
+   runtime that makes constructors. */
+static void test_type_steps(TVMFFI_HERE) {
+  static const char name[] = "ffi._RegisterFFIInit";
+  static tvmffi_i_class fresh;
+  TVMFFIObject *former = test_global(name);
+  TVMFFIObjectHandle raises = NULL;
+  TVMFFIAny any = tvmffi_none();
+  void *handle = NULL;
+  int32_t index;
+  int i, code;
+  OK(TVMFFI_REGISTER_TYPE(TestRecord));
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &raises));
+  OWN(raises);
+  for (i = 0; i < 3; ++i) {
+    fresh = *tvmffi_i_class_of_TestRecord();
+    fresh.key = test_fresh("unit.Fresh");
+    if (i)
+      test_replace_global(name, i == 1 ? (TVMFFIObject *)raises : NULL);
+    code = tvmffi_i_class_init(&fresh, &handle);
+    if (i && former) test_replace_global(name, former);
+    if (i == 1)
+      FAILS(code, "ValueError", "the callback says no");
+    else
+      OK(code);
+    index = fresh.index;
+    if (i == 1 || !CHECK(tvmffi_i_class_attr(index, "__ffi_init__"))) continue;
+    CHECK(TVMFFIGetTypeInfo(index)->num_fields == 10);
+    if (i == 2)
+      FAILS(TVMFFIFunctionCall(
+                tvmffi_i_class_attr(index, "__ffi_init__")->v_obj, NULL, 0,
+                &any),
+            "RuntimeError", "...cannot be made by its fields: the runtime has "
+            "no `ffi._RegisterFFIInit`");
+  }
+}
+
+#if !TVMFFI_NO_METADATA && !TVMFFI_NO_CONTAINERS
+/* Functions and methods whose metadata does not fit its buffer. */
+typedef struct {
+  TVMFFIObject base;
+} TestLong;
+TVMFFI_TYPE(TestLong,
+            "unit.Long: a key of 80 bytes, which are as many as the key of a "
+            "type can have...",
+            TVMFFIObject, (method, many))
+#define TEST_MANY(T)                                                        \
+  (T, a), (T, b), (T, c), (T, d), (T, e), (T, f), (T, g), (T, h), (T, i),   \
+      (T, j), (T, k), (T, l), (T, m), (T, n), (T, o)
+TVMFFI_METHOD(TestLong, many, optional(TestLong),
+              TEST_MANY(optional(map(TestLong, TestLong)))) {
+  (void)self;
+  (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h;
+  (void)i, (void)j, (void)k, (void)l, (void)m, (void)n, (void)o;
+  TVMFFI_RETURN(NULL);
+}
+
+static void test_type_long(TVMFFI_HERE) {
+  tvmffi_func *f = &tvmffi_func_TestLong_many;
+  TVMFFIAny any = tvmffi_none();
+  FAILS(TVMFFI_REGISTER_TYPE(TestLong), "ValueError",
+        "...The type schema of unit.Long: a key of 80 bytes");
+  if (test_hits()) return; /* the method has no name yet */
+  FAILS(tvmffi_i_register("unit.long", 1, f, "many", NULL, 0), "ValueError",
+        "...The type schema of unit.Long: a key of 80 bytes");
+  FAILS(tvmffi_i_return_metadata(f, &any), "ValueError", "...is too long");
+  CHECK_INT(any.type_index, kTVMFFINone);
+}
+#endif
+
 /* Methods and fields by name, as of a type that this file does not know. */
 static void test_type_member_names(TVMFFI_HERE) {
+  static const TVMFFIByteArray text = {"ten and more bytes", 10};
+  const TVMFFIAny part = tvmffi_i_text_of(text);
   TestPair *pair;
-  TVMFFIObject *o, *twins = NULL;
+  TestRecord *record;
+  TVMFFIObject *o, *twins = NULL, lost;
   TVMFFIAny nobody = tvmffi_none();
+  DLDataType dtype;
   int64_t n = 0;
+  memset((void *)&lost, 0, sizeof(lost));
   OK((pair = TVMFFI_NEW(TestPair, tvmffi_int(3))) ? 0 : -1);
   o = &pair->base;
   OK(tvmffi_method(tvmffi_obj(o), "total", tvmffi_out_int64(&n)));
@@ -912,6 +1292,18 @@ static void test_type_member_names(TVMFFI_HERE) {
         "A value of type `int` has no member `a`");
   FAILS(tvmffi_method(tvmffi_obj(o), "a", tvmffi_out_int64(&n)),
         "AttributeError", "Type `unit.Pair` has no method `a`");
+  FAILS(tvmffi_field_get(tvmffi_obj(o), "b", tvmffi_out_dtype(&dtype)),
+        "TypeError", ".b: Cannot convert from type `int` to `DataType`");
+  lost.type_index = INT32_MAX;
+  FAILS(tvmffi_field_get(tvmffi_obj(&lost), "a", tvmffi_out_int64(&n)),
+        "TypeError", "Type 2147483647 is not registered");
+  OK((record = TVMFFI_NEW(TestRecord, tvmffi_int(1), part)) ? 0 : -1);
+  CHECK_TEXT(tvmffi_any_str(&record->text), "ten and mo");
+  OK(tvmffi_any_assign(&record->text, tvmffi_str("")));
+  OK(tvmffi_field_set(tvmffi_obj(record), "text", part));
+  CHECK_TEXT(tvmffi_any_str(&record->text), "ten and mo");
+  FAILS(tvmffi_field_set(tvmffi_obj(record), "small", tvmffi_int(1)),
+        "AttributeError", "Field `small` is read-only");
   nobody.type_index = TVMFFI_TYPE_INDEX(TestPair); /* and no object */
   FAILS(tvmffi_field_get(nobody, "a", tvmffi_out_int64(&n)), "TypeError",
         "A value of type `unit.Pair` has no member `a`");
@@ -996,6 +1388,8 @@ static const test_case test_struct_type_cases[] = {
 #if defined(__cplusplus) || defined(TVMFFI_I_IS_WANTED)
     {"struct types: derived structs", test_type_derived},
 #endif
+    {"struct types: memory that is kept", test_type_kept_memory},
+    {"struct types: makers without a scope", test_type_without_scope},
     {"struct types: results", test_type_results},
     {"struct types: a long chain", test_type_chain},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
@@ -1008,6 +1402,14 @@ static const test_case test_struct_type_cases[] = {
 #if !TVMFFI_NO_CONTAINERS
     {"struct types: fields of words with arguments", test_type_parts},
     {"struct types: as arguments of words", test_type_arguments},
+#endif
+    {"struct types: loops", test_type_loops},
+    {"struct types: fields with getters of their own", test_type_odd_fields},
+    {"struct types: fields of other kinds", test_type_mixed},
+    {"struct types: registered twice", test_type_again},
+    {"struct types: steps of a registration", test_type_steps},
+#if !TVMFFI_NO_METADATA && !TVMFFI_NO_CONTAINERS
+    {"struct types: metadata that is too long", test_type_long},
 #endif
     {"struct types: members by name", test_type_member_names},
     {"struct types: scopes", test_type_scope},

@@ -107,6 +107,8 @@ static void test_new_tensor(TVMFFI_HERE) {
   CHECK(x == NULL);
   x = (TVMFFIObject *)(void *)&cpu;
   FAILS(tvmffi_tensor_new_like(NULL, &x), "ValueError", NULL);
+  (void)TVMFFI_RAISE("KeyError", "why it is NULL");
+  FAILS(tvmffi_tensor_new_like(NULL, &x), "KeyError", "why it is NULL");
   CHECK(x == NULL);
   FAILS(tvmffi_tensor_new(type, cpu, 2, shape, NULL), "ValueError",
         "tvmffi_tensor_new: NULL for the result");

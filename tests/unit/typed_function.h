@@ -884,6 +884,12 @@ static void test_refused_items(TVMFFI_HERE) {
       CONVERTS(u_ints, result, kTVMFFIArray);
     if (i < 7) items[i] = tvmffi_int(i);
   }
+  /* Another thread may have replaced the item that did not fit. */
+  FAILS(tvmffi_i_bad_range(tvmffi_func_u_bytes8.types[1], &list,
+                           TVMFFI_I_RANGE | 1),
+        "OverflowError", "The value ffi.List is out of range of int8");
+  FAILS(tvmffi_i_bad_arg(&tvmffi_func_u_texts, 0, &map, TVMFFI_I_MISMATCH),
+        "TypeError", "...Expected `Map<str, int>` but got `ffi.Map`");
   cell = TVMFFI_I_CELL(TVMFFISeqCell, list.v_obj); /* a client's mistake */
   cell->size += INT32_MAX;
   FAILS(test_call_typed(&tvmffi_func_u_array, list, &any), "OverflowError",
@@ -1089,12 +1095,131 @@ static void test_default_types(TVMFFI_HERE) {
         "...Expected `ffi.Function` but got `None`");
 }
 
+/* A function that runs when its library is loaded, and again unless it
+   succeeded. */
+static void *test_load_state;
+static int test_load_code;
+static int test_run_at_load(void) {
+  test_say('r');
+  if (test_load_code == 9)
+    return tvmffi_i_run_on_load(&test_load_state, &tvmffi_func_u_0,
+                                test_run_at_load);
+  return test_load_code == 1 ? TVMFFI_RAISE("KeyError", "not yet")
+                             : test_load_code;
+}
+
+static void test_on_load(TVMFFI_HERE) {
+  static const struct {
+    int code;
+    const char *kind, *text;
+  } cases[] = {{1, "KeyError", "not yet"},
+               {7, "RuntimeError", "...returned 7, but raised no error"},
+               {9, "RuntimeError", "...u_0 is running already"}};
+  int i;
+  test_load_state = NULL;
+  for (i = 0; i < TEST_COUNT(cases); ++i) {
+    test_load_code = cases[i].code;
+    FAILS(tvmffi_i_run_on_load(&test_load_state, &tvmffi_func_u_0,
+                               test_run_at_load),
+          cases[i].kind, cases[i].text);
+    CHECK(!test_load_state);
+  }
+  test_load_code = 0;
+  for (i = 0; i < 2; ++i)
+    OK(tvmffi_i_run_on_load(&test_load_state, &tvmffi_func_u_0,
+                            test_run_at_load));
+  CHECK_LOG("rrrr");
+}
+
+/* A name that is no literal is copied for error messages. */
+static void test_register_name(TVMFFI_HERE) {
+  const char *own = tvmffi_func_u_9.name;
+  char name[32];
+  (void)test_put(name, 0, sizeof(name), "unit.a name on the stack", 24);
+  OK(TVMFFI_REGISTER(name, u_9));
+  name[5] = '!';
+  if (tvmffi_func_u_9.name != own) {
+    CHECK_TEXT(tvmffi_byte_array(tvmffi_func_u_9.name),
+               "unit.a name on the stack");
+    TVMFFI_I_SCOPE_FREE((void *)(uintptr_t)tvmffi_func_u_9.name);
+  } else {
+    CHECK(test_hits()); /* there was no memory for the copy */
+  }
+  tvmffi_func_u_9.name = own;
+  test_replace_global("unit.a name on the stack", NULL);
+}
+
+/* What is said of a value has at most so many parts and numbers. */
+static void test_said_parts(TVMFFI_HERE) {
+  tvmffi_i_parts p;
+  int i;
+  p.size = p.numbers = 0;
+  for (i = 0; i < 10; ++i) tvmffi_i_say_number(&p, i);
+  CHECK_INT(p.size, 8);
+  FAILS(tvmffi_i_raise_said("ValueError", &p), "ValueError", "01234567");
+  for (i = 0; i < TEST_COUNT(p.part); ++i) tvmffi_i_say(&p, "-");
+  CHECK_INT(p.size, TEST_COUNT(p.part));
+}
+
 #if !TVMFFI_NO_METADATA
+#define TEST_HUNDRED                                   \
+  "a text of fifty bytes, of which two make a hundred" \
+  "a text of fifty bytes, of which two make a hundred"
+#define TEST_THOUSAND                                                     \
+  TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED        \
+  TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED TEST_HUNDRED
 static const TVMFFIByteArray test_no_json = {"bytes", 5};
 TVMFFI_FUNC(u_no_json, none, (int64, a, 1),
             (any, x, tvmffi_bytes(&test_no_json))) {
   (void)a, (void)x;
   TVMFFI_RETURN();
+}
+TVMFFI_FUNC(u_no_json_ptr, none, (ptr, p, &test_defaults_made)) {
+  (void)p;
+  TVMFFI_RETURN();
+}
+TVMFFI_FUNC(u_long_default, none,
+            (str, text,
+             TEST_THOUSAND TEST_THOUSAND TEST_THOUSAND TEST_THOUSAND)) {
+  (void)text;
+  TVMFFI_RETURN();
+}
+#if !TEST_NO_TENSORS
+TVMFFI_FUNC(u_escaped, none, (tensor("float32[\\] \"x"), x)) {
+  (void)x;
+  TVMFFI_RETURN();
+}
+#endif
+
+/* Metadata without what cannot be written, and with what must be escaped. */
+static void test_other_metadata(TVMFFI_HERE) {
+  static const char name[] = "ffi.json.Stringify";
+  char buffer[TVMFFI_I_METADATA];
+  TVMFFIObject *json = test_global(name);
+  TVMFFIObjectHandle raises = NULL;
+  TVMFFIByteArray got;
+  tvmffi_func plain = tvmffi_func_u_1;
+  int i;
+  plain.params = NULL;
+  CHECK_TEXT(tvmffi_i_named_metadata(&plain, buffer),
+             SCHEMA("int", PARAM("int")));
+#if !TEST_NO_TENSORS
+  got = tvmffi_i_named_metadata(&tvmffi_func_u_escaped, buffer);
+  CHECK(test_contains(got, "\"tensors\":{\"x\":\"float32[\\\\] \\\"x\"}"));
+#endif
+  got = tvmffi_i_named_metadata(&tvmffi_func_u_long_default, buffer);
+  if (!test_hits() && json)
+    CHECK_TEXT(got, SCHEMA("None", PARAM("ffi.String")));
+  OK(TVMFFIFunctionCreate(NULL, test_raise_callback, NULL, &raises));
+  OWN(raises);
+  if (!json) return;
+  for (i = 0; i < 2; ++i) {
+    test_replace_global(name, i ? (TVMFFIObject *)raises : NULL);
+    got = tvmffi_i_named_metadata(&tvmffi_func_unit_defaults, buffer);
+    test_replace_global(name, json);
+    CHECK(!tvmffi_i_error_remove());
+    CHECK(test_contains(got, "\"arg_names\":[\"x\",\"y\",\"z\"]}"));
+  }
 }
 
 static void test_default_metadata(TVMFFI_HERE) {
@@ -1111,6 +1236,7 @@ static void test_default_metadata(TVMFFI_HERE) {
        "null,null,null,null,null,null,null,null"},
       {&tvmffi_func_u_0, "", NULL},
       {&tvmffi_func_u_no_json, "\"a\",\"x\"", NULL},
+      {&tvmffi_func_u_no_json_ptr, "\"p\"", NULL},
       {&tvmffi_func_u_large_default, "\"x\"", NULL}};
   char buffer[TVMFFI_I_METADATA], want[512];
   int i;
@@ -1167,8 +1293,12 @@ static const test_case test_typed_function_cases[] = {
     {"typed functions: defaults of each type", test_default_types},
 #if !TVMFFI_NO_METADATA
     {"typed functions: metadata of defaults", test_default_metadata},
+    {"typed functions: metadata in other cases", test_other_metadata},
 #endif
     {"typed functions: register", test_register},
+    {"typed functions: run at load", test_on_load},
+    {"typed functions: names that are copied", test_register_name},
+    {"typed functions: parts of a message", test_said_parts},
     {"typed functions: optional", test_typed_optional},
 #if !TVMFFI_NO_CONTAINERS
     {"typed functions: containers", test_typed_containers},
