@@ -59,7 +59,7 @@ static int test_batch_of(const DLTensor *x, const DLTensor *y) {
 }
 static int test_runs_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "float32[*b]"), (x, "float32[*b]", "x again"),
-                (y, "float32[*b]"));
+                (y, "float32[*b] "));
   return 0;
 }
 static int test_dtypes_of(const DLTensor *x, const DLTensor *y) {

@@ -720,10 +720,10 @@ TVMFFI_TYPE(TestDtypeDefault, "unit.DtypeDefault", TVMFFIObject,
             (field, dtype, dtype, "flat32"))
 typedef struct {
   TVMFFIObject base;
-  DLDevice device;
-} TestNoDevice;
-TVMFFI_TYPE(TestNoDevice, "unit.NoDevice", TVMFFIObject,
-            (field, device, device, NULL))
+  DLDataType dtype;
+} TestNoDtype;
+TVMFFI_TYPE(TestNoDtype, "unit.NoDtype", TVMFFIObject,
+            (field, dtype, dtype, NULL))
 
 /* A type whose registration tells no size fits each struct. */
 typedef struct {
@@ -778,8 +778,8 @@ static void test_type_mistakes(TVMFFI_HERE) {
         "The default of an object can only be NULL");
   FAILS(TVMFFI_REGISTER_TYPE(TestDtypeDefault), "ValueError",
         "unknown dtype `flat32`");
-  FAILS(TVMFFI_REGISTER_TYPE(TestNoDevice), "TypeError",
-        "Cannot convert from type `None` to `Device`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestNoDtype), "TypeError",
+        "Cannot convert from type `None` to `DataType`");
   index = TVMFFITypeGetOrAllocIndex(&unsized, -1, 1, 0, 1, kTVMFFIObject);
   OK(index < 0 ? -1 : 0);
   if (!TVMFFIGetTypeInfo(index)->metadata)

@@ -86,7 +86,7 @@ static void test_typed_integers(TVMFFI_HERE) {
       {&tvmffi_func_u_uint16, 0, UINT16_MAX, "u_uint16", ""},
       {&tvmffi_func_u_uint32, 0, UINT32_MAX, "u_uint32", ""},
       {&tvmffi_func_u_uint64, 0, INT64_MAX, "u_uint64", ""}};
-  TVMFFIAny any;
+  TVMFFIAny any, result;
   int i, k;
   for (i = 0; i < TEST_COUNT(types); ++i) {
     const test_integer_type *t = &types[i];
@@ -103,6 +103,11 @@ static void test_typed_integers(TVMFFI_HERE) {
     }
     OK(test_call_typed(t->typed, tvmffi_bool(1), &any));
     CHECK_INT(any.v_int64, 1);
+    any = tvmffi_bool(1);
+    any.v_int64 = -300; /* which only a faulty client makes */
+    if (t->min > any.v_int64)
+      FAILS(test_call_typed(t->typed, any, &result), "OverflowError",
+            "...but got `-300`");
     if (t->min != INT64_MIN) {
       outside[num_outside++] = t->min - 1;
       outside[num_outside++] = INT64_MIN;
@@ -1293,7 +1298,7 @@ static const test_case test_typed_function_cases[] = {
     {"typed functions: defaults of each type", test_default_types},
 #if !TVMFFI_NO_METADATA
     {"typed functions: metadata of defaults", test_default_metadata},
-    {"typed functions: metadata in other cases", test_other_metadata},
+    {"typed functions: metadata of other cases", test_other_metadata},
 #endif
     {"typed functions: register", test_register},
     {"typed functions: run at load", test_on_load},
