@@ -102,6 +102,10 @@ static void test_pinned_counts(TVMFFI_HERE) {
   CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
   CHECK(tvmffi_weak_lock(&o));
   CHECK(test_strong(&o) == pinned && test_weak(&o) == 5);
+  test_set_counts(&o, 0x7FFFFFFFu, 0x7FFFFFFFu); /* the largest that count */
+  tvmffi_release(&o);
+  tvmffi_weak_release(&o);
+  CHECK(test_strong(&o) == 0x7FFFFFFEu && test_weak(&o) == 0x7FFFFFFEu);
   test_set_counts(&o, 3, 0x7FFFFFFFu);
   tvmffi_weak_retain(&o);
   tvmffi_weak_retain(&o);
