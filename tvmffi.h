@@ -12976,20 +12976,19 @@ static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
 }
 
 static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
-  tvmffi_i_stack_range r = {0, 0};
+  tvmffi_i_stack_range r;
   pthread_attr_t attr;
   void *low = NULL;
   size_t size = 0;
   int cancel = tvmffi_i_hold_cancel();
   if (!tvmffi_i_thread_attr(pthread_self(), &attr)) {
-    if (!tvmffi_i_attr_stack(&attr, &low, &size)) {
-      r.low = (uintptr_t)low;
-      r.high = r.low + size;
-    }
+    (void)tvmffi_i_attr_stack(&attr, &low, &size);
     (void)pthread_attr_destroy(&attr);
   }
   tvmffi_i_free_cancel(cancel);
   if (!size) return tvmffi_i_main_stack(); /* for example, no file descriptor */
+  r.low = (uintptr_t)low;
+  r.high = r.low + size;
 #if !defined(__GLIBC__) && !defined(__ANDROID__)
   /* For the main thread, musl returns only the pages that are in use, up to the
      auxiliary vector. The bytes of AT_RANDOM are less than 16 KB above it. */
@@ -13899,9 +13898,7 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
                                                         size_t *capacity,
                                                         size_t size) {
   size_t wanted = *capacity ? *capacity * 2 : 32;
-  void *larger =
-      wanted < (size_t)PTRDIFF_MAX / 2 / size ? tvmffi_i_alloc(wanted * size)
-                                              : NULL;
+  void *larger = tvmffi_i_alloc(wanted * size);
   if (!larger) {
     (void)tvmffi_i_no_memory();
     return larger;
@@ -14473,7 +14470,7 @@ TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
-  if (size > PTRDIFF_MAX / 4 || b->size > PTRDIFF_MAX / 4) return -1;
+  if ((size | b->size) > PTRDIFF_MAX / 4) return -1;
   capacity = 2 * b->size + size + 128;
   data = (char *)tvmffi_i_alloc(TVMFFI_I_TEXT_HEAD + capacity);
   if (!data) return -1;
@@ -17799,7 +17796,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
   TVMFFI_ASSERT(index < TVMFFI_I_MAX_TYPES + TVMFFI_I_MAX_SLOTS);
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
-  if (index >= begin && index < end) return 0;
+  if ((uint32_t)(index - begin) < (uint32_t)c->capacity) return 0;
   if (begin == end) {
     begin = TVMFFI_NO_THREADS ? index : 0;
     end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
@@ -19550,7 +19547,7 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
     TVMFFI_I_STORE(&known->column, c);
   }
   index -= c->begin_index;
-  if (index < 0 || index >= TVMFFI_I_LOAD(&c->size)) return NULL;
+  if ((uint32_t)index >= (uint32_t)TVMFFI_I_LOAD(&c->size)) return NULL;
   value = &TVMFFI_I_LOAD(&c->data)[index];
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
@@ -19607,7 +19604,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
 #endif
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   TVMFFI_ASSERT(num_args == 1 || num_args == 2);
-  if (callee->type_index == kTVMFFIFunction && callee->v_obj)
+  if (callee->type_index == kTVMFFIFunction)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
     return tvmffi_i_fail("InternalError",
@@ -19672,7 +19669,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
             b->type_index >= kTVMFFIStaticObjectBegin) &&
            tvmffi_i_text_type(index) == tvmffi_i_text_type(b->type_index) &&
            tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-  if (index != b->type_index || index < kTVMFFIStaticObjectBegin) return 0;
+  if (index != b->type_index) return 0;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin);
   if (index == kTVMFFIBigInt)
     return tvmffi_i_same_text(TVMFFIBigIntGetContentByteArray(a),
                               TVMFFIBigIntGetContentByteArray(b));
@@ -20483,16 +20481,13 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_number(
 
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
     TVMFFIObject *map, const TVMFFIAny *key) {
-  tvmffi_i_map_key k;
+  TVMFFIAny text = *key;
   uint64_t hash;
-  TVMFFI_ASSERT(key->type_index == kTVMFFISmallStr);
-  k.index = kTVMFFISmallStr;
-  k.bits = tvmffi_i_load_bits(key);
-  k.text.data = NULL;
-  if (tvmffi_i_map_hash(tvmffi_i_map_of(map), &k,
-                        &hash))
-    return &tvmffi_i_map_failed;
-  return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
+  TVMFFI_ASSERT(text.type_index == kTVMFFISmallStr);
+  text.type_index = kTVMFFISmallStr; /* tells the compiler */
+  (void)tvmffi_i_any_hash(&text, &hash); /* can fail only for an object */
+  return tvmffi_i_map_lookup_bits(map, key, tvmffi_i_load_bits(key), kTVMFFIStr,
+                                  hash);
 }
 
 /* Looks up a key as tvmffi_i_map_lookup_any does, with fast paths for numbers
@@ -20869,8 +20864,10 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     copy->next =
         item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
   }
-  if (from->head != TVMFFI_I_MAP_END) to->head = moved[from->head];
-  if (from->tail != TVMFFI_I_MAP_END) to->tail = moved[from->tail];
+  if (from->size) { /* else upstream may leave any head and tail */
+    to->head = moved[from->head];
+    to->tail = moved[from->tail];
+  }
   return 1;
 }
 
@@ -20909,7 +20906,6 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
-    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
     moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }
@@ -21246,7 +21242,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
   tvmffi_i_map_drop_table(table.data, table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
-    if (table.data_deleter) table.data_deleter(table.data);
+    table.data_deleter(table.data);
     return 0;
   }
   TVMFFI_ASSERT(!m->size && !m->data);
@@ -21489,7 +21485,7 @@ static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
   uint64_t passed;
   size_t i;
   TVMFFI_ASSERT(n % 2 == 0 && (values || !n));
-  TVMFFI_TRY(tvmffi_i_map_may_change(m));
+  TVMFFI_ASSERT(!tvmffi_i_map_may_change(m)); /* no hook has an unfilled map */
   if (tvmffi_i_map_take_strings(m, values, n)) return 0;
   for (i = 0; i < n; i += 2) {
     TVMFFI_TRY(tvmffi_i_map_put(m, &values[i], &values[i + 1], 1, &passed));
@@ -22044,7 +22040,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
   TVMFFI_ASSERT(nested >= 0);
   *result = tvmffi_none();
-  if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
+  if (hook->type_index != kTVMFFIFunction)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
   TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind));
   TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));
@@ -33949,8 +33945,8 @@ static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
   const int is_builtin =
       node->key != (const char *)(const void *)node + TVMFFI_I_GLOBAL_HEAD;
   if (!((const tvmffi_i_global *)(const void *)node)->function) return 0;
-  return node->key &&
-         !(is_builtin && tvmffi_i_is_own_name(node->key, node->size));
+  TVMFFI_ASSERT(node->key);
+  return !is_builtin || !tvmffi_i_is_own_name(node->key, node->size);
 }
 
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {

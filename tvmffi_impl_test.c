@@ -189,6 +189,7 @@ static void test_assert_failed(const char *condition, const char *file,
 
 #include "tests/unit/harness.h"
 #include "tests/unit/start.h"
+#include "tests/unit/platform.h"
 #include "tests/unit/value.h"
 #include "tests/unit/object.h"
 #include "tests/unit/type_field.h"
@@ -234,6 +235,7 @@ static void test_assert_failed(const char *condition, const char *file,
 static const test_case *const test_lists[] = {
     test_start_cases,
     test_builtin_type_cases,
+    test_platform_cases,
     test_value_cases,
     test_object_cases,
     test_type_cases,

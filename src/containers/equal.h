@@ -130,7 +130,7 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
     TVMFFI_I_STORE(&known->column, c);
   }
   index -= c->begin_index;
-  if (index < 0 || index >= TVMFFI_I_LOAD(&c->size)) return NULL;
+  if ((uint32_t)index >= (uint32_t)TVMFFI_I_LOAD(&c->size)) return NULL;
   value = &TVMFFI_I_LOAD(&c->data)[index];
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
@@ -187,7 +187,7 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
 #endif
   typedef TVMFFIAny (*binary)(const TVMFFIAny *, const TVMFFIAny *);
   TVMFFI_ASSERT(num_args == 1 || num_args == 2);
-  if (callee->type_index == kTVMFFIFunction && callee->v_obj)
+  if (callee->type_index == kTVMFFIFunction)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
     return tvmffi_i_fail("InternalError",
@@ -252,7 +252,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
             b->type_index >= kTVMFFIStaticObjectBegin) &&
            tvmffi_i_text_type(index) == tvmffi_i_text_type(b->type_index) &&
            tvmffi_i_same_text(tvmffi_any_str(a), tvmffi_any_str(b));
-  if (index != b->type_index || index < kTVMFFIStaticObjectBegin) return 0;
+  if (index != b->type_index) return 0;
+  TVMFFI_ASSERT(index >= kTVMFFIStaticObjectBegin);
   if (index == kTVMFFIBigInt)
     return tvmffi_i_same_text(TVMFFIBigIntGetContentByteArray(a),
                               TVMFFIBigIntGetContentByteArray(b));

@@ -211,7 +211,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
   tvmffi_i_map_drop_table(table.data, table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
-    if (table.data_deleter) table.data_deleter(table.data);
+    table.data_deleter(table.data);
     return 0;
   }
   TVMFFI_ASSERT(!m->size && !m->data);

@@ -171,8 +171,10 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
     copy->next =
         item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
   }
-  if (from->head != TVMFFI_I_MAP_END) to->head = moved[from->head];
-  if (from->tail != TVMFFI_I_MAP_END) to->tail = moved[from->tail];
+  if (from->size) { /* else upstream may leave any head and tail */
+    to->head = moved[from->head];
+    to->tail = moved[from->tail];
+  }
   return 1;
 }
 
@@ -211,7 +213,6 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
-    if (m->num_slots > PTRDIFF_MAX / 16) return tvmffi_i_no_memory();
     moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }

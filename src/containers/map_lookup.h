@@ -137,16 +137,13 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_number(
 
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_short(
     TVMFFIObject *map, const TVMFFIAny *key) {
-  tvmffi_i_map_key k;
+  TVMFFIAny text = *key;
   uint64_t hash;
-  TVMFFI_ASSERT(key->type_index == kTVMFFISmallStr);
-  k.index = kTVMFFISmallStr;
-  k.bits = tvmffi_i_load_bits(key);
-  k.text.data = NULL;
-  if (tvmffi_i_map_hash(tvmffi_i_map_of(map), &k,
-                        &hash))
-    return &tvmffi_i_map_failed;
-  return tvmffi_i_map_lookup_bits(map, key, k.bits, kTVMFFIStr, hash);
+  TVMFFI_ASSERT(text.type_index == kTVMFFISmallStr);
+  text.type_index = kTVMFFISmallStr; /* tells the compiler */
+  (void)tvmffi_i_any_hash(&text, &hash); /* can fail only for an object */
+  return tvmffi_i_map_lookup_bits(map, key, tvmffi_i_load_bits(key), kTVMFFIStr,
+                                  hash);
 }
 
 /* Looks up a key as tvmffi_i_map_lookup_any does, with fast paths for numbers

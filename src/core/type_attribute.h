@@ -56,7 +56,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED && index >= 0);
   TVMFFI_ASSERT(index < TVMFFI_I_MAX_TYPES + TVMFFI_I_MAX_SLOTS);
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
-  if (index >= begin && index < end) return 0;
+  if ((uint32_t)(index - begin) < (uint32_t)c->capacity) return 0;
   if (begin == end) {
     begin = TVMFFI_NO_THREADS ? index : 0;
     end = begin + (TVMFFI_NO_THREADS ? 8 : 256);

@@ -169,7 +169,7 @@ static int tvmffi_i_call_hook(tvmffi_i_hooked *h,
   TVMFFI_ASSERT(kind->which >= 0 && kind->which < 2);
   TVMFFI_ASSERT(nested >= 0);
   *result = tvmffi_none();
-  if (hook->type_index != kTVMFFIFunction || !hook->v_obj)
+  if (hook->type_index != kTVMFFIFunction)
     return tvmffi_i_cannot_treat(hook->type_index, kind->signature);
   TVMFFI_TRY(tvmffi_i_callback_open(c, h, kind));
   TVMFFI_TRY(tvmffi_i_guard_enter(c->self, NULL, frame));

@@ -67,20 +67,19 @@ static tvmffi_i_stack_range tvmffi_i_main_stack(void) {
 }
 
 static tvmffi_i_stack_range tvmffi_i_ask_stack(void) {
-  tvmffi_i_stack_range r = {0, 0};
+  tvmffi_i_stack_range r;
   pthread_attr_t attr;
   void *low = NULL;
   size_t size = 0;
   int cancel = tvmffi_i_hold_cancel();
   if (!tvmffi_i_thread_attr(pthread_self(), &attr)) {
-    if (!tvmffi_i_attr_stack(&attr, &low, &size)) {
-      r.low = (uintptr_t)low;
-      r.high = r.low + size;
-    }
+    (void)tvmffi_i_attr_stack(&attr, &low, &size);
     (void)pthread_attr_destroy(&attr);
   }
   tvmffi_i_free_cancel(cancel);
   if (!size) return tvmffi_i_main_stack(); /* for example, no file descriptor */
+  r.low = (uintptr_t)low;
+  r.high = r.low + size;
 #if !defined(__GLIBC__) && !defined(__ANDROID__)
   /* For the main thread, musl returns only the pages that are in use, up to the
      auxiliary vector. The bytes of AT_RANDOM are less than 16 KB above it. */

@@ -14,9 +14,7 @@ TVMFFI_I_UNUSED TVMFFI_I_NOINLINE void *tvmffi_i_larger(void *items,
                                                         size_t *capacity,
                                                         size_t size) {
   size_t wanted = *capacity ? *capacity * 2 : 32;
-  void *larger =
-      wanted < (size_t)PTRDIFF_MAX / 2 / size ? tvmffi_i_alloc(wanted * size)
-                                              : NULL;
+  void *larger = tvmffi_i_alloc(wanted * size);
   if (!larger) {
     (void)tvmffi_i_no_memory();
     return larger;

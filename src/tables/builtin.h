@@ -335,8 +335,8 @@ static int tvmffi_i_is_listed(const tvmffi_i_node *node) {
   const int is_builtin =
       node->key != (const char *)(const void *)node + TVMFFI_I_GLOBAL_HEAD;
   if (!((const tvmffi_i_global *)(const void *)node)->function) return 0;
-  return node->key &&
-         !(is_builtin && tvmffi_i_is_own_name(node->key, node->size));
+  TVMFFI_ASSERT(node->key);
+  return !is_builtin || !tvmffi_i_is_own_name(node->key, node->size);
 }
 
 static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {

@@ -55,6 +55,22 @@ static void test_same_hashes(TVMFFI_HERE) {
   }
 }
 
+/* The search for a name whose hash is 0, the hash of a tombstone, passes the
+   tombstone of another. */
+static void test_zero_hash(TVMFFI_HERE) {
+  TVMFFIByteArray first = TEXT("unit.zero0kvuod6");
+  TVMFFIByteArray second = TEXT("unit.zero218jrfu");
+  (void)tvmffi_i_remove_global(&first); /* of a run without memory */
+  (void)tvmffi_i_remove_global(&second);
+  OK(test_set_number_of(first, 1));
+  OK(test_set_number_of(second, 2));
+  CHECK(tvmffi_i_remove_global(&first));
+  CHECK_INT(test_number_of(first), 0);
+  CHECK_INT(test_number_of(second), 2);
+  CHECK(tvmffi_i_remove_global(&second));
+  CHECK_INT(test_number_of(second), 0);
+}
+
 /* The memory of a removed name is used again for one of the same size class,
    if the name is long as well. */
 static void test_long_globals(TVMFFI_HERE) {
@@ -524,6 +540,7 @@ static void test_contend_site(TVMFFI_HERE) {
 static const test_case test_global_cases[] = {
 #if !TEST_NO_FUNCTIONS
     {"globals: names with the same hash", test_same_hashes},
+    {"globals: names whose hash is 0", test_zero_hash},
     {"globals: long names", test_long_globals},
 #if !TVMFFI_FREESTANDING
     {"globals: names as large as a block", test_large_globals},

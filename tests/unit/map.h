@@ -270,9 +270,34 @@ static void test_map_views(TVMFFI_HERE) {
   CHECK_INT(tvmffi_i_map_size(map), 6);
 }
 
+/* Texts of more than 64 bytes are keys by their bytes, and the value that means
+   "unchanged" is a key like others. */
+static void test_rare_map_keys(TVMFFI_HERE) {
+  TVMFFIObject *map = test_map(kTVMFFIDict, 8);
+  TVMFFIAny key, one = tvmffi_int(1), unchanged = tvmffi_none();
+  char text[101], same[101];
+  if (!map) return;
+  memset(text, 'x', sizeof(text));
+  text[100] = 0;
+  key = tvmffi_str(text);
+  OK(tvmffi_i_map_set(&map, &key, &one));
+  memcpy(same, text, sizeof(text));
+  key = tvmffi_str(same);
+  CHECK(tvmffi_i_map_get(map, &key) != NULL);
+  same[99] = 'y';
+  CHECK(tvmffi_i_map_get(map, &key) == NULL);
+  unchanged.type_index = kTVMFFIUnchanged;
+  CHECK(tvmffi_i_map_get(map, &unchanged) == NULL);
+  OK(tvmffi_i_map_set(&map, &unchanged, &one));
+  CHECK(tvmffi_i_map_get(map, &unchanged) != NULL);
+  CHECK_INT(tvmffi_i_map_size(map), 2);
+}
+
 static void test_bad_map_keys(TVMFFI_HERE) {
   TVMFFIObject *map = test_map(kTVMFFIDict, 0);
   TVMFFIAny key = tvmffi_none(), one = tvmffi_int(1);
+  TVMFFIByteArray null = {NULL, 3};
+  TVMFFIObject *gone = NULL;
   static const int32_t index[] = {kTVMFFIRawStr, kTVMFFIByteArrayPtr,
                                   kTVMFFIStr,    kTVMFFIBytes,
                                   kTVMFFIArray,  kTVMFFIObjectRValueRef};
@@ -290,7 +315,17 @@ static void test_bad_map_keys(TVMFFI_HERE) {
           index[i] == kTVMFFIObjectRValueRef ? "InternalError" : "ValueError",
           NULL);
   }
+  key.type_index = kTVMFFIByteArrayPtr;
+  key.v_ptr = &null;
+  FAILS(tvmffi_i_map_set(&map, &key, &one), "ValueError",
+        "...is NULL instead of 3 bytes");
+  key.type_index = kTVMFFIObjectRValueRef;
+  key.v_ptr = &gone;
+  FAILS(tvmffi_i_map_set(&map, &key, &one), "InternalError",
+        "RValueRef already moved");
   CHECK_INT(tvmffi_i_map_size(map), 0);
+  FAILS(tvmffi_i_new_map(kTVMFFIDict, (int64_t)1 << 60) == NULL, "MemoryError",
+        NULL);
 }
 
 /* A map that another holds, too, is copied before it is changed. */
@@ -315,7 +350,65 @@ static void test_map_copy_on_write(TVMFFI_HERE) {
     CHECK_INT(tvmffi_i_map_size(kept), size);
     CHECK(tvmffi_i_map_get(kept, &key) == NULL);
     tvmffi_release(map);
+    map = kept;
+    tvmffi_retain(map);
+    key = tvmffi_int(0);
+    if (!test_code(tvmffi_i_map_erase(&map, &key), __FILE__, __LINE__, ""))
+      CHECK(map != kept && tvmffi_i_map_size(map) == size - 1);
+    CHECK_INT(tvmffi_i_map_size(kept), size);
+    tvmffi_release(map);
   }
+}
+
+/* A map whose last strong reference ends releases its entries, and its memory
+   with the last weak reference. */
+static void test_map_weak(TVMFFI_HERE) {
+  int size, i;
+  for (size = 1; size < 20; size += 6) {
+    TVMFFIObject *kept = test_map(kTVMFFIDict, 0), *map;
+    TVMFFIAny value, key;
+    int code = 0;
+    if (!kept) return;
+    map = tvmffi_i_new_map(kTVMFFIMap, 0);
+    OK(map ? 0 : -1);
+    value = tvmffi_obj(kept);
+    for (i = 0; i < size && !code; ++i) {
+      key = tvmffi_int(i);
+      code = tvmffi_i_map_set(&map, &key, &value);
+    }
+    tvmffi_weak_retain(map);
+    CHECK_INT(test_strong(kept), code ? i : 1 + size);
+    tvmffi_release(map);
+    CHECK_INT(test_strong(kept), 1);
+    CHECK(!tvmffi_weak_lock(map));
+    tvmffi_weak_release(map);
+    OK(code);
+  }
+}
+
+/* A table without slots, as upstream's code leaves it when it moves the slots
+   to another map, is empty and gets slots for the first key. */
+static void test_map_without_slots(TVMFFI_HERE) {
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0), *copy;
+  tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  TVMFFIAny key = tvmffi_int(5);
+  if (!map) return;
+  m->data = NULL;
+  m->num_slots = 0;
+  m->fib_shift = 63;
+  m->head = m->tail = 200;
+  CHECK(tvmffi_i_map_get(map, &key) == NULL);
+  CHECK(tvmffi_i_map_pair(map, tvmffi_i_map_begin(map)) == NULL);
+  OK(tvmffi_i_map_erase(&map, &key));
+  OK(tvmffi_i_map_clear_in(m));
+  copy = tvmffi_i_map_copy(map, kTVMFFIMap);
+  OK(copy ? 0 : -1);
+  OWN(copy);
+  CHECK_INT(tvmffi_i_map_size(copy), 0);
+  OK(tvmffi_i_map_set(&map, &key, &key));
+  CHECK_INT(tvmffi_i_map_size(map), 1);
+  CHECK(tvmffi_i_map_begin(map) == m->tail && m->tail < m->num_slots);
+  CHECK_INT(tvmffi_i_map_get(map, &key)->v_int64, 5);
 }
 
 /* An iterator holds its map, ends where it ends, and bears any change. */
@@ -528,6 +621,19 @@ static int32_t test_hooked_type(void) {
   return index;
 }
 
+/* Returns a type with a hash but no equality of its own, or 0. */
+static int32_t test_hash_type(void) {
+  static int32_t index;
+  TVMFFIByteArray hash = TEXT("__any_hash__"), key;
+  TVMFFIAny value = tvmffi_ptr((void *)(uintptr_t)test_map_hash);
+  if (index) return index;
+  key = TEXT(test_fresh("test.Hash"));
+  index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 0, kTVMFFIObject);
+  if (index > 0 && !TVMFFITypeRegisterAttr(index, &hash, &value)) return index;
+  index = 0;
+  return index;
+}
+
 static void test_map_hooks(TVMFFI_HERE) {
   static const int ranges[] = {1, 3, 1000};
   int32_t index = test_hooked_type();
@@ -577,18 +683,24 @@ static void test_map_hooks(TVMFFI_HERE) {
   }
 }
 
+/* Returns an integer whose home slot is `spread` >> m->fib_shift. */
+static TVMFFIAny test_int_at(uint64_t spread) {
+  static const uint64_t golden = 0x9E3779B97F4A7C15u;
+  uint64_t inverse = golden;
+  int k;
+  for (k = 0; k < 6; ++k) inverse *= 2 - golden * inverse;
+  inverse *= spread; /* times golden is spread */
+  return tvmffi_int((int64_t)((inverse ^ kTVMFFIInt) - 0x9e3779b9u -
+                              (kTVMFFIInt << 6) - (kTVMFFIInt >> 2)));
+}
+
 /* Sets *key to the i-th key of one home slot: to a number, or to a string
    (owned by the caller) that may be small. Each kind repeats after 150 keys. */
 static int test_crowded_key(int i, TVMFFIAny *key) {
-  static const uint64_t golden = 0x9E3779B97F4A7C15u;
-  uint64_t inverse = golden, word[2];
+  const int k = i / 4 % 150;
+  uint64_t word[2];
   TVMFFIByteArray text;
-  int k;
-  for (k = 0; k < 6; ++k) inverse *= 2 - golden * inverse;
-  k = i / 4 % 150;
-  inverse *= (uint64_t)k; /* times golden is k */
-  *key = tvmffi_int((int64_t)((inverse ^ kTVMFFIInt) - 0x9e3779b9u -
-                              (kTVMFFIInt << 6) - (kTVMFFIInt >> 2)));
+  *key = test_int_at((uint64_t)k);
   if (i % 2 == 0) return 0;
   word[0] = (uint64_t)k + 1; /* one hash for all: see tvmffi_i_stable_hash */
   word[1] = 0 - word[0] * 1099511628211u;
@@ -699,7 +811,9 @@ static void test_filled_guard(const TVMFFIAny *key) {
 
 static void test_filled_maps(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
-  TVMFFIAny few[6];
+  const uintptr_t frame = tvmffi_i_stack_address();
+  TVMFFIByteArray empty = {NULL, 0};
+  TVMFFIAny few[9];
   int i;
   test_filled_map(NULL, 0);
   test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
@@ -710,8 +824,19 @@ static void test_filled_maps(TVMFFI_HERE) {
     OK(few[i].v_obj ? 0 : -1);
     OWN_ANY(few[i]);
   }
-  test_filled_map(few, 6);
+  for (; i < 8; ++i) { /* without hooks, and with a hash alone */
+    few[i] = test_hooked(i == 6 ? kTVMFFIObject : test_hash_type(), i);
+    OK(few[i].v_obj && few[i].type_index > 0 ? 0 : -1);
+    OWN_ANY(few[i]);
+  }
+  OK(TVMFFIStringFromByteArray(&empty, &few[i]));
+  test_filled_map(few, 9);
   test_filled_guard(&few[0]);
+  /* The third guard of a thread needs memory. */
+  OK(tvmffi_i_guard_enter(&few[0], NULL, frame + 2));
+  OK(tvmffi_i_guard_enter(&few[1], NULL, frame + 1));
+  test_filled_map(NULL, 0);
+  tvmffi_i_guard_leave(frame + 2);
 }
 
 /* A failed argument among many leaves no map and no value behind. */
@@ -816,6 +941,90 @@ static void test_map_chains(TVMFFI_HERE) {
   }
   CHECK_INT(n, keys);
   OK(code - 1);
+}
+
+/* A chain whose end reaches no free slot makes the table grow, and once more
+   if its end reaches none in the larger table either. */
+static void test_blocked_chains(TVMFFI_HERE) {
+  static const int capacities[] = {600, 300};
+  int i;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, capacities[i]);
+    TVMFFIObject *wide = test_map(kTVMFFIDict, 600);
+    tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+    static char is_taken[1024];
+    TVMFFIAny keys[TVMFFI_I_MAP_NUM_JUMPS + 1], value;
+    int n = 0, k;
+    uint8_t jump;
+    if (!map || !wide) return;
+    CHECK_INT(m->num_slots, i ? 512 : 1024);
+    memset(is_taken, 0, sizeof(is_taken));
+    keys[n++] = test_int_at(0);
+    for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
+      uint64_t to = tvmffi_i_map_next(tvmffi_i_map_of(wide), 0, jump);
+      if (!is_taken[to]) keys[n++] = test_int_at(to << 54);
+      is_taken[to] = 1;
+    }
+    keys[n++] = test_int_at(1);
+    for (k = 0; k < n; ++k) {
+      value = tvmffi_int(k);
+      OK(tvmffi_i_map_set(&map, &keys[k], &value));
+    }
+    CHECK_INT(m->num_slots, i ? 512 : 2048);
+    if (i) OK(tvmffi_i_map_grow_table(m));
+    CHECK_INT(m->num_slots, 2048);
+    CHECK_INT(m->size, n);
+    for (k = 0; k < n; ++k)
+      CHECK_INT(tvmffi_i_map_get(map, &keys[k])->v_int64, k);
+  }
+}
+
+/* A new key takes its home slot from an entry of another chain. If the hash of
+   that entry fails, so does the change; if it has changed since the entry was
+   made, so that the entry is in no chain of its hash, the table grows. */
+static void test_evicted_hooks(TVMFFI_HERE) {
+  int32_t index = test_hooked_type();
+  int way;
+  for (way = 0; way < 3; ++way) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 8);
+    tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+    TVMFFIAny first, second, lone, key;
+    uint64_t home, wanted;
+    int64_t n = 1;
+    if (!index || !map) return;
+    test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+    test_hash_range = 1; /* at first all hashes are 0 */
+    home = tvmffi_i_map_home(m, tvmffi_i_hash_combine((uint64_t)index, 0));
+    wanted = (home + (way == 1 ? 4 : 8)) % 16; /* empty, or that of `lone` */
+    do ++n;
+    while (tvmffi_i_map_home(m, tvmffi_i_hash_combine((uint64_t)index,
+                                                      (uint64_t)n)) != wanted);
+    lone = test_int_at((home + 8) % 16 << 60);
+    first = test_hooked(index, 1);
+    OK(first.v_obj ? 0 : -1);
+    OWN_ANY(first);
+    second = test_hooked(index, n);
+    OK(second.v_obj ? 0 : -1);
+    OWN_ANY(second);
+    OK(tvmffi_i_map_set(&map, &lone, &lone));
+    OK(tvmffi_i_map_set(&map, &first, &lone));
+    OK(tvmffi_i_map_set(&map, &second, &lone));
+    key = test_int_at(m->tail << 60);
+    if (way == 0) {
+      test_hash_mode = TEST_HOOK_FAILS;
+      FAILS(tvmffi_i_map_set(&map, &key, &key), "ValueError",
+            "the hook says no");
+      test_hash_mode = TEST_HOOK_GOOD;
+      CHECK_INT(m->size, 3);
+      continue;
+    }
+    test_hash_range = INT32_MAX;
+    OK(tvmffi_i_map_set(&map, &key, &key));
+    CHECK_INT(m->num_slots, 32);
+    CHECK_INT(m->size, 4);
+    CHECK(tvmffi_i_map_get(map, &key) && tvmffi_i_map_get(map, &lone));
+    CHECK(tvmffi_i_map_get(map, &first) && tvmffi_i_map_get(map, &second));
+  }
 }
 
 /* The hash and equality of keys in the map may not change it. */
@@ -1094,14 +1303,19 @@ static const test_case test_map_cases[] = {
     {"maps: built-in functions", test_map_functions},
     {"maps: functions of dicts", test_dict_functions},
     {"maps: texts of each kind as keys", test_map_views},
+    {"maps: rare keys", test_rare_map_keys},
     {"maps: what is no key", test_bad_map_keys},
     {"maps: copied before a change", test_map_copy_on_write},
+    {"maps: weak references", test_map_weak},
+    {"maps: a table without slots", test_map_without_slots},
     {"maps: iterators", test_map_iterators},
     {"maps: deleters that use the dict", test_map_deleters},
     {"maps: a deep nest", test_deep_maps},
     {"maps: a dict in itself", test_map_in_itself},
     {"maps: types with a hash and an equality", test_map_hooks},
     {"maps: chains that give way", test_map_chains},
+    {"maps: chains that cannot go on", test_blocked_chains},
+    {"maps: entries that give way to others", test_evicted_hooks},
     {"maps: filled at once", test_filled_maps},
     {"maps: filled with few strings", test_filled_strings},
     {"maps: made from crowded arguments", test_crowded_arguments},

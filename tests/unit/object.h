@@ -683,6 +683,31 @@ static void test_pool_bound(TVMFFI_HERE) {
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));
 }
 
+/* A cache that is full is empty again after another thread's trim, so the next
+   block fits. */
+static void test_pool_trimmed(TVMFFI_HERE) {
+  tvmffi_i_pool *p = test_pool();
+  TVMFFIObjectHandle f[4];
+  size_t live;
+  int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
+  if (test_oom) return;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
+  live = test_get(&test_live);
+  tvmffi_i_pool_left = 0;
+  p->budget = p->available = 3 * unit;
+  for (i = 0; i < 3; ++i) tvmffi_release(f[i]);
+  CHECK_INT(p->available, 0);
+  ++tvmffi_i_pool_trims;
+  tvmffi_release(f[3]);
+  CHECK_INT(test_get(&test_live), live - 3);
+  CHECK_INT(p->available, 2 * unit);
+  CHECK(p->list[unit] == f[3]);
+  tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
+  test_set_pool(0);
+}
+
 /* What was kept last takes the place of other classes' blocks, of as many as it
    needs. */
 static void test_pool_evicts(TVMFFI_HERE) {
@@ -862,6 +887,7 @@ static const test_case test_object_cases[] = {
     {"objects: cells that a client writes", test_pool_cells},
     {"objects: sizes of memory that is kept", test_pool_classes},
     {"objects: so much memory is kept", test_pool_bound},
+    {"objects: kept memory that another thread trims", test_pool_trimmed},
     {"objects: budgets of kept memory", test_pool_budget},
     {"objects: kept memory is given back for other", test_pool_refused},
     {"objects: kept memory makes room for other", test_pool_evicts},

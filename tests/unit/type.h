@@ -272,6 +272,24 @@ static void test_table_growth(TVMFFI_HERE) {
   CHECK(TVMFFIGetTypeInfo(kTVMFFIError) != NULL);
 }
 
+/* Tables whose slots are used up by names that are gone get new slots. */
+static void test_renewed_slots(TVMFFI_HERE) {
+  const char *text = test_fresh("unit.Renewed");
+  TVMFFIByteArray name = TEXT(text);
+  int32_t index;
+  OK(TVMFFIGetTypeInfo(kTVMFFIObject) ? 0 : -1);
+  tvmffi_i_type_keys.used = tvmffi_i_type_keys.table->mask;
+  NEW_TYPE(index, text, 1, 0, 1, kTVMFFIObject);
+  CHECK_INT(tvmffi_i_type_keys.used, tvmffi_i_type_keys.count);
+  CHECK_INT(test_type(text, -1, 1, 0, 1, kTVMFFIObject), index);
+  OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
+  tvmffi_i_columns.used = tvmffi_i_columns.table->mask;
+  name = TEXT(test_fresh("unit.Renewed"));
+  OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
+  CHECK_INT(tvmffi_i_columns.used, tvmffi_i_columns.count);
+  CHECK(TVMFFIGetTypeAttrColumn(&name) != NULL);
+}
+
 #if !TVMFFI_FREESTANDING
 /* A type that reserves all indices of the table makes the table grow. */
 static void test_growing_type(TVMFFI_HERE) {
@@ -856,6 +874,7 @@ static const test_case test_type_cases[] = {
     {"types: those that cannot be", test_bad_types},
     {"types: registered by another thread first", test_raced_types},
     {"types: the table grows", test_table_growth},
+    {"types: tables with new slots", test_renewed_slots},
 #if !TVMFFI_FREESTANDING
     {"types: one that makes the table grow", test_growing_type},
 #endif

@@ -1,0 +1,112 @@
+/* ======== Platform: hash tables, rounding, text buffers =================== */
+
+#pragma once
+
+#include "harness.h"
+
+#if !TEST_NO_VALUES
+/* Two keys are equal if all bytes are. */
+static void test_same_keys(TVMFFI_HERE) {
+  char a[40], b[40];
+  size_t size, i;
+  memset(a, 'a', sizeof(a));
+  memset(b, 'a', sizeof(b));
+  for (size = 0; size < sizeof(a); ++size) {
+    CHECK(tvmffi_i_same_key(a, b, size));
+    for (i = 0; i < size; ++i) {
+      b[i] = 'b';
+      CHECK(!tvmffi_i_same_key(a, b, size));
+      b[i] = 'a';
+    }
+  }
+}
+
+/* A node cannot have a name of 4 GB. */
+static void test_huge_name(TVMFFI_HERE) {
+  tvmffi_i_name_table table;
+  int code;
+  memset((void *)&table, 0, sizeof(table));
+  tvmffi_i_lock();
+  code = tvmffi_i_reserve(&table, UINT32_MAX);
+  tvmffi_i_unlock();
+  CHECK_INT(code, -1);
+  CHECK(!table.table);
+}
+
+#if !TVMFFI_NO_EXTRA
+/* A buffer that cannot grow keeps its text and takes no more. */
+static void test_full_buffer(TVMFFI_HERE) {
+  TVMFFIByteArray empty = {NULL, 0};
+  tvmffi_i_text_buffer b;
+  memset((void *)&b, 0, sizeof(b));
+  tvmffi_i_text_str(&b, "ab");
+  CHECK(b.failed == (test_hits() > 0));
+  if (!b.failed) {
+    CHECK_INT(tvmffi_i_add_text(b.data, b.size, empty), 2);
+    CHECK(tvmffi_i_text_reserve(&b, (size_t)PTRDIFF_MAX / 4 + 1) == NULL);
+    tvmffi_i_text_str(&b, "c");
+    CHECK_BYTES(test_bytes(b.data, b.size), "ab", 2);
+  }
+  CHECK(b.failed);
+  tvmffi_i_text_release(&b);
+}
+
+/* Integers that a double cannot represent are rounded half to even. */
+static void test_rounded_integers(TVMFFI_HERE) {
+  static const struct {
+    int64_t from;
+    uint64_t bits;
+  } cases[] = {{0, 0},
+               {1, 0x3FF0000000000000u},
+               {-1, 0xBFF0000000000000u},
+               {((int64_t)1 << 53) + 1, 0x4340000000000000u},
+               {((int64_t)1 << 53) + 3, 0x4340000000000002u},
+               {((int64_t)1 << 62) + 1, 0x43D0000000000000u},
+               {((int64_t)1 << 62) + 512, 0x43D0000000000000u},
+               {((int64_t)1 << 62) + 513, 0x43D0000000000001u},
+               {INT64_MAX, 0x43E0000000000000u},
+               {INT64_MIN, 0xC3E0000000000000u}};
+  int i;
+  for (i = 0; i < TEST_COUNT(cases); ++i)
+    CHECK(tvmffi_i_int_to_double(cases[i].from) == cases[i].bits);
+}
+
+/* Below the normal numbers only what a double represents is a result, and the
+   number that rounds up to the smallest normal one. */
+static void test_small_doubles(TVMFFI_HERE) {
+  const uint64_t one = (uint64_t)1 << 63;
+  uint64_t bits = 0;
+  CHECK(tvmffi_i_make_double(one, 0, -1074, &bits) && bits == 1);
+  CHECK(!tvmffi_i_make_double(one, 0, -1075, &bits));
+  CHECK(!tvmffi_i_make_double(one, 0, -1076, &bits));
+  CHECK(!tvmffi_i_make_double(one, 1, -1074, &bits));
+  CHECK(!tvmffi_i_make_double(one | one >> 1, 0, -1074, &bits));
+  CHECK(tvmffi_i_make_double(one | one >> 1, 0, -1073, &bits) && bits == 3);
+  CHECK(tvmffi_i_make_double(UINT64_MAX, 1, -1023, &bits) &&
+        bits == (uint64_t)1 << 52);
+}
+
+/* A product is rounded unless its error may reach the half. */
+static void test_rounded_products(TVMFFI_HERE) {
+  const uint64_t half = 1 << 10, five = 5 << 11;
+  uint64_t out = 0;
+  CHECK(!tvmffi_i_round_product(five + half, 0, 11, &out));
+  CHECK(tvmffi_i_round_product(five + half, 1, 11, &out) && out == 6);
+  CHECK(!tvmffi_i_round_product(five + half - 1, UINT64_MAX, 11, &out));
+  CHECK(tvmffi_i_round_product(five + half - 1, 1, 11, &out) && out == 5);
+}
+#endif
+#endif
+
+static const test_case test_platform_cases[] = {
+#if !TEST_NO_VALUES
+    {"platform: keys compared", test_same_keys},
+    {"platform: a name that is too long", test_huge_name},
+#if !TVMFFI_NO_EXTRA
+    {"platform: a text that is too long", test_full_buffer},
+    {"platform: integers rounded", test_rounded_integers},
+    {"platform: the smallest doubles", test_small_doubles},
+    {"platform: products rounded", test_rounded_products},
+#endif
+#endif
+    {NULL, NULL}};
