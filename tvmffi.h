@@ -12854,7 +12854,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* tvmffi_i_lock has noted it */
+  TVMFFI_I_NOTE_MUTEX(1);
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);
@@ -21973,9 +21973,10 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_call(&f, num_args, result);
-  for (i = num_args; i-- > 0;)
-    if (f.types[i + 1] != TVMFFI_I_VIEW && !TVMFFI_I_IS_INT(&args[i]))
-      return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  for (i = num_args; i-- > 0;) {
+    if (f.types[i + 1] == TVMFFI_I_VIEW || TVMFFI_I_IS_INT(&args[i])) continue;
+    return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  }
   if (!tvmffi_i_is_guarded(c))
     return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
   depth = tvmffi_i_depth(c->walk);

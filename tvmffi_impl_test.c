@@ -100,6 +100,10 @@
 #ifndef TEST_SYMBOLS
 #define TEST_SYMBOLS 0
 #endif
+/* 1 if clang measures coverage, which a child process then writes, too. */
+#ifndef TEST_COVERAGE
+#define TEST_COVERAGE 0
+#endif
 
 #if defined(__SANITIZE_THREAD__)
 #define TEST_TSAN 1

@@ -102,9 +102,10 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_call(&f, num_args, result);
-  for (i = num_args; i-- > 0;)
-    if (f.types[i + 1] != TVMFFI_I_VIEW && !TVMFFI_I_IS_INT(&args[i]))
-      return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  for (i = num_args; i-- > 0;) {
+    if (f.types[i + 1] == TVMFFI_I_VIEW || TVMFFI_I_IS_INT(&args[i])) continue;
+    return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
+  }
   if (!tvmffi_i_is_guarded(c))
     return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
   depth = tvmffi_i_depth(c->walk);

@@ -173,7 +173,7 @@ TVMFFI_I_COLD void tvmffi_i_lock_in_child(void) {
   const uint64_t busy = (uint64_t)getpid() << 1 | 1;
   uint64_t old;
   int i, locked = 0;
-  TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED); /* tvmffi_i_lock has noted it */
+  TVMFFI_I_NOTE_MUTEX(1);
   for (i = 0; i < 100 && !locked; ++i) {
     locked = pthread_mutex_trylock(&tvmffi_i_mutex) == 0;
     if (!locked) tvmffi_i_nap(1);

@@ -51,7 +51,7 @@ FLAGS = ["-std=c11", "-O0", "-g", "-rdynamic", "-fprofile-instr-generate",
          "-fcoverage-mapping", "-fcoverage-mcdc",
          "-Xclang", "-fmcdc-max-conditions=32", "-Xclang",
          "-fmcdc-max-test-vectors=1000000", "-DTEST_NO_ASSERTS=1",
-         "-DTEST_SYMBOLS=1"]
+         "-DTEST_SYMBOLS=1", "-DTEST_COVERAGE=1"]
 DROPPED = re.compile(r"tvmffi\.h:(\d+):\d+: warning: (unsupported MC/DC.*)")
 HINT = re.compile(r"\bTVMFFI_I_(?:UN)?LIKELY(?=\()")
 

@@ -137,6 +137,7 @@ static void test_described_globals(TVMFFI_HERE) {
   const size_t most = PTRDIFF_MAX >> (sizeof(size_t) > 4 ? 7 : 0);
   char doc[] = "what it does", metadata[] = "{}";
   TVMFFIMethodInfo m;
+  const tvmffi_i_global_info *info = NULL;
   tvmffi_i_global *g;
   int i;
   if (!f) return;
@@ -161,6 +162,12 @@ static void test_described_globals(TVMFFI_HERE) {
   m.doc.size = 0;
   m.metadata = test_bytes(doc, most);
   FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&m, 1), "MemoryError", NULL);
+  for (i = 0; i < 2; ++i) { /* on 64 bits no caller has such texts */
+    m.doc.size = i ? 2 : (size_t)PTRDIFF_MAX / 4 + 1;
+    m.metadata.size = i ? (size_t)PTRDIFF_MAX / 4 + 1 : 2;
+    FAILS(tvmffi_i_make_global_info(&m, &info), "MemoryError", NULL);
+    CHECK(!info);
+  }
   CHECK(tvmffi_i_remove_global(&name));
 }
 

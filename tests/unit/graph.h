@@ -963,6 +963,16 @@ static void test_bigint_functions(TVMFFI_HERE) {
     FAILS(test_apply_attr(kTVMFFIBigInt, "__data_from_json__", &text, 1, &any),
           "ValueError", "Invalid decimal string for ffi.BigInt");
   }
+  args[0] = big;
+  args[1] = tvmffi_none();
+  OK(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any));
+  CHECK_INT(any.type_index, kTVMFFIInt);
+  args[1] = tvmffi_int(1);
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__ffi_hash__", args, 2, &any),
+        "TypeError",
+        "Mismatched type on argument #1 when calling: `ffi.BigInt.__ffi_hash__("
+        "0: ffi.Object, 1: ffi.Function) -> int`. Expected `ffi.Function` but "
+        "got `int`");
   args[2] = test_value_of(kTVMFFIBigInt, "__data_to_json__");
   for (i = 0; i < 4; ++i) {
     args[i & 1] = tvmffi_obj(list);

@@ -621,7 +621,8 @@ static int32_t test_hooked_type(void) {
   return index;
 }
 
-/* Returns a type with a hash but no equality of its own, or 0. */
+/* Returns a type with a hash but no equality of its own. Without memory returns
+   kTVMFFIObject, with the error raised. */
 static int32_t test_hash_type(void) {
   static int32_t index;
   TVMFFIByteArray hash = TEXT("__any_hash__"), key;
@@ -631,7 +632,7 @@ static int32_t test_hash_type(void) {
   index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 0, kTVMFFIObject);
   if (index > 0 && !TVMFFITypeRegisterAttr(index, &hash, &value)) return index;
   index = 0;
-  return index;
+  return kTVMFFIObject;
 }
 
 static void test_map_hooks(TVMFFI_HERE) {
@@ -811,7 +812,6 @@ static void test_filled_guard(const TVMFFIAny *key) {
 
 static void test_filled_maps(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
-  const uintptr_t frame = tvmffi_i_stack_address();
   TVMFFIByteArray empty = {NULL, 0};
   TVMFFIAny few[9];
   int i;
@@ -825,18 +825,37 @@ static void test_filled_maps(TVMFFI_HERE) {
     OWN_ANY(few[i]);
   }
   for (; i < 8; ++i) { /* without hooks, and with a hash alone */
-    few[i] = test_hooked(i == 6 ? kTVMFFIObject : test_hash_type(), i);
-    OK(few[i].v_obj && few[i].type_index > 0 ? 0 : -1);
+    few[i] = i == 6 ? tvmffi_obj(tvmffi_i_new_list(0))
+                    : test_hooked(test_hash_type(), i);
+    OK(few[i].v_obj ? 0 : -1);
     OWN_ANY(few[i]);
   }
   OK(TVMFFIStringFromByteArray(&empty, &few[i]));
   test_filled_map(few, 9);
   test_filled_guard(&few[0]);
-  /* The third guard of a thread needs memory. */
-  OK(tvmffi_i_guard_enter(&few[0], NULL, frame + 2));
-  OK(tvmffi_i_guard_enter(&few[1], NULL, frame + 1));
-  test_filled_map(NULL, 0);
+}
+
+/* A dict that is filled with crowded keys needs a guard, and the third guard of
+   a thread needs memory. */
+static void test_filled_in_guards(TVMFFI_HERE) {
+  enum { KEYS = 200, DISTINCT = 150 };
+  static TVMFFIAny values[2 * KEYS];
+  const uintptr_t frame = tvmffi_i_stack_address();
+  TVMFFIObject *dict = test_map(kTVMFFIDict, 0);
+  int i, code;
+  if (!dict) return;
+  for (i = 0; i < KEYS; ++i) {
+    OK(test_crowded_key(4 * i, &values[2 * i]));
+    values[2 * i + 1] = tvmffi_int(i);
+  }
+  OK(tvmffi_i_guard_enter(values, NULL, frame + 2));
+  OK(tvmffi_i_guard_enter(dict, NULL, frame + 1));
+  code = tvmffi_i_map_take(tvmffi_i_map_of(dict), values, 2 * KEYS);
   tvmffi_i_guard_leave(frame + 2);
+  OK(code);
+  CHECK_INT(tvmffi_i_map_size(dict), DISTINCT);
+  OK(test_crowded_key(0, &values[0]));
+  CHECK_INT(tvmffi_i_map_get(dict, &values[0])->v_int64, DISTINCT);
 }
 
 /* A failed argument among many leaves no map and no value behind. */
@@ -1317,6 +1336,7 @@ static const test_case test_map_cases[] = {
     {"maps: chains that cannot go on", test_blocked_chains},
     {"maps: entries that give way to others", test_evicted_hooks},
     {"maps: filled at once", test_filled_maps},
+    {"maps: filled while guards are active", test_filled_in_guards},
     {"maps: filled with few strings", test_filled_strings},
     {"maps: made from crowded arguments", test_crowded_arguments},
     {"maps: made from many arguments", test_many_arguments},

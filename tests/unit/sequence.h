@@ -395,6 +395,32 @@ static void test_foreign_blocks(TVMFFI_HERE) {
   test_log_size = 0;
 }
 
+/* A list grows out of an array that nobody frees. One that cannot double does
+   not change. */
+static void test_static_block(TVMFFI_HERE) {
+  static TVMFFIAny block[2];
+  SEQUENCE(list, "List", NULL, 0);
+  TVMFFISeqCell *c = test_cell(list);
+  tvmffi_i_seq large;
+  if (c->data_deleter) c->data_deleter(c->data);
+  c->data = block;
+  c->data_deleter = NULL;
+  c->capacity = 2;
+  OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(1)));
+  OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(2)));
+  CHECK(c->data == block);
+  OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(3)));
+  CHECK(c->data != block);
+  CHECK_ITEMS(list, "123");
+  memset((void *)&large, 0, sizeof(large));
+  large.base.type_index = kTVMFFIList;
+  large.cell.data = block;
+  large.cell.size = large.cell.capacity = TVMFFI_I_MAX_ITEMS / 2 + 1;
+  FAILS(tvmffi_i_seq_reserve(&large, 1), "MemoryError", NULL);
+  CHECK(large.cell.data == block);
+  CHECK_INT(large.cell.capacity, TVMFFI_I_MAX_ITEMS / 2 + 1);
+}
+
 /* An item whose end changes the list that it was in. */
 static TVMFFIObject *test_changed_list;
 static int test_change;
@@ -652,6 +678,69 @@ static void test_own_equality(TVMFFI_HERE) {
   CHECK(a.combined_ref_count == TVMFFI_I_BOTH_ONE);
 }
 
+/* An attribute that is no function, or whose call would nest too deep, is an
+   error. */
+static void test_bad_equality(TVMFFI_HERE) {
+  static int32_t type;
+  TVMFFIByteArray hash = TEXT("__any_hash__"), equal = TEXT("__any_equal__");
+  TVMFFIObject object = TVMFFI_I_ZERO;
+  TVMFFIAny x, value = tvmffi_none(), yes = tvmffi_none();
+  TVMFFIObject other = TVMFFI_I_ZERO;
+  uint64_t h = 0;
+  if (!type) {
+    TVMFFIByteArray key = TEXT(test_fresh("test.Bad"));
+    int32_t index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 0, kTVMFFIObject);
+    OK(index < 0 ? -1 : 0);
+    type = index;
+  }
+  value.type_index = kTVMFFIOpaquePtr;
+  OK(TVMFFITypeRegisterAttr(type, &hash, &value));
+  value = tvmffi_ptr((void *)(uintptr_t)test_native_equal);
+  OK(TVMFFITypeRegisterAttr(type, &equal, &value));
+  object.combined_ref_count = other.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  object.type_index = other.type_index = type;
+  x = tvmffi_obj(&object);
+  FAILS(tvmffi_i_any_hash(&x, &h), "InternalError",
+        "a type attribute is expected to be a function but is void*");
+  value = tvmffi_obj(&other);
+  test_equal_answer = 2;
+  {
+    SEQUENCE(array, "Array", &value, 1);
+    FAILS(tvmffi_call(tvmffi_str("ffi.ArrayContains"), tvmffi_out_any(&yes),
+                      tvmffi_obj(array), x),
+          "InternalError", "...is expected to give bool but gave const char*");
+    test_drop(array); /* the object is on the stack */
+  }
+#if !TVMFFI_NO_TYPES
+  {
+    tvmffi_i_nesting *n;
+    int i;
+    test_forget_stack();
+    n = tvmffi_i_thread_nesting();
+    for (i = 0; i < TEST_MAX_NESTING; ++i) {
+      CHECK_INT(tvmffi_i_nest(), 0);
+      n->outermost = UINTPTR_MAX; /* as if called from inner functions */
+    }
+    FAILS(tvmffi_i_any_equal(&x, &value) == -1, "RecursionError",
+          TEST_TOO_MANY);
+    for (i = 0; i < TEST_MAX_NESTING; ++i) tvmffi_i_unnest();
+    test_find_stack();
+  }
+#endif
+}
+
+/* A hash is a remainder, which is less than 2^31 - 1. */
+static void test_reduced_hashes(TVMFFI_HERE) {
+  static const uint64_t factors[] = {0, 1, 2, 2147483646, 2147483648,
+                                     4294967295};
+  const uint64_t modulus = 2147483647;
+  size_t i, k;
+  for (i = 0; i < sizeof(factors) / sizeof(factors[0]); ++i)
+    for (k = 0; k < 3; ++k)
+      CHECK(tvmffi_i_stable_reduce(modulus * factors[i] + k) == k);
+  CHECK(tvmffi_i_stable_reduce(UINT64_MAX) == 3);
+}
+
 /* The same as C functions of before 0.1.15, which give a plain bool or hash;
    what is above a bool in its register is anything. */
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
@@ -702,6 +791,14 @@ static void test_plain_equality(TVMFFI_HERE) {
   CHECK(test_hash_of(x) ==
         tvmffi_i_hash_combine((uint64_t)(int64_t)plain, kTVMFFIError));
 #endif
+  for (i = 0; i < 3; ++i) { /* what else the second register may have */
+    static const uint64_t others[] = {4095, 4097, ((uint64_t)1 << 56) + 4096};
+    value.type_index = kTVMFFIError;
+    value.zero_padding = 0;
+    value.v_uint64 = others[i];
+    tvmffi_i_take_plain(kTVMFFIInt, &value);
+    CHECK(value.type_index == kTVMFFIInt && value.v_int64 == kTVMFFIError);
+  }
 }
 #else
 static void test_plain_equality(TVMFFI_HERE) {}
@@ -755,11 +852,14 @@ static const test_case test_sequence_cases[] = {
     {"lists: of themselves", test_list_of_itself},
     {"lists: weak references", test_list_weak},
     {"lists: blocks of others", test_foreign_blocks},
+    {"lists: blocks that nobody frees", test_static_block},
     {"lists: items that change them", test_changing_items},
     {"lists: a deep nest", test_deep_nest},
     {"equality: hashes", test_hashes},
     {"equality: what a sequence contains", test_contained},
     {"equality: a type's own", test_own_equality},
+    {"equality: what is none", test_bad_equality},
+    {"equality: hashes reduced", test_reduced_hashes},
     {"equality: a type's own, of before 0.1.15", test_plain_equality},
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS

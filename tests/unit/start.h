@@ -36,9 +36,7 @@ static void test_version(TVMFFI_HERE) {
    the type is never treated as one without the attribute. */
 static void test_first_columns(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("unit.FirstColumns");
-  TVMFFIByteArray name = TEXT("__data_from_json__");
-  const TVMFFITypeAttrColumn *c;
-  TVMFFIAny a, b, value = tvmffi_int(1);
+  TVMFFIAny a, b;
   TVMFFITypeMetadata m;
   uint64_t hash = 0;
   int64_t recursive = 0;
@@ -65,6 +63,17 @@ static void test_first_columns(TVMFFI_HERE) {
   OK(tvmffi_call(tvmffi_str("ffi.RecursiveHash"), tvmffi_out_int64(&recursive),
                  a));
   CHECK(recursive != 0);
+}
+
+/* So does the first value of another type. */
+static void test_first_value(TVMFFI_HERE) {
+  TVMFFIByteArray key = TEXT("unit.FirstValue");
+  TVMFFIByteArray name = TEXT("__data_from_json__");
+  const TVMFFITypeAttrColumn *c;
+  TVMFFIAny value = tvmffi_int(1);
+  int32_t index =
+      TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
   OK(TVMFFITypeRegisterAttr(index, &name, &value));
   c = TVMFFIGetTypeAttrColumn(&name);
   OK(c ? 0 : -1);
@@ -76,6 +85,7 @@ static const test_case test_start_cases[] = {
     {"the runtime starts itself", test_start},
 #if !TVMFFI_NO_REFLECTION && !TVMFFI_NO_EXTRA && !TEST_NO_TYPES
     {"the first use of attributes", test_first_columns},
+    {"the first value of an attribute", test_first_value},
 #endif
     {"version", test_version},
     {NULL, NULL}};

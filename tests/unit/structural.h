@@ -349,6 +349,15 @@ static void test_structural_hooks(TVMFFI_HERE) {
         "Mismatched number of arguments when calling: `(0: AnyView, 1: "
         "AnyView, 2: int, 3: AnyView) -> bool`. Expected 4 but got 2 "
         "arguments");
+  pair = a;
+  FAILS(TVMFFIFunctionCall(kept, args, 4, &pair), "TypeError",
+        "...The result is not None at entry when calling: `(0: AnyView, 1: "
+        "AnyView, 2: int, 3: AnyView) -> bool`");
+  args[2] = tvmffi_str("0");
+  FAILS(test_apply(kept, args, 4, &pair), "TypeError",
+        "Mismatched type on argument #2 when calling: `(0: AnyView, 1: "
+        "AnyView, 2: int, 3: AnyView) -> bool`. Expected `int` but got `const "
+        "char*`");
 }
 
 #if defined(__cplusplus) && defined(__cpp_exceptions)

@@ -478,6 +478,21 @@ static void test_counts_work(int id) {
   }
 }
 
+#if TEST_COVERAGE
+void __llvm_profile_initialize_file(void);
+int __llvm_profile_write_file(void);
+#endif
+#if defined(__unix__)
+/* Ends a child process without the handlers of its parent's end. */
+TEST_MAYBE void test_end_child(int is_good) {
+#if TEST_COVERAGE
+  __llvm_profile_initialize_file(); /* a file of this process */
+  (void)__llvm_profile_write_file();
+#endif
+  _exit(is_good ? 0 : 1);
+}
+#endif
+
 #if !TVMFFI_NO_TYPES
 /* A process that forks has a child that can use the runtime. */
 static void test_fork(TVMFFI_HERE) {
@@ -494,13 +509,74 @@ static void test_fork(TVMFFI_HERE) {
   if (child < 0) return; /* a system that has only one process */
   if (!child) {
     index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
-    _exit(index > 0 || test_hits() ? 0 : 1);
+    test_end_child(index > 0 || test_hits());
   }
   CHECK(waitpid(child, &status, 0) == child);
   CHECK_INT(status, 0);
   index = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject);
   OK(index > 0 ? 0 : -1);
 #endif
+}
+#endif
+
+#if TVMFFI_I_FORK && defined(__unix__) && !defined(TEST_TSAN)
+#define TEST_UNKNOWN_CHILD 1
+static tvmffi_i_global *test_child_global;
+
+/* Makes this process look like a child whose fork ran none of the runtime's
+   handlers: the state belongs to another process. */
+static void test_forget_process(void) {
+  tvmffi_i_store64(&tvmffi_i_process, (uint64_t)getppid() << 1);
+}
+
+static int test_is_known(void) { return !tvmffi_i_is_unknown_child(); }
+
+/* A thread of the parent holds the lock. Others read the global function that
+   is replaced, so that its readers never leave. */
+static int test_use_unknown(void **result) {
+  tvmffi_i_global *g = test_child_global;
+  TVMFFIByteArray name = test_bytes(g->node.key, g->node.size);
+  TVMFFIByteArray key = TEXT("unit.child");
+  int is_good;
+  test_forget_process();
+  (void)pthread_mutex_lock(&tvmffi_i_mutex);
+  is_good = TVMFFITypeGetOrAllocIndex(&key, -1, 1, 0, 1, kTVMFFIObject) > 0 &&
+            test_is_known();
+  test_forget_process();
+  tvmffi_i_lock();
+  tvmffi_i_sleep(); /* for nothing that wakes this process */
+  is_good &= test_is_known();
+  tvmffi_i_unlock();
+  test_forget_process();
+  g->readers[0] = g->readers[1] = 1;
+  is_good &= !TVMFFIFunctionSetGlobal(&name, g->function, 1) &&
+             test_is_known() && !g->readers[0] && !g->readers[1];
+  *result = is_good ? (void *)g : NULL;
+  return 0;
+}
+
+/* Such a child can use the runtime, also while it initializes a handle. */
+static void test_unknown_child(TVMFFI_HERE) {
+  TVMFFIByteArray name = TEXT("unit.child");
+  TVMFFIObject *f = test_global("ffi.String");
+  void *handle = NULL;
+  int status = -1;
+  pid_t child;
+  if (!f || test_oom) return;
+  OK(TVMFFIFunctionSetGlobal(&name, f, 1));
+  tvmffi_i_lock();
+  test_child_global = tvmffi_i_find_global(&name);
+  tvmffi_i_unlock();
+  fflush(stdout);
+  child = fork();
+  if (child < 0) return; /* a system that has only one process */
+  if (!child) {
+    alarm(60);
+    (void)TVMFFIHandleInitOnce(&handle, test_use_unknown);
+    test_end_child(handle == test_child_global);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_INT(status, 0);
 }
 #endif
 
@@ -660,6 +736,24 @@ static void *test_unwatched_work(void *unused) {
   return NULL;
 }
 
+/* Two threads whose ends are not noticed live at once. Then the first one's is,
+   because the system has a key again, so that its end releases its error. */
+static void *test_noticed_work(void *key) {
+  const tvmffi_i_thread *self = tvmffi_i_self();
+  pthread_t other;
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "unnoticed");
+  CHECK(self->block->owner == self);
+  CHECK(self->block->error && self->block->error == self->error.object);
+  test_exit_id = 0;
+  if (!pthread_create(&other, NULL, test_unwatched_work, NULL))
+    (void)pthread_join(other, NULL);
+  (void)pthread_key_delete(*(pthread_key_t *)key);
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "noticed");
+  CHECK(*tvmffi_i_thread_exit_is_set());
+  CHECK(self->block->owner == self && !self->block->error);
+  return NULL;
+}
+
 static void test_unwatched_exits(TVMFFI_HERE) {
   enum { THREADS = 64, MOST_KEYS = 4096 };
   static pthread_key_t keys[MOST_KEYS];
@@ -681,6 +775,11 @@ static void test_unwatched_exits(TVMFFI_HERE) {
   }
   if (i == 2 * THREADS && !TVMFFI_DEBUG)
     CHECK(test_get(&test_live) <= before + THREADS / 8);
+  if (num_keys && num_keys < MOST_KEYS) {
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, test_noticed_work, &keys[--num_keys]))
+      (void)pthread_join(thread, NULL);
+  }
   while (num_keys) (void)pthread_key_delete(keys[--num_keys]);
   *tvmffi_i_thread_exit_is_set() = 0;
   CHECK(tvmffi_i_watch_exit());
@@ -762,6 +861,9 @@ static const test_case test_thread_cases[] = {
 #if !TVMFFI_NO_TYPES
     {"threads: processes", test_fork},
     {"threads: types of one file", test_contend_start},
+#endif
+#if defined(TEST_UNKNOWN_CHILD)
+    {"threads: a process that knows nothing of its fork", test_unknown_child},
 #endif
 #if defined(TEST_FORKS)
     {"threads: processes beside threads", test_contend_fork},

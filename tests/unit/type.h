@@ -436,7 +436,8 @@ static void test_builtin_members(TVMFFI_HERE) {
   const TVMFFITypeInfo *info;
   TVMFFIFieldInfo f;
   TVMFFIMethodInfo m;
-  int32_t index = 0, num_fields, num_methods;
+  tvmffi_i_members members;
+  int32_t index = 0, num_fields, num_methods, found[2];
   if (!other) return;
   OK(TVMFFITypeKeyToIndex(&key, &index));
   info = TVMFFIGetTypeInfo(index);
@@ -453,6 +454,15 @@ static void test_builtin_members(TVMFFI_HERE) {
     m.method = tvmffi_obj(other);
     FAILS(TVMFFITypeRegisterMethod(index, &m), "InternalError",
           "...in type \"ffi.reflection.AccessPath\"");
+    /* Another signature would be a new member. */
+    members = tvmffi_i_type_methods(tvmffi_i_type_at(index));
+    m.metadata = TEXT("another signature");
+    tvmffi_i_lock();
+    found[0] = tvmffi_i_member_number(&members, &m.name, NULL);
+    found[1] = tvmffi_i_member_number(&members, &m.name, &m.metadata);
+    tvmffi_i_unlock();
+    CHECK_INT(found[0], num_methods - 1);
+    CHECK_INT(found[1], -1);
   }
   CHECK_INT(info->num_fields, num_fields);
   CHECK_INT(info->num_methods, num_methods);
