@@ -200,6 +200,26 @@ static void test_removed_builtin(TVMFFI_HERE) {
   CHECK(tvmffi_i_take_global(&name) == f);
   tvmffi_release(f);
 }
+
+#if !TVMFFI_NO_TYPES
+/* The entry of a built-in function whose name is being removed describes no
+   function. */
+static void test_nameless_builtin(TVMFFI_HERE) {
+  TVMFFIByteArray name = TEXT("ffi.String");
+  TVMFFIObject *f = test_global("ffi.String");
+  tvmffi_i_builtin_entry entry;
+  tvmffi_i_global *g;
+  if (!f) return;
+  tvmffi_i_lock();
+  g = tvmffi_i_find_global(&name);
+  tvmffi_i_unlock();
+  CHECK(tvmffi_i_typed_builtin(g, f) != NULL);
+  memcpy((void *)&entry, tvmffi_i_builtin_of(g), sizeof(entry));
+  entry.entry.node.key = NULL;
+  CHECK(!tvmffi_i_typed_builtin(&entry.entry, &entry.object.base));
+  CHECK(!tvmffi_i_typed_builtin(&entry.entry, f));
+}
+#endif
 #endif
 
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
@@ -558,6 +578,9 @@ static const test_case test_global_cases[] = {
 #endif
 #if !TVMFFI_NO_BUILTINS && !defined(TVMFFI_BUILTINS)
     {"globals: a built-in function is removed", test_removed_builtin},
+#if !TVMFFI_NO_TYPES
+    {"globals: a built-in one without a name", test_nameless_builtin},
+#endif
 #endif
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: a reader that is slow", test_slow_reader},
