@@ -15785,7 +15785,8 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 
 #if TVMFFI_I_FORK
 /* Sets the counters to 0 in a child process after fork: the parent's other
-   threads read nothing there. */
+   threads read nothing there. A child whose fork ran no handler keeps the
+   counters, because the thread that locks the mutex there may be a reader. */
 static void tvmffi_i_forget_frame_readers(void) {
   TVMFFI_ASSERT(tvmffi_i_is_child);
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;
@@ -34367,9 +34368,6 @@ static void tvmffi_i_forget_parent(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
   tvmffi_i_forget_readers();
-#if !TVMFFI_NO_BACKTRACE
-  tvmffi_i_forget_frame_readers();
-#endif
   tvmffi_i_forget_initializers();
   /* The condition variable is undefined in the child: it may count waiting
      threads. */
@@ -34401,6 +34399,9 @@ static void tvmffi_i_after_fork(void) {
 }
 static void tvmffi_i_in_child(void) {
   tvmffi_i_forget_parent();
+#if !TVMFFI_NO_BACKTRACE
+  tvmffi_i_forget_frame_readers();
+#endif
   tvmffi_i_after_fork();
 }
 #if defined(__cplusplus)

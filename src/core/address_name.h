@@ -341,7 +341,8 @@ static void tvmffi_i_leave_frames(tvmffi_i_frame_reader *reader) {
 
 #if TVMFFI_I_FORK
 /* Sets the counters to 0 in a child process after fork: the parent's other
-   threads read nothing there. */
+   threads read nothing there. A child whose fork ran no handler keeps the
+   counters, because the thread that locks the mutex there may be a reader. */
 static void tvmffi_i_forget_frame_readers(void) {
   TVMFFI_ASSERT(tvmffi_i_is_child);
   tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 0;

@@ -390,9 +390,6 @@ static void tvmffi_i_forget_parent(void) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_I_STORE(&tvmffi_i_is_child, 1);
   tvmffi_i_forget_readers();
-#if !TVMFFI_NO_BACKTRACE
-  tvmffi_i_forget_frame_readers();
-#endif
   tvmffi_i_forget_initializers();
   /* The condition variable is undefined in the child: it may count waiting
      threads. */
@@ -424,6 +421,9 @@ static void tvmffi_i_after_fork(void) {
 }
 static void tvmffi_i_in_child(void) {
   tvmffi_i_forget_parent();
+#if !TVMFFI_NO_BACKTRACE
+  tvmffi_i_forget_frame_readers();
+#endif
   tvmffi_i_after_fork();
 }
 #if defined(__cplusplus)
