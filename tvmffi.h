@@ -23639,22 +23639,24 @@ TVMFFI_I_DELETER(fields)
    with the error raised. The type must be registered, because the deleter reads
    the type's fields. */
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
-  TVMFFIObject *o = NULL;
+  TVMFFIObject *o;
   TVMFFI_ASSERT(size >= sizeof(*o));
-  if (tvmffi_i_type_or_fail(type_index))
-    o = (TVMFFIObject *)tvmffi_i_object(size, type_index,
-                                        tvmffi_i_delete_fields);
+  (void)tvmffi_i_type_or_fail(type_index); /* registers the static types */
+  TVMFFI_ASSERT(tvmffi_i_type_at(type_index));
+  o = (TVMFFIObject *)tvmffi_i_object(size, type_index, tvmffi_i_delete_fields);
   if (o) memset((void *)(o + 1), 0, size - sizeof(*o));
   return o;
 }
 
-/* True if an earlier field of the type has the same offset as `field`. */
+/* True if an earlier field of the type has the same offset as `field`. Compares
+   the addresses of names to find `field` itself, because another thread may
+   register a field, which moves the fields to another array. */
 TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
   TVMFFI_ASSERT(tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN);
-  while ((other = tvmffi_i_next_field(&w)) && other != field)
+  while ((other = tvmffi_i_next_field(&w))->name.data != field->name.data)
     if (other->offset == field->offset) return 1;
   return 0;
 }
@@ -23827,39 +23829,40 @@ enum {
 
 /* Defines a creator: a function that creates an object of the struct
    tvmffi_i_NAME, whose members are zero except those that the expression sets.
-   The expression is false if it raised an error. */
+   The expression is a pointer, NULL if it raised an error. */
 #define TVMFFI_I_CREATOR(name, index, ...)                                    \
   static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {                \
     tvmffi_i_##name *self =                                                   \
         (tvmffi_i_##name *)(void *)tvmffi_i_new_object(index, sizeof(*self)); \
-    if (self && !(__VA_ARGS__)) {                                             \
-      tvmffi_i_release(self);                                                 \
-      self = NULL;                                                            \
-    }                                                                         \
+    const void *made = self ? (__VA_ARGS__) : NULL;                           \
     TVMFFI_ASSERT(!self || self->base.type_index == (index));                 \
-    *out = self;                                                              \
-    return self ? 0 : -1;                                                     \
+    *out = made ? self : NULL;                                                \
+    if (!made) tvmffi_i_release(self);                                        \
+    return made ? 0 : -1;                                                     \
   }
+static const void *tvmffi_i_fill_enum_state(tvmffi_i_enum_state *self) {
+  self->entries = tvmffi_i_new_list(0);
+  if (self->entries) self->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
+  if (self->indexes) self->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
+  return self->attrs;
+}
 TVMFFI_I_CREATOR(enum_state, TVMFFI_I_ENUM_STATE,
-                 (self->entries = tvmffi_i_new_list(0)) != NULL &&
-                     (self->indexes = tvmffi_i_new_map(kTVMFFIDict, 0)) !=
-                         NULL &&
-                     (self->attrs = tvmffi_i_new_map(kTVMFFIDict, 0)) != NULL)
+                 tvmffi_i_fill_enum_state(self))
 #if !TVMFFI_NO_EXTRA || !TVMFFI_NO_REFLECTION
 TVMFFI_I_CREATOR(error_context, TVMFFI_I_VISIT_ERROR_CONTEXT,
-                 (self->pattern = tvmffi_i_new_list(0)) != NULL)
+                 self->pattern = tvmffi_i_new_list(0))
 #endif
 #if !TVMFFI_NO_REFLECTION
-TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, 1)
-TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, 1)
-TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, 1)
-TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY, 1)
+TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, self)
+TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, self)
+TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, self)
+TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY, self)
 TVMFFI_I_CREATOR(enum, TVMFFI_I_ENUM_BASE,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 TVMFFI_I_CREATOR(int_enum, TVMFFI_I_INT_ENUM,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 TVMFFI_I_CREATOR(str_enum, TVMFFI_I_STR_ENUM,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 #endif
 #endif
 
@@ -24077,17 +24080,19 @@ typedef struct {
 } tvmffi_i_binding;
 
 /* Replaces the raised error of a setter by an error that also names the type
-   and the field. The old error becomes the cause of the new one. Returns -1. */
+   and the field. The old error becomes the cause of the new one. Returns -1, or
+   `code`, the setter's, if it raised no error: -2 says that an exception of the
+   caller's language is pending. */
 TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
                                         const TVMFFIFieldInfo *field,
-                                        const char *what) {
-  TVMFFIObjectHandle error = NULL, outer = NULL;
+                                        const char *what, int code) {
+  TVMFFIObject *error = tvmffi_i_error_remove();
+  TVMFFIObjectHandle outer = NULL;
   TVMFFIErrorCell *cell;
   TVMFFIByteArray message;
   size_t i, n, size;
   char *text;
-  TVMFFIErrorMoveFromRaised(&error);
-  if (!error) return -1;
+  if (!error) return code;
   cell = TVMFFIErrorGetCellPtr(error);
   size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
          3 * cell->message.size;
@@ -24124,11 +24129,11 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
 static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
                          const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  int code = tvmffi_i_set_field(field, b->object, value);
   TVMFFI_ASSERT(i >= 0 && i < b->init->num_fields && !b->set[i]);
   b->set[i] = 1;
-  if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
-    return 0;
-  return tvmffi_i_field_failed(b->init, field, "field");
+  if (TVMFFI_I_LIKELY(!code)) return 0;
+  return tvmffi_i_field_failed(b->init, field, "field", code);
 }
 
 static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
@@ -24209,7 +24214,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       code = tvmffi_i_set_field(field, b->object, &made);
       tvmffi_i_any_release(&made);
       if (code)
-        return tvmffi_i_field_failed(b->init, field, "default for field");
+        return tvmffi_i_field_failed(b->init, field, "default for field", code);
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
       return tvmffi_i_fail(
           "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",
@@ -24516,7 +24521,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;
@@ -24834,12 +24839,11 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
       tvmffi_i_reset_object(copy, copied->object);
   }
   tvmffi_error_clear();
-  if (error) TVMFFIErrorSetRaised(error);
-  tvmffi_i_release(error);
+  (void)tvmffi_i_error_restore(error);
 }
 
 static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
-  while (tvmffi_i_depth(c)) {
+  for (;;) {
     tvmffi_i_copy_frame *f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFIAny copy;
     TVMFFI_TRY(tvmffi_i_next_copied(f));
@@ -24854,12 +24858,11 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
     TVMFFI_ASSERT(f->copy && f->copy->type_index == f->base.other->type_index);
     copy = tvmffi_obj(f->copy);
     tvmffi_i_pop_frame(&c->walk);
-    if (!tvmffi_i_depth(c)) break;
+    if (!tvmffi_i_depth(c)) return 0;
     tvmffi_i_retain(copy.v_obj);
     f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
-  return 0;
 }
 
 /* Completes the copies of all objects. On failure no copy refers to another. */
@@ -25009,8 +25012,7 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
 static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
                                  TVMFFIByteArray words) {
   const size_t n = words.size / 4;
-  const int negative =
-      n && tvmffi_i_bigint_word(words.data, n / 2 - 1) < 0;
+  const int negative = tvmffi_i_bigint_word(words.data, n / 2 - 1) < 0;
   const uint64_t flip = negative ? UINT32_MAX : 0;
   /* A limb has at most ten digits. The rest is for the zeros that the last
      division may write, and for the sign. */
@@ -25018,7 +25020,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint64_t carry = (uint64_t)negative;
   tvmffi_i_big x = {0, NULL};
   char *room, *end, *p;
-  TVMFFI_ASSERT(words.size % 8 == 0);
+  TVMFFI_ASSERT(words.size > 8 && words.size % 8 == 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   room = x.limbs ? tvmffi_i_text_reserve(b, most) : NULL;
   if (!room) {
@@ -25039,7 +25041,8 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   while (x.n);
   tvmffi_i_free(x.limbs);
   TVMFFI_ASSERT(p > room);
-  while (p + 1 < end && *p == '0') ++p;
+  while (*p == '0') ++p;
+  TVMFFI_ASSERT(p < end);
   if (negative) *--p = '-';
   memmove(room, p, (size_t)(end - p));
   b->size += (size_t)(end - p);
@@ -25445,13 +25448,15 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
 }
 
 /* Tells whether an earlier field has the same name as the current field. Only
-   the first of these fields is shown. */
+   the first of these fields is shown. Compares the addresses of names to find
+   the current field, because a hook may register a field, which moves the
+   fields to another array. */
 static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
   TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
-  while ((before = tvmffi_i_next_field(&w)) && before != c->field)
+  while ((before = tvmffi_i_next_field(&w))->name.data != c->field->name.data)
     if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
       return 1;
@@ -25845,9 +25850,9 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
-  int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
-  int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
-  TVMFFI_ASSERT(x.size % 8 == 0 && y.size % 8 == 0);
+  int64_t x_high = tvmffi_i_bigint_word(x.data, n - 1);
+  int64_t y_high = tvmffi_i_bigint_word(y.data, m - 1);
+  TVMFFI_ASSERT(n > 0 && m > 0 && x.size % 8 == 0 && y.size % 8 == 0);
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
     uint64_t p =
@@ -28789,7 +28794,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
     if (found) break;
   }
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
-         !(written && (*p == '/' || *p == 0x7F)))
+         (!written || (*p != '/' && *p != 0x7F)))
     ++p;
   return p;
 }
@@ -28934,10 +28939,10 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
                                                  const char *start,
                                                  TVMFFIAny *out) {
   const char *end = r->end, *p = start, *first, *point;
-  int negative = p != end && *p == '-';
+  int negative = *p == '-';
   int64_t power = 0, digits;
   uint64_t x = 0, bits;
-  if (negative || (p != end && *p == '+')) ++p;
+  if (negative || *p == '+') ++p;
   first = p;
   p = tvmffi_i_json_digits(p, end, &x);
   digits = p - first;
@@ -29329,10 +29334,9 @@ static const char tvmffi_i_base64_digits[] =
 static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   const unsigned char *from = (const unsigned char *)bytes.data;
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
-  size_t i, k, n, most = PTRDIFF_MAX / 2;
+  size_t i, k, n;
   char *to = NULL;
-  TVMFFI_ASSERT(bytes.data || !bytes.size);
-  if (bytes.size > most) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(bytes.size <= PTRDIFF_MAX && (bytes.data || !bytes.size));
   to = tvmffi_i_text_reserve(&b, (bytes.size + 2) / 3 * 4);
   for (i = 0; to && i < bytes.size; i += 3) {
     uint32_t word = 0;
@@ -29951,11 +29955,9 @@ static int tvmffi_i_load_plain(int32_t type_index, const TVMFFIAny *data,
       *out = tvmffi_int(number);
       return 0;
     case kTVMFFIFloat:
-      if (data->type_index != kTVMFFIFloat && !TVMFFI_I_IS_INT(data))
-        return tvmffi_i_bad_cast(data, "float");
-      *out = data->type_index == kTVMFFIFloat
-                 ? *data
-                 : tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
+      if (data->type_index == kTVMFFIFloat) return *out = *data, 0;
+      if (!TVMFFI_I_IS_INT(data)) return tvmffi_i_bad_cast(data, "float");
+      *out = tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
       out->type_index = kTVMFFIFloat;
       return 0;
     case kTVMFFIDataType:
@@ -30009,7 +30011,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   if (state)
     found = tvmffi_i_map_lookup(
         ((const tvmffi_i_enum_state *)state->v_ptr)->indexes, &index);
-  if (found == &tvmffi_i_map_failed) return -1;
+  TVMFFI_ASSERT(found != &tvmffi_i_map_failed); /* the key is plain */
   if (!found)
     return tvmffi_i_fail("ValueError",
                          "Enum `%s` has no instance with index %.*s",
@@ -30071,8 +30073,9 @@ static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
 /* Sets *part to the type or the data (borrowed) of a node. */
 static int tvmffi_i_get_part(TVMFFIObject *node, const char *name,
                              const TVMFFIAny **part) {
-  *part = tvmffi_i_get_named(node, tvmffi_byte_array(name));
-  if (*part == &tvmffi_i_map_failed) return -1;
+  const TVMFFIAny key = tvmffi_str(name);
+  *part = tvmffi_i_map_lookup(node, &key);
+  TVMFFI_ASSERT(*part != &tvmffi_i_map_failed); /* the key is plain */
   return *part ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
 }
 
@@ -30295,7 +30298,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
-  if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(n < SIZE_MAX / sizeof(*l.loaded));
   l.loaded = (tvmffi_i_loaded *)tvmffi_i_alloc((n + 1) * sizeof(*l.loaded));
   if (!l.loaded) return tvmffi_i_no_memory();
   memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));
@@ -31415,7 +31418,7 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
       return field;
     *why = "overlaps another field in";
     before = tvmffi_i_begin_fields(type);
-    while ((other = tvmffi_i_next_field(&before)) && other != field)
+    while ((other = tvmffi_i_next_field(&before)) != field)
       if (tvmffi_i_overlap(field, other)) return field;
   }
   return NULL;
@@ -31443,8 +31446,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
   const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
   int32_t parent = kTVMFFIObject;
   if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
-  return (t < tvmffi_i_static_entries ||
-          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
+  return (uintptr_t)t - (uintptr_t)tvmffi_i_static_entries >=
+             sizeof(tvmffi_i_static_entries) &&
          parent != TVMFFI_I_STRUCTURAL_VISITOR &&
          parent != TVMFFI_I_STRUCTURAL_MUTATOR;
 }
@@ -31717,40 +31720,36 @@ TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
-#define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
+/* Defines the method `name`. The variable arguments are a statement that sets
+   `owned` to the step's key. */
+#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                              \
   TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
                          (i_path, self), (T, key)) {                          \
     TVMFFIAny owned;                                                          \
-    TVMFFI_TRY(own(&owned, &key));                                            \
+    __VA_ARGS__;                                                              \
     TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
   }
 
-static int tvmffi_i_own_str(TVMFFIAny *out, const TVMFFIByteArray *text) {
-  return TVMFFIStringFromByteArray(text, out);
-}
-static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
-  *out = tvmffi_int(*value);
-  return 0;
-}
-static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
-  return TVMFFIAnyViewToOwnedAny(value, out);
-}
 /* Returns the path to a field of the value at this path. */
-TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(attr, ATTR, str,
+                     TVMFFI_TRY(TVMFFIStringFromByteArray(&key, &owned)))
 /* Returns the path to an item of the array or list at this path. */
-TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
+TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, owned = tvmffi_int(key))
 /* Returns the path to a value of the map or dict at this path. */
-TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any,
+                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
 /* For comparisons: returns the path to a field that is missing in the value at
    this path. */
-TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str,
+                     TVMFFI_TRY(TVMFFIStringFromByteArray(&key, &owned)))
 /* For comparisons: returns the path to an item that is missing in the sequence
    at this path. */
 TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
-                     tvmffi_i_own_int)
+                     owned = tvmffi_int(key))
 /* For comparisons: returns the path to a key that is missing in the map at this
    path. */
-TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any,
+                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
 
 /* Returns whether two paths have equal steps. */
 TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,

@@ -12,10 +12,9 @@ static const char tvmffi_i_base64_digits[] =
 static int tvmffi_i_base64(TVMFFIByteArray bytes, TVMFFIAny *out) {
   const unsigned char *from = (const unsigned char *)bytes.data;
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
-  size_t i, k, n, most = PTRDIFF_MAX / 2;
+  size_t i, k, n;
   char *to = NULL;
-  TVMFFI_ASSERT(bytes.data || !bytes.size);
-  if (bytes.size > most) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(bytes.size <= PTRDIFF_MAX && (bytes.data || !bytes.size));
   to = tvmffi_i_text_reserve(&b, (bytes.size + 2) / 3 * 4);
   for (i = 0; to && i < bytes.size; i += 3) {
     uint32_t word = 0;

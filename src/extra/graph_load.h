@@ -107,11 +107,9 @@ static int tvmffi_i_load_plain(int32_t type_index, const TVMFFIAny *data,
       *out = tvmffi_int(number);
       return 0;
     case kTVMFFIFloat:
-      if (data->type_index != kTVMFFIFloat && !TVMFFI_I_IS_INT(data))
-        return tvmffi_i_bad_cast(data, "float");
-      *out = data->type_index == kTVMFFIFloat
-                 ? *data
-                 : tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
+      if (data->type_index == kTVMFFIFloat) return *out = *data, 0;
+      if (!TVMFFI_I_IS_INT(data)) return tvmffi_i_bad_cast(data, "float");
+      *out = tvmffi_int((int64_t)tvmffi_i_int_to_double(data->v_int64));
       out->type_index = kTVMFFIFloat;
       return 0;
     case kTVMFFIDataType:
@@ -165,7 +163,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
   if (state)
     found = tvmffi_i_map_lookup(
         ((const tvmffi_i_enum_state *)state->v_ptr)->indexes, &index);
-  if (found == &tvmffi_i_map_failed) return -1;
+  TVMFFI_ASSERT(found != &tvmffi_i_map_failed); /* the key is plain */
   if (!found)
     return tvmffi_i_fail("ValueError",
                          "Enum `%s` has no instance with index %.*s",
@@ -227,8 +225,9 @@ static const TVMFFIAny *tvmffi_i_get_named(TVMFFIObject *map,
 /* Sets *part to the type or the data (borrowed) of a node. */
 static int tvmffi_i_get_part(TVMFFIObject *node, const char *name,
                              const TVMFFIAny **part) {
-  *part = tvmffi_i_get_named(node, tvmffi_byte_array(name));
-  if (*part == &tvmffi_i_map_failed) return -1;
+  const TVMFFIAny key = tvmffi_str(name);
+  *part = tvmffi_i_map_lookup(node, &key);
+  TVMFFI_ASSERT(*part != &tvmffi_i_map_failed); /* the key is plain */
   return *part ? 0 : tvmffi_i_fail("KeyError", "key is not in Map");
 }
 
@@ -451,7 +450,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
-  if (n > PTRDIFF_MAX / sizeof(*l.loaded) - 1) return tvmffi_i_no_memory();
+  TVMFFI_ASSERT(n < SIZE_MAX / sizeof(*l.loaded));
   l.loaded = (tvmffi_i_loaded *)tvmffi_i_alloc((n + 1) * sizeof(*l.loaded));
   if (!l.loaded) return tvmffi_i_no_memory();
   memset((void *)l.loaded, 0, (n + 1) * sizeof(*l.loaded));

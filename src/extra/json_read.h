@@ -145,7 +145,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
     if (found) break;
   }
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
-         !(written && (*p == '/' || *p == 0x7F)))
+         (!written || (*p != '/' && *p != 0x7F)))
     ++p;
   return p;
 }
@@ -290,10 +290,10 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
                                                  const char *start,
                                                  TVMFFIAny *out) {
   const char *end = r->end, *p = start, *first, *point;
-  int negative = p != end && *p == '-';
+  int negative = *p == '-';
   int64_t power = 0, digits;
   uint64_t x = 0, bits;
-  if (negative || (p != end && *p == '+')) ++p;
+  if (negative || *p == '+') ++p;
   first = p;
   p = tvmffi_i_json_digits(p, end, &x);
   digits = p - first;

@@ -102,7 +102,7 @@ static const TVMFFIFieldInfo *tvmffi_i_find_misplaced(
       return field;
     *why = "overlaps another field in";
     before = tvmffi_i_begin_fields(type);
-    while ((other = tvmffi_i_next_field(&before)) && other != field)
+    while ((other = tvmffi_i_next_field(&before)) != field)
       if (tvmffi_i_overlap(field, other)) return field;
   }
   return NULL;
@@ -130,8 +130,8 @@ static int tvmffi_i_is_by_fields(const TVMFFITypeInfo *type) {
   const tvmffi_i_type *t = (const tvmffi_i_type *)(const void *)type;
   int32_t parent = kTVMFFIObject;
   if (type->type_depth > 1) parent = type->type_ancestors[1]->type_index;
-  return (t < tvmffi_i_static_entries ||
-          t >= tvmffi_i_static_entries + TVMFFI_I_NUM_STATIC_TYPES) &&
+  return (uintptr_t)t - (uintptr_t)tvmffi_i_static_entries >=
+             sizeof(tvmffi_i_static_entries) &&
          parent != TVMFFI_I_STRUCTURAL_VISITOR &&
          parent != TVMFFI_I_STRUCTURAL_MUTATOR;
 }

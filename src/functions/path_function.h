@@ -29,40 +29,36 @@ TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
-#define TVMFFI_I_PATH_METHOD(name, kind, T, own)                              \
+/* Defines the method `name`. The variable arguments are a statement that sets
+   `owned` to the step's key. */
+#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                              \
   TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
                          (i_path, self), (T, key)) {                          \
     TVMFFIAny owned;                                                          \
-    TVMFFI_TRY(own(&owned, &key));                                            \
+    __VA_ARGS__;                                                              \
     TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
   }
 
-static int tvmffi_i_own_str(TVMFFIAny *out, const TVMFFIByteArray *text) {
-  return TVMFFIStringFromByteArray(text, out);
-}
-static int tvmffi_i_own_int(TVMFFIAny *out, const int64_t *value) {
-  *out = tvmffi_int(*value);
-  return 0;
-}
-static int tvmffi_i_own_any(TVMFFIAny *out, const TVMFFIAny *value) {
-  return TVMFFIAnyViewToOwnedAny(value, out);
-}
 /* Returns the path to a field of the value at this path. */
-TVMFFI_I_PATH_METHOD(attr, ATTR, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(attr, ATTR, str,
+                     TVMFFI_TRY(TVMFFIStringFromByteArray(&key, &owned)))
 /* Returns the path to an item of the array or list at this path. */
-TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, tvmffi_i_own_int)
+TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, owned = tvmffi_int(key))
 /* Returns the path to a value of the map or dict at this path. */
-TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any, tvmffi_i_own_any)
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any,
+                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
 /* For comparisons: returns the path to a field that is missing in the value at
    this path. */
-TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str, tvmffi_i_own_str)
+TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str,
+                     TVMFFI_TRY(TVMFFIStringFromByteArray(&key, &owned)))
 /* For comparisons: returns the path to an item that is missing in the sequence
    at this path. */
 TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
-                     tvmffi_i_own_int)
+                     owned = tvmffi_int(key))
 /* For comparisons: returns the path to a key that is missing in the map at this
    path. */
-TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any, tvmffi_i_own_any)
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any,
+                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
 
 /* Returns whether two paths have equal steps. */
 TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,

@@ -76,38 +76,39 @@ enum {
 
 /* Defines a creator: a function that creates an object of the struct
    tvmffi_i_NAME, whose members are zero except those that the expression sets.
-   The expression is false if it raised an error. */
+   The expression is a pointer, NULL if it raised an error. */
 #define TVMFFI_I_CREATOR(name, index, ...)                                    \
   static int tvmffi_i_create_##name(TVMFFIObjectHandle *out) {                \
     tvmffi_i_##name *self =                                                   \
         (tvmffi_i_##name *)(void *)tvmffi_i_new_object(index, sizeof(*self)); \
-    if (self && !(__VA_ARGS__)) {                                             \
-      tvmffi_i_release(self);                                                 \
-      self = NULL;                                                            \
-    }                                                                         \
+    const void *made = self ? (__VA_ARGS__) : NULL;                           \
     TVMFFI_ASSERT(!self || self->base.type_index == (index));                 \
-    *out = self;                                                              \
-    return self ? 0 : -1;                                                     \
+    *out = made ? self : NULL;                                                \
+    if (!made) tvmffi_i_release(self);                                        \
+    return made ? 0 : -1;                                                     \
   }
+static const void *tvmffi_i_fill_enum_state(tvmffi_i_enum_state *self) {
+  self->entries = tvmffi_i_new_list(0);
+  if (self->entries) self->indexes = tvmffi_i_new_map(kTVMFFIDict, 0);
+  if (self->indexes) self->attrs = tvmffi_i_new_map(kTVMFFIDict, 0);
+  return self->attrs;
+}
 TVMFFI_I_CREATOR(enum_state, TVMFFI_I_ENUM_STATE,
-                 (self->entries = tvmffi_i_new_list(0)) != NULL &&
-                     (self->indexes = tvmffi_i_new_map(kTVMFFIDict, 0)) !=
-                         NULL &&
-                     (self->attrs = tvmffi_i_new_map(kTVMFFIDict, 0)) != NULL)
+                 tvmffi_i_fill_enum_state(self))
 #if !TVMFFI_NO_EXTRA || !TVMFFI_NO_REFLECTION
 TVMFFI_I_CREATOR(error_context, TVMFFI_I_VISIT_ERROR_CONTEXT,
-                 (self->pattern = tvmffi_i_new_list(0)) != NULL)
+                 self->pattern = tvmffi_i_new_list(0))
 #endif
 #if !TVMFFI_NO_REFLECTION
-TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, 1)
-TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, 1)
-TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, 1)
-TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY, 1)
+TVMFFI_I_CREATOR(interrupt, kTVMFFIVisitInterrupt, self)
+TVMFFI_I_CREATOR(step, TVMFFI_I_ACCESS_STEP, self)
+TVMFFI_I_CREATOR(path, TVMFFI_I_ACCESS_PATH, self)
+TVMFFI_I_CREATOR(structural_key, TVMFFI_I_STRUCTURAL_KEY, self)
 TVMFFI_I_CREATOR(enum, TVMFFI_I_ENUM_BASE,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 TVMFFI_I_CREATOR(int_enum, TVMFFI_I_INT_ENUM,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 TVMFFI_I_CREATOR(str_enum, TVMFFI_I_STR_ENUM,
-                 (self->str_index.type_index = kTVMFFISmallStr))
+                 (self->str_index.type_index = kTVMFFISmallStr, self))
 #endif
 #endif

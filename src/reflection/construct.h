@@ -128,17 +128,19 @@ typedef struct {
 } tvmffi_i_binding;
 
 /* Replaces the raised error of a setter by an error that also names the type
-   and the field. The old error becomes the cause of the new one. Returns -1. */
+   and the field. The old error becomes the cause of the new one. Returns -1, or
+   `code`, the setter's, if it raised no error: -2 says that an exception of the
+   caller's language is pending. */
 TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
                                         const TVMFFIFieldInfo *field,
-                                        const char *what) {
-  TVMFFIObjectHandle error = NULL, outer = NULL;
+                                        const char *what, int code) {
+  TVMFFIObject *error = tvmffi_i_error_remove();
+  TVMFFIObjectHandle outer = NULL;
   TVMFFIErrorCell *cell;
   TVMFFIByteArray message;
   size_t i, n, size;
   char *text;
-  TVMFFIErrorMoveFromRaised(&error);
-  if (!error) return -1;
+  if (!error) return code;
   cell = TVMFFIErrorGetCellPtr(error);
   size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
          3 * cell->message.size;
@@ -175,11 +177,11 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
 static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
                          const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = tvmffi_i_init_fields(b->init)[i];
+  int code = tvmffi_i_set_field(field, b->object, value);
   TVMFFI_ASSERT(i >= 0 && i < b->init->num_fields && !b->set[i]);
   b->set[i] = 1;
-  if (TVMFFI_I_LIKELY(tvmffi_i_set_field(field, b->object, value) == 0))
-    return 0;
-  return tvmffi_i_field_failed(b->init, field, "field");
+  if (TVMFFI_I_LIKELY(!code)) return 0;
+  return tvmffi_i_field_failed(b->init, field, "field", code);
 }
 
 static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
@@ -260,7 +262,7 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       code = tvmffi_i_set_field(field, b->object, &made);
       tvmffi_i_any_release(&made);
       if (code)
-        return tvmffi_i_field_failed(b->init, field, "default for field");
+        return tvmffi_i_field_failed(b->init, field, "default for field", code);
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
       return tvmffi_i_fail(
           "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",

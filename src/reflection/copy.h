@@ -93,7 +93,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;
@@ -411,12 +411,11 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
       tvmffi_i_reset_object(copy, copied->object);
   }
   tvmffi_error_clear();
-  if (error) TVMFFIErrorSetRaised(error);
-  tvmffi_i_release(error);
+  (void)tvmffi_i_error_restore(error);
 }
 
 static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
-  while (tvmffi_i_depth(c)) {
+  for (;;) {
     tvmffi_i_copy_frame *f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFIAny copy;
     TVMFFI_TRY(tvmffi_i_next_copied(f));
@@ -431,12 +430,11 @@ static int tvmffi_i_copy_frames(tvmffi_i_copier *c) {
     TVMFFI_ASSERT(f->copy && f->copy->type_index == f->base.other->type_index);
     copy = tvmffi_obj(f->copy);
     tvmffi_i_pop_frame(&c->walk);
-    if (!tvmffi_i_depth(c)) break;
+    if (!tvmffi_i_depth(c)) return 0;
     tvmffi_i_retain(copy.v_obj);
     f = TVMFFI_I_FRAME(tvmffi_i_copy_frame, c);
     TVMFFI_TRY(tvmffi_i_feed_copy(f, copy));
   }
-  return 0;
 }
 
 /* Completes the copies of all objects. On failure no copy refers to another. */

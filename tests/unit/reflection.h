@@ -82,6 +82,47 @@ static int test_setter_of_nine(TVMFFIAny *field) {
   return test_apply(any.v_obj, args, 2, &any);
 }
 
+/* Converters that give an object without an address, or fail silently. */
+static int test_convert_to_null(void *converter, const TVMFFIAny *value,
+                                TVMFFIAny *result) {
+  (void)converter, (void)value;
+  *result = tvmffi_i_pointer(kTVMFFIObject, NULL);
+  return 0;
+}
+static int test_convert_silently(void *converter, const TVMFFIAny *value,
+                                 TVMFFIAny *result) {
+  (void)converter, (void)value, (void)result;
+  return 5;
+}
+
+/* Sets a field of the declared type by a setter with this converter. A field
+   that cannot be set keeps its value. */
+static int test_set_converted(int32_t type_index, int fails,
+                              tvmffi_i_converter convert) {
+  TVMFFIAny args[3], any, field = tvmffi_int(3);
+  int code;
+  args[0] = tvmffi_int(type_index);
+  args[1] = tvmffi_int(fails);
+  args[2] = tvmffi_int((int64_t)(intptr_t)convert);
+  TVMFFI_TRY(test_apply_global("ffi.MakeFieldSetter", args, 3, &any));
+  args[0] = tvmffi_ptr(&field);
+  args[1] = tvmffi_int(1);
+  code = test_apply(any.v_obj, args, 2, &any);
+  CHECK_INT(field.v_int64, 3);
+  return code;
+}
+
+static void test_field_converters(TVMFFI_HERE) {
+  FAILS(test_set_converted(kTVMFFIAny, 0, test_convert_to_null), "ValueError",
+        "...v_obj must not be NULL");
+  FAILS(test_set_converted(kTVMFFIObject, 0, test_convert_to_null), "TypeError",
+        "Cannot convert from type `ffi.Object` to `ffi.Object`");
+  FAILS(test_set_converted(kTVMFFIInt, 1, test_convert), "TypeError",
+        "not\nthis");
+  FAILS(test_set_converted(kTVMFFIInt, 0, test_convert_silently),
+        "RuntimeError", "A field converter failed with code 5 and no error");
+}
+
 static void test_field_access(TVMFFI_HERE) {
   static const int32_t types[] = {
       kTVMFFIAny,      kTVMFFIInt,    kTVMFFIBool,   kTVMFFIOpaquePtr,
@@ -142,6 +183,9 @@ static void test_field_access(TVMFFI_HERE) {
   args[1] = tvmffi_none();
   FAILS(test_apply((TVMFFIObject *)f.setter, args, 2, &any), "TypeError",
         "Cannot convert from type `int` to `void*`");
+  args[0] = tvmffi_i_pointer(kTVMFFIOpaquePtr, NULL);
+  FAILS(test_apply((TVMFFIObject *)f.setter, args, 2, &any), "TypeError",
+        "Cannot convert from type `void*` to `void*`");
 }
 
 /* A class as Python defines it: int a; Any b with a default; Object c that is
@@ -219,6 +263,15 @@ static void test_conversions(TVMFFI_HERE) {
       CHECK((made.v_obj == from.v_obj) == (i == k));
     }
   }
+  OK(test_apply_global("ffi.List", two, 2, &from));
+  FAILS(test_apply_attr(kTVMFFIShape, "__ffi_convert__", &from, 1, &made),
+        "TypeError", "...Cannot cast from `ffi.List` to `ffi.Shape`");
+  OK(test_apply_global("ffi.List", two + 1, 1, &from));
+  OK(test_apply_attr(kTVMFFIShape, "__ffi_convert__", &from, 1, &made));
+  CHECK_INT(TVMFFI_I_CELL(TVMFFIShapeCell, made.v_obj)->data[0], 2);
+  from = tvmffi_i_pointer(kTVMFFIList, NULL);
+  FAILS(test_apply_attr(kTVMFFIArray, "__ffi_convert__", &from, 1, &made),
+        "TypeError", NULL);
 }
 
 static void test_py_classes(TVMFFI_HERE) {
@@ -264,6 +317,13 @@ static void test_bad_init(TVMFFI_HERE) {
   FAILS(test_apply_attr(index, init, args, 3, &any), "TypeError",
         "....__ffi_init__() takes at most 2 positional argument(s), but 3 were "
         "given");
+  args[3] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
+        "....__ffi_init__() takes at most 2 positional argument(s), but 3 were "
+        "given");
+  args[1] = tvmffi_obj(&tvmffi_i_invalid_object); /* a value like any other */
+  OK(test_apply_attr(index, init, args, 2, &any));
+  CHECK(((test_py *)any.v_ptr)->b.v_obj == &tvmffi_i_invalid_object);
   args[0] = tvmffi_str("x");
   FAILS(test_apply_attr(index, init, args, 1, &any), "TypeError",
         "....__ffi_init__() field 'a':\n  Cannot convert from type "
@@ -283,6 +343,10 @@ static void test_bad_init(TVMFFI_HERE) {
   args[2] = tvmffi_int(1);
   FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
         "Cannot convert from type `int` to `str`");
+  args[2] = tvmffi_str("c");
+  FAILS(test_apply_attr(index, init, args, 4, &any), "TypeError",
+        "....__ffi_init__() field 'c':\n  Cannot convert from type `int` to "
+        "`ffi.Object`");
   FAILS(test_apply_attr(index, "__ffi_new__", args, 1, &any), "TypeError",
         "Mismatched number of arguments when calling: `() -> ffi.Object`. "
         "Expected 0 but got 1 arguments");
@@ -396,6 +460,62 @@ static void test_misplaced_fields(TVMFFI_HERE) {
   }
 }
 
+/* Fields in the reverse order of their places, and two plain ones at one place.
+   A copy retains what each field holds, and releases it at its end, also if a
+   weak reference keeps the copy's memory. */
+static void test_field_order(TVMFFI_HERE) {
+  static const struct {
+    const char *name;
+    int32_t type;
+    int64_t size, offset;
+  } rows[] = {{"late", kTVMFFIAny, 16, 40},
+              {"early", kTVMFFIAny, 16, 24},
+              {"plain", kTVMFFIInt, 8, 56},
+              {"again", kTVMFFIInt, 8, 56},
+              {"added", kTVMFFIInt, 8, 64}};
+  int32_t index =
+      test_type(test_fresh("unit.Order"), -1, 1, 0, 1, kTVMFFIObject);
+  const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index < 0 ? 0 : index);
+  TVMFFIAny args[9], any, copy;
+  const TVMFFIFieldInfo *before;
+  TVMFFIFieldInfo f;
+  TVMFFIObject *list;
+  int i;
+  OK(index < 0 ? -1 : 0);
+  list = tvmffi_i_new_list(0);
+  OK(list ? 0 : -1);
+  OWN(list);
+  memset((void *)&f, 0, sizeof(f));
+  f.flags = kTVMFFIFieldFlagBitSetterIsFunctionObj;
+  args[0] = tvmffi_int(index);
+  for (i = 0; i < 5; ++i) {
+    before = type->fields;
+    f.name = TEXT(rows[i].name);
+    f.size = rows[i].size;
+    f.offset = rows[i].offset;
+    OK(test_make_access(&f, rows[i].type, NULL));
+    OK(TVMFFITypeRegisterField(index, &f));
+    if (i != 3) continue;
+    args[1] = tvmffi_int(72);
+    OK(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any));
+  }
+  /* The last field has moved the others to a larger array. */
+  CHECK(before != type->fields);
+  CHECK(!tvmffi_i_is_alias(type, &before[0]));
+  CHECK(!tvmffi_i_is_alias(type, &before[1]));
+  for (i = 0; i < 4; ++i) args[i] = i < 2 ? tvmffi_obj(list) : tvmffi_int(i);
+  OK(test_apply_attr(index, "__ffi_init__", args, 4, &any));
+  CHECK_INT(test_strong(list), 3);
+  OK(test_apply_attr(index, "__ffi_shallow_copy__", &any, 1, &copy));
+  CHECK_INT(test_strong(list), 5);
+  CHECK_INT(*(int64_t *)tvmffi_i_at(copy.v_obj, &before[3]), 3);
+  tvmffi_weak_retain(copy.v_obj);
+  test_drop(copy.v_obj);
+  CHECK(!tvmffi_weak_lock(copy.v_obj));
+  CHECK_INT(test_strong(list), 3);
+  tvmffi_weak_release(copy.v_obj);
+}
+
 /* Each line of a message is indented, behind 4 KB as well. The pending error
    stays. */
 static void test_long_field_error(const tvmffi_i_init *init) {
@@ -407,7 +527,8 @@ static void test_long_field_error(const tvmffi_i_init *init) {
     memset(message, 'x', SIZE);
     memcpy(message + SIZE, "\nthis", sizeof("\nthis"));
     TVMFFIErrorSetRaisedFromCStr("TypeError", message);
-    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
+    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0],
+                                "field", -1);
     error = tvmffi_i_error_remove();
     CHECK(test_hits() ||
           test_contains(TVMFFIErrorGetCellPtr(error)->message, "x\n  this"));
@@ -417,22 +538,45 @@ static void test_long_field_error(const tvmffi_i_init *init) {
   (void)tvmffi_i_error_restore(kept);
 }
 
+/* A message that is too long to be indented. */
+static void test_huge_field_error(const tvmffi_i_init *init) {
+  TVMFFIObject *kept = tvmffi_i_error_remove(), *error;
+  TVMFFIErrorCell *cell;
+  size_t size;
+  (void)TVMFFI_RAISE("TypeError", "a message");
+  error = tvmffi_i_error_remove();
+  cell = TVMFFIErrorGetCellPtr(error);
+  size = cell->message.size;
+  if (error != &tvmffi_i_memory_error.base) {
+    cell->message.size = PTRDIFF_MAX / 4 + 1;
+    TVMFFIErrorSetRaised(error);
+    FAILS(tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field",
+                                -1),
+          "MemoryError", NULL);
+    cell->message.size = size;
+  }
+  tvmffi_release(error);
+  (void)tvmffi_i_error_restore(kept);
+}
+
 /* Objects of the runtime's own types cannot be made by their fields, nor can
    those of a type that derives from a visitor. */
 static void test_no_fields_enough(TVMFFI_HERE) {
   static const char *const keys[] = {
       "ffi.Object", "ffi.Error", "ffi.Array", "ffi.Module", "ffi.Enum",
       "ffi.reflection.AccessPath", "ffi.VisitInterrupt"};
+  static const int32_t parents[] = {TVMFFI_I_STRUCTURAL_VISITOR,
+                                    TVMFFI_I_STRUCTURAL_MUTATOR};
   TVMFFIAny args[2], any;
   int32_t index;
   int i;
-  for (i = 0; i <= TEST_COUNT(keys); ++i) {
+  for (i = 0; i < TEST_COUNT(keys) + 2; ++i) {
     if (i < TEST_COUNT(keys)) {
       TVMFFIByteArray key = TEXT(keys[i]);
       OK(TVMFFITypeKeyToIndex(&key, &index));
     } else {
       NEW_TYPE(index, test_fresh("unit.Visitor"), 2, 0, 1,
-               TVMFFI_I_STRUCTURAL_VISITOR);
+               parents[i - TEST_COUNT(keys)]);
     }
     args[0] = tvmffi_int(index);
     args[1] = tvmffi_int(48);
@@ -477,8 +621,10 @@ static void test_init_errors(TVMFFI_HERE) {
     tvmffi_i_init *init = tvmffi_i_make_init(TVMFFIGetTypeInfo(index));
     OK(init ? 0 : -1);
     (void)TVMFFI_RAISE("TypeError", "not\nthis");
-    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0], "field");
+    (void)tvmffi_i_field_failed(init, tvmffi_i_init_fields(init)[0],
+                                "field", -1);
     test_long_field_error(init);
+    test_huge_field_error(init);
     tvmffi_i_free(init);
   }
   error = tvmffi_i_error_remove();
@@ -561,6 +707,75 @@ static void test_field_defaults(TVMFFI_HERE) {
   args[0] = tvmffi_none();
   FAILS(test_apply_global("ffi.MakeObjectFromPackedArgs", args, 3, &any),
         "TypeError", "Cannot convert from type `None` to `str`");
+}
+
+/* A setter that says that an exception of its language is pending. */
+static int test_set_pending(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args, (void)result;
+  return -2;
+}
+
+/* A required field that is keyword-only, whose setter raises no error; and
+   types that have no constructor. */
+static void test_field_setters(TVMFFI_HERE) {
+  TVMFFIObjectHandle setter = NULL;
+  TVMFFITypeMetadata metadata;
+  TVMFFIAny args[3], any;
+  TVMFFIFieldInfo f;
+  int32_t index;
+  int code;
+  OK(TVMFFIFunctionCreate(NULL, test_set_pending, NULL, &setter));
+  OWN(setter);
+  memset((void *)&f, 0, sizeof(f));
+  OK(test_make_access(&f, kTVMFFIInt, NULL));
+  f.name = TEXT("a");
+  f.size = 8;
+  f.offset = (int64_t)offsetof(test_py, a);
+  f.flags = kTVMFFIFieldFlagBitSetterIsFunctionObj |
+            kTVMFFIFieldFlagBitMaskKwOnly;
+  f.setter = setter;
+  index = test_field_class(&f);
+  OK(index < 0 ? -1 : 0);
+  FAILS(test_apply_attr(index, "__ffi_init__", NULL, 0, &any), "TypeError",
+        "....__ffi_init__() missing required keyword-only argument: 'a'");
+  args[0] = tvmffi_obj(&tvmffi_i_kwargs_object);
+  args[1] = tvmffi_str("a");
+  args[2] = tvmffi_int(1);
+  code = test_apply_attr(index, "__ffi_init__", args, 3, &any);
+  if (!test_hits()) CHECK_INT(code, -2);
+  if (code != -2) OK(code);
+  memset((void *)&metadata, 0, sizeof(metadata));
+  metadata.total_size = (int32_t)sizeof(test_py);
+  NEW_TYPE(index, test_fresh("unit.Unmade"), 1, 0, 1, kTVMFFIObject);
+  OK(TVMFFITypeRegisterMetadata(index, &metadata));
+  FAILS(test_make(index, args, 0, &any), "RuntimeError",
+        "...does not support reflection creation");
+  args[0] = tvmffi_int(-5);
+  FAILS(test_apply_global("ffi._RegisterFFIInit", args, 1, &any),
+        "InternalError", "...type_index=-5");
+}
+
+/* Objects of three sizes, whose types have one parent: a field of the parent
+   has to be in the smallest. */
+static void test_made_sizes(TVMFFI_HERE) {
+  static const int32_t sizes[] = {56, 40, 48};
+  TVMFFIAny args[2], any;
+  TVMFFIFieldInfo f;
+  int32_t parent, index;
+  int i;
+  NEW_TYPE(parent, test_fresh("unit.Sizes"), 1, 0, 1, kTVMFFIObject);
+  for (i = 0; i < 3; ++i) {
+    NEW_TYPE(index, test_fresh("unit.Size"), 2, 0, 1, parent);
+    args[0] = tvmffi_int(index);
+    args[1] = tvmffi_int(sizes[i]);
+    OK(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any));
+  }
+  f = test_field("outside", 40);
+  FAILS(TVMFFITypeRegisterField(parent, &f), "ValueError",
+        "...is outside the object");
+  f = test_field("inside", 36);
+  OK(TVMFFITypeRegisterField(parent, &f));
 }
 
 /* Puts a value, or a function, into an attribute of a new type. */
@@ -673,14 +888,18 @@ static const test_case test_reflection_cases[] = {
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"reflection: objects of fields", test_make_object},
     {"reflection: getters and setters", test_field_access},
+    {"reflection: converters of fields", test_field_converters},
     {"reflection: containers that convert", test_conversions},
     {"reflection: classes of Python", test_py_classes},
     {"reflection: bad arguments", test_bad_init},
     {"reflection: fields that come late", test_late_fields},
     {"reflection: fields in wrong places", test_misplaced_fields},
+    {"reflection: fields in any order", test_field_order},
     {"reflection: types that fields do not make", test_no_fields_enough},
     {"reflection: errors of setters", test_init_errors},
     {"reflection: defaults of fields", test_field_defaults},
+    {"reflection: setters without an error", test_field_setters},
+    {"reflection: sizes of made objects", test_made_sizes},
     {"reflection: bad makers", test_bad_makers},
     {"reflection: many fields", test_many_fields},
     {"reflection: a long chain", test_deep_objects},

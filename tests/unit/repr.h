@@ -580,7 +580,7 @@ static void test_wrong_hooks(TVMFFI_HERE) {
 static void test_deep_hooks(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
   TVMFFIAny pair = tvmffi_int(1);
-  int i, n = test_scale(TVMFFI_I_MAX_NESTING + 1, 5);
+  int i, n = test_scale(TVMFFI_I_MAX_NESTING + 1, 36);
   test_pair *p;
   test_kept = NULL;
   OK(test_pair_types(&parent, &child, 0));
@@ -658,6 +658,66 @@ static void test_repr_same_names(TVMFFI_HERE) {
   OK(TVMFFITypeRegisterField(child, &again));
   OK(test_new_pair(child, tvmffi_int(1), tvmffi_int(2), &pair));
   test_check_pair(pair, "(a=2)");
+}
+
+/* Hidden fields in hidden fields: the text of each goes to a buffer of its own,
+   and of what they share only the first text is made. */
+static void test_repr_hidden(TVMFFI_HERE) {
+  TVMFFIFieldInfo a = test_any_field("a", offsetof(test_pair, a), 0);
+  TVMFFIFieldInfo again = test_any_field("a", offsetof(test_pair, b), 0);
+  int32_t parent =
+      test_type(test_fresh("unit.Parent"), -1, 1, 0, 1, kTVMFFIObject);
+  int32_t child;
+  TVMFFIAny pair = tvmffi_int(0);
+  int i;
+  OK(parent < 0 ? -1 : 0);
+  child = test_type(test_fresh("unit.Child"), -1, 2, 0, 1, parent);
+  OK(child < 0 ? -1 : 0);
+  OK(TVMFFITypeRegisterField(parent, &a));
+  OK(TVMFFITypeRegisterField(child, &again));
+  for (i = 1; i < 36; ++i)
+    OK(test_new_pair(child, tvmffi_int(i), pair, &pair));
+  test_check_pair(pair, "(a=35)");
+  OK(test_new_pair(child, pair, pair, &pair));
+  OK(test_list(&pair, pair, ((test_pair *)pair.v_ptr)->b));
+  OK(test_repr(pair, &pair));
+  CHECK(test_contains(tvmffi_any_str(&pair), "(a=35)), unit.Child"));
+}
+
+/* A hook that registers fields of the type whose object is shown. The object's
+   other fields are shown all the same, the new ones are not. */
+static int32_t test_growing;
+static int test_grow_type(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  static const char *const names[] = {"n1", "n2", "n3"};
+  TVMFFIFieldInfo f;
+  int i;
+  (void)self, (void)args, (void)num_args;
+  for (i = 0; i < 3; ++i) {
+    f = test_any_field(names[i], offsetof(test_pair, a),
+                       kTVMFFIFieldFlagBitMaskReprOff);
+    TVMFFI_TRY(TVMFFITypeRegisterField(test_growing, &f));
+  }
+  *result = tvmffi_int(0);
+  memcpy(result->v_bytes, "grown", 5);
+  result->type_index = kTVMFFISmallStr;
+  result->small_str_len = 5;
+  return 0;
+}
+
+static void test_repr_growing(TVMFFI_HERE) {
+  int32_t index = test_type(test_fresh("unit.Grow"), -1, 1, 0, 1,
+                            kTVMFFIObject);
+  const TVMFFIFieldInfo *fields;
+  TVMFFIAny pair;
+  OK(index < 0 ? -1 : 0);
+  OK(test_set_hook(index, "__ffi_repr__", test_grow_type));
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &pair));
+  OK(test_getter_type(&test_growing));
+  fields = TVMFFIGetTypeInfo(test_growing)->fields;
+  OK(test_new_pair(test_growing, pair, tvmffi_int(2), &pair));
+  test_check_pair(pair, "(a=grown, b=2)");
+  if (!test_hits()) CHECK(TVMFFIGetTypeInfo(test_growing)->fields != fields);
 }
 
 static int test_show_key(void *self, const TVMFFIAny *args, int32_t num_args,
@@ -762,6 +822,8 @@ static const test_case test_repr_cases[] = {
     {"repr: hooks", test_repr_hooks},
     {"repr: objects", test_repr_objects},
     {"repr: fields of one name", test_repr_same_names},
+    {"repr: hidden fields in hidden fields", test_repr_hidden},
+    {"repr: fields that come meanwhile", test_repr_growing},
     {"repr: bad hooks", test_bad_hooks},
 #if defined(__cplusplus) && defined(__cpp_exceptions)
     {"repr: a hook that throws", test_thrown_traversal},
