@@ -360,6 +360,233 @@ static void test_silent_getters(TVMFFI_HERE) {
         "A field getter failed with code 7 and no error");
 }
 
+/* Getters and setters that count down their calls, and fail from the one on at
+   which test_calls_left is 0: that one only, or all. */
+static int test_calls_left, test_fails_on;
+static int test_use_call(void) {
+  if (test_calls_left > 0 || (test_calls_left < 0 && !test_fails_on)) {
+    --test_calls_left;
+    return 0;
+  }
+  --test_calls_left;
+  return TVMFFI_RAISE("ValueError", "a fault");
+}
+static int test_faulty_get(void *field, TVMFFIAny *result) {
+  TVMFFI_TRY(test_use_call());
+  return tvmffi_i_get_any_field(field, result);
+}
+static int test_faulty_set(void *field, const TVMFFIAny *value) {
+  TVMFFI_TRY(test_use_call());
+  return tvmffi_i_set_any_field(field, value);
+}
+
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny x, y, z;
+} test_faulty;
+
+/* Registers a class of such objects. The setter of `y` is a function, and the
+   getter is one of the runtime unless `own_getters`. The type of `z` is one for
+   which the runtime has no setter. */
+static int32_t test_faulty_class(int own_getters) {
+  TVMFFIFieldSetter set = test_faulty_set;
+  int32_t index =
+      test_type(test_fresh("unit.Faulty"), -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIAny args[2], any;
+  TVMFFIFieldInfo f;
+  int i;
+  if (index < 0) return -1;
+  for (i = 0; i < 3; ++i) {
+    f = test_field(i == 0 ? "x" : i == 1 ? "y" : "z",
+                   (int64_t)(sizeof(TVMFFIObject) + sizeof(TVMFFIAny) * i));
+    f.size = (int64_t)sizeof(TVMFFIAny);
+    f.alignment = 8;
+    if (i == 1) {
+      f.flags |= kTVMFFIFieldFlagBitSetterIsFunctionObj;
+      if (test_make_access(&f, kTVMFFIAny, NULL)) return -1;
+    } else {
+      memcpy(&f.setter, &set, sizeof(f.setter));
+    }
+    if (i != 1 || own_getters) f.getter = test_faulty_get;
+    f.field_static_type_index = i == 2 ? (int32_t)kTVMFFIRawStr : kTVMFFIAny;
+    if (TVMFFITypeRegisterField(index, &f)) return -1;
+  }
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(test_faulty));
+  return test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any)
+             ? -1
+             : index;
+}
+
+static void test_set_faulty(TVMFFIObject *o, TVMFFIObject *x, TVMFFIObject *y) {
+  test_faulty *f = (test_faulty *)(void *)o;
+  TVMFFIAny old[2];
+  old[0] = f->x;
+  old[1] = f->y;
+  f->x = x ? tvmffi_obj(x) : tvmffi_none();
+  f->y = y ? tvmffi_obj(y) : tvmffi_none();
+  if (x) tvmffi_retain(x);
+  if (y) tvmffi_retain(y);
+  tvmffi_any_release(&old[0]);
+  tvmffi_any_release(&old[1]);
+}
+
+/* Copies an array of two objects and a list. The objects refer to each other and
+   to the array if `cyclic`, otherwise the first one to the others. Each call of
+   a getter or setter fails once, or all from it on: then the copy fails with
+   that error and leaves nothing behind. Copies in a cycle whose getters fail for
+   good cannot be taken apart, so `cyclic` is tested with one failure. */
+static void test_copy_faults(TVMFFIObject **o, int cyclic) {
+  TVMFFIObject *copy = NULL, *a, *b;
+  int n, code = -1;
+  test_set_faulty(o[1], o[2], cyclic ? o[0] : o[3]);
+  test_set_faulty(o[2], cyclic ? o[1] : NULL, cyclic ? o[0] : o[3]);
+  for (n = 0; code && n < 100 && (n == 0 || !test_hits()); ++n) {
+    test_calls_left = n;
+    test_fails_on = !cyclic;
+    code = test_deep_copy(o[0], &copy);
+    test_calls_left = 1 << 20;
+    if (code) FAILS(code, "ValueError", "a fault");
+  }
+  CHECK(test_hits() || (n > 7 && n < 100));
+  if (!code) {
+    a = test_item(copy, 0);
+    b = test_item(copy, 1);
+    CHECK(copy != o[0] && a != o[1] && b != o[2]);
+    CHECK(((test_faulty *)(void *)a)->x.v_obj == b);
+    CHECK(((test_faulty *)(void *)b)->y.v_obj ==
+          (cyclic ? copy : test_item(copy, 2)));
+    test_set_faulty(a, NULL, NULL);
+    test_set_faulty(b, NULL, NULL);
+  }
+  test_set_faulty(o[1], NULL, NULL);
+  test_set_faulty(o[2], NULL, NULL);
+}
+
+static void test_copies_with_faults(int cyclic) {
+  int32_t index = test_faulty_class(!cyclic);
+  TVMFFIObject *o[4];
+  TVMFFIAny *items = NULL;
+  int i;
+  OK(index < 0 ? -1 : 0);
+  o[0] = tvmffi_i_new_array(3, &items);
+  OK(o[0] ? 0 : -1);
+  OWN(o[0]);
+  for (i = 1; i < 4; ++i) {
+    o[i] = i == 3 ? tvmffi_i_new_list(0)
+                  : tvmffi_i_new_object(index, sizeof(test_faulty));
+    OK(o[i] ? 0 : -1);
+    items[i - 1] = tvmffi_obj(o[i]); /* takes it */
+  }
+  test_copy_faults(o, cyclic);
+}
+
+static void test_faulty_copies(TVMFFI_HERE) { test_copies_with_faults(0); }
+static void test_faulty_cycles(TVMFFI_HERE) { test_copies_with_faults(1); }
+
+/* Hooks that copy nothing: they return the object itself, or no address. */
+static int test_copy_to_same(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  return TVMFFIAnyViewToOwnedAny(args, result);
+}
+static int test_copy_to_null(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)num_args;
+  *result = tvmffi_i_pointer(args[0].type_index, NULL);
+  return 0;
+}
+
+/* A type of test_py with one field `b`, and a hook that copies its objects. */
+static int32_t test_copied_by(TVMFFISafeCallType copier) {
+  int32_t index = test_type_with("__ffi_shallow_copy__", copier);
+  TVMFFIFieldInfo f = test_field("b", (int64_t)offsetof(test_py, b));
+  f.size = (int64_t)sizeof(TVMFFIAny);
+  f.flags |= kTVMFFIFieldFlagBitSetterIsFunctionObj;
+  if (index < 0 || test_make_access(&f, kTVMFFIAny, NULL)) return -1;
+  return TVMFFITypeRegisterField(index, &f) ? -1 : index;
+}
+
+/* An object in a cycle that is its own copy: the copied array refers to it, and
+   it to the copied array. */
+static void test_odd_copiers(TVMFFI_HERE) {
+  int32_t index = test_copied_by(test_copy_to_null);
+  TVMFFIAny *items = NULL, *field;
+  TVMFFIObject *o, *array, *copy = NULL;
+  int code;
+  OK(index < 0 ? -1 : 0);
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  FAILS(test_deep_copy(o, &copy), "TypeError",
+        "...The shallow copy of a `unit");
+  index = test_copied_by(test_copy_to_same);
+  OK(index < 0 ? -1 : 0);
+  o = tvmffi_i_new_object(index, sizeof(test_py));
+  OK(o ? 0 : -1);
+  OWN(o);
+  array = tvmffi_i_new_array(2, &items);
+  OK(array ? 0 : -1);
+  OWN(array);
+  items[0] = items[1] = tvmffi_obj(o);
+  tvmffi_retain(o);
+  tvmffi_retain(o);
+  field = &((test_py *)(void *)o)->b;
+  *field = tvmffi_obj(array);
+  tvmffi_retain(array);
+  code = test_deep_copy(array, &copy);
+  if (!code) {
+    CHECK(copy != array && test_item(copy, 0) == o);
+    CHECK(field->v_obj == copy);
+  }
+  tvmffi_any_release(field);
+  if (!code) {
+    *field = tvmffi_obj(o); /* its own copy, whose field has it already */
+    tvmffi_retain(o);
+    code = test_deep_copy(array, &copy);
+    if (!code) CHECK(field->v_obj == o);
+    tvmffi_any_release(field);
+  }
+  OK(code);
+}
+
+/* Keys of a map whose equality fails when their copies become keys. */
+static int test_fail_equal(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(0);
+  return test_use_call();
+}
+
+static void test_copied_keys(TVMFFI_HERE) {
+  int32_t index = test_py_class(test_fresh("unit.Key"), tvmffi_none());
+  TVMFFIByteArray name = TEXT("__any_equal__");
+  TVMFFIObjectHandle equal = NULL;
+  TVMFFIObject *map, *copy = NULL;
+  TVMFFIAny any;
+  int i, code = 0;
+  OK(index < 0 ? -1 : 0);
+  OK(TVMFFIFunctionCreate(NULL, test_fail_equal, NULL, &equal));
+  OWN(equal);
+  any = tvmffi_obj((TVMFFIObject *)equal);
+  OK(TVMFFITypeRegisterAttr(index, &name, &any));
+  map = tvmffi_i_new_map(kTVMFFIMap, 0);
+  OK(map ? 0 : -1);
+  test_calls_left = 1;
+  test_fails_on = 0;
+  for (i = 0; i < 2 && !code; ++i) {
+    any = tvmffi_obj(tvmffi_i_new_object(index, sizeof(test_py)));
+    code = any.v_obj ? tvmffi_i_map_set(&map, &any, &any) : -1;
+    tvmffi_release(any.v_obj);
+  }
+  OWN(map);
+  OK(code);
+  FAILS(test_deep_copy(map, &copy), "ValueError", "a fault");
+  test_calls_left = 1;
+  OK(test_deep_copy(map, &copy));
+  CHECK_INT(tvmffi_i_map_size(copy), 2);
+}
+
 /* As deep as upstream allows, on a stack of its own. */
 static void test_deepest_copy(TVMFFI_HERE) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *copy = NULL;
@@ -379,6 +606,31 @@ static void test_deepest_copy(TVMFFI_HERE) {
   OK(test_deep_copy(list, &copy));
   CHECK(test_item(copy, 0) != test_item(list, 0));
 }
+
+/* Objects in objects, more than the copy's own room has frames for. */
+static void test_deep_objects_copy(TVMFFI_HERE) {
+  int32_t index = test_py_class(test_fresh("unit.Deep"), tvmffi_none());
+  TVMFFIObject *o = NULL, *copy = NULL;
+  test_py *outer;
+  int i;
+  OK(index < 0 ? -1 : 0);
+  for (i = 0; i < 20; ++i) {
+    outer = (test_py *)(void *)tvmffi_i_new_object(index, sizeof(*outer));
+    if (!outer) tvmffi_release(o);
+    OK(outer ? 0 : -1);
+    outer->a = i;
+    outer->c = o;
+    o = &outer->base;
+  }
+  OWN(o);
+  OK(test_deep_copy(o, &copy));
+  for (i = 20; i-- > 0;) {
+    CHECK_INT(((test_py *)(void *)copy)->a, i);
+    CHECK(copy != o);
+    o = ((test_py *)(void *)o)->c;
+    copy = ((test_py *)(void *)copy)->c;
+  }
+}
 #endif
 
 static const test_case test_copy_cases[] = {
@@ -391,6 +643,11 @@ static const test_case test_copy_cases[] = {
     {"deep copies: fields at one place", test_aliased_fields},
     {"deep copies: what has none", test_bad_copies},
     {"deep copies: getters that raise no error", test_silent_getters},
+    {"deep copies: getters and setters that fail", test_faulty_copies},
+    {"deep copies: those of a cycle that fail", test_faulty_cycles},
+    {"deep copies: hooks that copy nothing", test_odd_copiers},
+    {"deep copies: keys whose equality fails", test_copied_keys},
     {"deep copies: depth", test_deepest_copy},
+    {"deep copies: depth of objects", test_deep_objects_copy},
 #endif
     {NULL, NULL}};
