@@ -24379,8 +24379,7 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
    values converted to containers */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
-   is not an integer. */
+/* Creates a shape (owned) from a sequence of integers. */
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
                                                   TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
@@ -24388,11 +24387,10 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
   TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
-  for (i = 0; i < from->size; ++i)
-    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
-      tvmffi_i_release(shape);
-      return TVMFFI_I_MISMATCH;
-    }
+  for (i = 0; i < from->size; ++i) {
+    TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
+    numbers[i] = items[i].v_int64;
+  }
   *out = tvmffi_obj(shape);
   return 0;
 }
@@ -24747,9 +24745,10 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
     if (!changed) num_kept = num_made;
   }
   TVMFFI_ASSERT(num_made == n);
-  if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-  if (num_kept < n && !code)
+  if (num_kept < n) {
+    (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)); /* nobody reads it */
     code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+  }
   tvmffi_i_release(patched);
   return code;
 }
@@ -27686,27 +27685,32 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
-   the error and returns -1. */
+   the error and returns -1. An error without an object becomes a RuntimeError.
+   */
 static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
-  if (from.type_index != kTVMFFIError || !from.v_obj) {
+  if (from.type_index != kTVMFFIError) {
     *result = from;
     return 0;
   }
+  if (!from.v_obj) from = tvmffi_i_raised();
   TVMFFIErrorSetRaised(from.v_obj);
   tvmffi_i_any_release(&from);
   return -1;
 }
 
 /* Appends the object `node` to the list of objects through which an error has
-   passed. If memory runs out, the list stays as it is. */
-TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
+   passed. If memory runs out, the list stays as it is. An error without an
+   object, which only a faulty callback returns, becomes a RuntimeError. */
+TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
                                         const TVMFFIAny *node) {
-  TVMFFIErrorCell *cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
-  tvmffi_i_error_context *context =
-      (tvmffi_i_error_context *)cell->extra_context;
+  TVMFFIErrorCell *cell;
+  tvmffi_i_error_context *context;
   TVMFFIObjectHandle made = NULL;
   int code = 0;
   TVMFFI_ASSERT(error->type_index == kTVMFFIError);
+  if (!error->v_obj) *error = tvmffi_i_raised();
+  cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
+  context = (tvmffi_i_error_context *)cell->extra_context;
   if (node->type_index < kTVMFFIStaticObjectBegin ||
       error->v_obj == &tvmffi_i_memory_error.base)
     return;
@@ -29688,8 +29692,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
-    int code = tvmffi_i_read_next(&f->c, 0, &value);
-    if (code) return tvmffi_i_need_error(code, "A field getter");
+    TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &value));
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
       case kTVMFFINone: tvmffi_i_any_release(&value); break;
@@ -29698,9 +29701,9 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
       case kTVMFFIFloat: break;
       case kTVMFFIDataType:
         if (value.type_index != kTVMFFIDataType) {
-          code = tvmffi_i_bad_cast(&value, "DataType");
+          (void)tvmffi_i_bad_cast(&value, "DataType");
           tvmffi_i_any_release(&value);
-          return code;
+          return -1;
         }
         TVMFFI_TRY(tvmffi_i_dtype_text(&value.v_dtype, &value));
         break;
@@ -29719,7 +29722,7 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
-  *part = tvmffi_i_copy_owned(child);
+  TVMFFI_TRY(tvmffi_i_own(child, part));
   return 1;
 }
 

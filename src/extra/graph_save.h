@@ -318,8 +318,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
-    int code = tvmffi_i_read_next(&f->c, 0, &value);
-    if (code) return tvmffi_i_need_error(code, "A field getter");
+    TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &value));
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
       case kTVMFFINone: tvmffi_i_any_release(&value); break;
@@ -328,9 +327,9 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
       case kTVMFFIFloat: break;
       case kTVMFFIDataType:
         if (value.type_index != kTVMFFIDataType) {
-          code = tvmffi_i_bad_cast(&value, "DataType");
+          (void)tvmffi_i_bad_cast(&value, "DataType");
           tvmffi_i_any_release(&value);
-          return code;
+          return -1;
         }
         TVMFFI_TRY(tvmffi_i_dtype_text(&value.v_dtype, &value));
         break;
@@ -349,7 +348,7 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
   if (f->fields) return tvmffi_i_save_fields(f, part);
   child = tvmffi_i_next_in_container(&f->c);
   if (!child) return 0;
-  *part = tvmffi_i_copy_owned(child);
+  TVMFFI_TRY(tvmffi_i_own(child, part));
   return 1;
 }
 

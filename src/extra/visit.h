@@ -107,27 +107,32 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
-   the error and returns -1. */
+   the error and returns -1. An error without an object becomes a RuntimeError.
+   */
 static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
-  if (from.type_index != kTVMFFIError || !from.v_obj) {
+  if (from.type_index != kTVMFFIError) {
     *result = from;
     return 0;
   }
+  if (!from.v_obj) from = tvmffi_i_raised();
   TVMFFIErrorSetRaised(from.v_obj);
   tvmffi_i_any_release(&from);
   return -1;
 }
 
 /* Appends the object `node` to the list of objects through which an error has
-   passed. If memory runs out, the list stays as it is. */
-TVMFFI_I_COLD void tvmffi_i_add_context(const TVMFFIAny *error,
+   passed. If memory runs out, the list stays as it is. An error without an
+   object, which only a faulty callback returns, becomes a RuntimeError. */
+TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
                                         const TVMFFIAny *node) {
-  TVMFFIErrorCell *cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
-  tvmffi_i_error_context *context =
-      (tvmffi_i_error_context *)cell->extra_context;
+  TVMFFIErrorCell *cell;
+  tvmffi_i_error_context *context;
   TVMFFIObjectHandle made = NULL;
   int code = 0;
   TVMFFI_ASSERT(error->type_index == kTVMFFIError);
+  if (!error->v_obj) *error = tvmffi_i_raised();
+  cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
+  context = (tvmffi_i_error_context *)cell->extra_context;
   if (node->type_index < kTVMFFIStaticObjectBegin ||
       error->v_obj == &tvmffi_i_memory_error.base)
     return;

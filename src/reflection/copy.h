@@ -319,9 +319,10 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
     if (!changed) num_kept = num_made;
   }
   TVMFFI_ASSERT(num_made == n);
-  if (num_kept < n) code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-  if (num_kept < n && !code)
+  if (num_kept < n) {
+    (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)); /* nobody reads it */
     code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+  }
   tvmffi_i_release(patched);
   return code;
 }

@@ -9,8 +9,7 @@
 #include "../containers.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Creates a shape (owned) from a sequence. Returns TVMFFI_I_MISMATCH if an item
-   is not an integer. */
+/* Creates a shape (owned) from a sequence of integers. */
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
                                                   TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
@@ -18,11 +17,10 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
   tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
   if (!shape) return -1;
   TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
-  for (i = 0; i < from->size; ++i)
-    if (tvmffi_i_from_any(&tvmffi_i_word_int64, &items[i], &numbers[i])) {
-      tvmffi_i_release(shape);
-      return TVMFFI_I_MISMATCH;
-    }
+  for (i = 0; i < from->size; ++i) {
+    TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
+    numbers[i] = items[i].v_int64;
+  }
   *out = tvmffi_obj(shape);
   return 0;
 }

@@ -10,8 +10,8 @@ static int test_apply(TVMFFIObject *f, const TVMFFIAny *args, int n,
                       TVMFFIAny *result) {
   TVMFFIAny copy[16];
   int i, code;
-  *result = tvmffi_none();
   for (i = 0; i < n; ++i) copy[i] = args[i];
+  *result = tvmffi_none(); /* it may be one of the arguments */
   code = f ? TVMFFIFunctionCall(f, copy, n, result) : -1;
   if (!code) OWN_ANY(*result);
   return code;

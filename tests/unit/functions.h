@@ -129,6 +129,7 @@ static void test_bad_hook_calls(TVMFFI_HERE) {
 /* A search for a device skips what has no items. */
 static void test_device_search(TVMFFI_HERE) {
   TVMFFIAny items[2], any;
+  int i;
   items[0] = tvmffi_i_pointer(kTVMFFIArray, NULL);
   OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", items, 1, &any));
   CHECK_INT(any.v_device.device_type, kDLCPU);
@@ -137,8 +138,411 @@ static void test_device_search(TVMFFI_HERE) {
   {
     SEQUENCE(list, "List", items, 2);
     any = tvmffi_obj(list);
+    for (i = 0; i < 8; ++i) OK(test_apply_global("ffi.Array", &any, 1, &any));
     OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", &any, 1, &any));
     CHECK_INT(any.v_device.device_type, kDLCPU);
+  }
+}
+
+/* An argument that is an object without an address, in place of a value or of
+   the container. */
+static void test_null_arguments(TVMFFI_HERE) {
+  static const struct {
+    const char *name;
+    int num_args, at;
+    int32_t type_index;
+    const char *kind;
+  } rows[] = {{"ffi.ListSetItem", 3, 2, kTVMFFIObject, "ValueError"},
+              {"ffi.ListInsert", 3, 2, kTVMFFIObject, "ValueError"},
+              {"ffi.ListAppend", 2, 0, kTVMFFIList, "TypeError"},
+              {"ffi.DictSetItem", 3, 0, kTVMFFIDict, "TypeError"},
+              {"ffi.json.Stringify", 2, 0, kTVMFFIArray, "ValueError"},
+              {"ffi.ToJSONGraph", 2, 0, kTVMFFIArray, "ValueError"},
+              {"ffi.ToJSONGraph", 2, 1, kTVMFFIMap, "ValueError"},
+              {"ffi.FromJSONGraph", 1, 0, kTVMFFIMap, "ValueError"}};
+  TVMFFIAny item = tvmffi_int(7), args[3], any;
+  int i;
+  SEQUENCE(list, "List", &item, 1);
+  for (i = 0; i < TEST_COUNT(rows); ++i) {
+    args[0] = tvmffi_obj(list);
+    args[1] = args[2] = tvmffi_int(0);
+    args[rows[i].at] = tvmffi_i_pointer(rows[i].type_index, NULL);
+    FAILS(test_apply_global(rows[i].name, args, rows[i].num_args, &any),
+          rows[i].kind, NULL);
+    CHECK_INT(test_cell(list)->size, 1);
+    CHECK_INT(((TVMFFIAny *)test_cell(list)->data)->v_int64, 7);
+  }
+  any = tvmffi_i_pointer(kTVMFFIBigInt, NULL);
+  FAILS(test_apply_attr(kTVMFFIBigInt, "__data_to_json__", &any, 1, &any),
+        "TypeError", "Cannot treat type `ffi.BigInt` as type `BigInt`");
+  FAILS(test_walk(tvmffi_i_pointer(kTVMFFIArray, NULL), TEST_ADD, 1, 0, &any),
+        "ValueError", "...must not be NULL");
+  ((TVMFFIAny *)test_cell(list)->data)->type_index = kTVMFFIArray;
+  ((TVMFFIAny *)test_cell(list)->data)->v_obj = NULL;
+  args[0] = tvmffi_obj(list);
+  args[1] = tvmffi_none();
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "ValueError",
+        "...v_obj must not be NULL");
+}
+
+/* Objects whose type nobody has registered. */
+static void test_unknown_objects(TVMFFI_HERE) {
+  static const struct {
+    const char *name;
+    int num_args;
+  } rows[] = {{"ffi.DeepCopy", 1},
+              {"ffi.ReprPrint", 1},
+              {"ffi.RecursiveHash", 1},
+              {"ffi.ToJSONGraph", 2}};
+  TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(
+      sizeof(TVMFFIObject), (1 << 20) - 1, tvmffi_i_delete_plain);
+  TVMFFIAny args[2], any;
+  int i;
+  OK(o ? 0 : -1);
+  OWN(o);
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_none();
+  for (i = 0; i < TEST_COUNT(rows); ++i)
+    FAILS(test_apply_global(rows[i].name, args, rows[i].num_args, &any),
+          "InternalError", "Cannot find type info for type_index=1048575");
+}
+
+/* What text functions do with odd arguments: an indentation that is a bool or
+   longer than a buffer, a dtype without a name, a file name's long format. */
+static void test_odd_texts(TVMFFI_HERE) {
+  TVMFFIAny args[2], any;
+  args[0] = tvmffi_int(7);
+  {
+    SEQUENCE(list, "List", args, 1);
+    args[0] = tvmffi_obj(list);
+    args[1] = tvmffi_bool(1);
+    OK(test_apply_global("ffi.json.Stringify", args, 2, &any));
+    CHECK_TEXT(tvmffi_any_str(&any), "[\n 7\n]");
+    args[1] = tvmffi_int(300);
+    OK(test_apply_global("ffi.json.Stringify", args, 2, &any));
+    CHECK_INT(tvmffi_any_str(&any).size, 305);
+    OK(test_apply_global("ffi.ListReverse", args, 1, &any));
+    CHECK_INT(((TVMFFIAny *)test_cell(list)->data)->v_int64, 7);
+  }
+  any = tvmffi_obj(test_make_tensor());
+  if (!any.v_obj) return;
+  TVMFFI_I_CELL(DLTensor, any.v_obj)->dtype.code = 100;
+  FAILS(test_apply_global("ffi.ReprPrint", &any, 1, &any), "ValueError",
+        "DLDataType contains unknown type_code=100");
+  any = tvmffi_str("a.format_without_loader");
+  FAILS(test_apply_global("ffi.ModuleLoadFromFile", &any, 1, &any),
+        "RuntimeError",
+        "...Loader for `.format_without_loader` files is not registered");
+}
+
+/* Keys whose equality fails, or clears the dict in which they are looked up. */
+static TVMFFIObject *test_cleared;
+static int test_clear_then_equal(void *self, const TVMFFIAny *args,
+                                 int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(1);
+  if (!test_cleared) return TVMFFI_RAISE("ValueError", "no key");
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     tvmffi_obj(test_cleared));
+}
+
+static void test_failing_keys(TVMFFI_HERE) {
+  static const char *const names[] = {"ffi.DictGetItem",
+                                      "ffi.DictGetItemOrMissing",
+                                      "ffi.DictCount", "ffi.DictErase"};
+  NODE_TYPE(key, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIAny args[2], any;
+  int i;
+  VISIT_NODE(one, key, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(other, key, tvmffi_int(1), tvmffi_none());
+  OK(test_set_hook(key, "__any_equal__", test_clear_then_equal));
+  args[0] = tvmffi_obj(one);
+  args[1] = tvmffi_int(1);
+  {
+    SEQUENCE(dict, "Dict", args, 2);
+    SEQUENCE(map, "Map", args, 2);
+    args[0] = tvmffi_obj(dict);
+    args[1] = tvmffi_obj(other);
+    for (i = 0; i < 8; ++i) {
+      test_cleared = i < 4 ? NULL : dict;
+      FAILS(test_apply_global(names[i % 4], args, 2, &any),
+            i < 4 ? "ValueError" : "RuntimeError",
+            i < 4 ? "no key"
+                  : "A map cannot be changed by the hash or the equality of "
+                    "its own keys");
+      CHECK_INT(tvmffi_i_map_size(dict), 1);
+    }
+    any = tvmffi_obj(map);
+    OK(test_apply_global("ffi.MapForwardIterFunctor", &any, 1, &any));
+    args[0] = tvmffi_int(1);
+    OK(test_apply(any.v_obj, args, 1, &any));
+    CHECK_INT(any.v_int64, 1);
+  }
+}
+
+/* A type with one field, whose name is longer than a small string. */
+static int32_t test_long_named(const char *key) {
+  int32_t index = test_type(key, -1, 1, 0, 1, kTVMFFIObject);
+  TVMFFIFieldInfo f = test_any_field("a_field_of_some_length",
+                                     offsetof(test_visit_node, x), 0);
+  TVMFFITypeMetadata m;
+  TVMFFIAny args[2], any;
+  if (index < 0) return -1;
+  memset((void *)&m, 0, sizeof(m));
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  f.setter = (void *)(uintptr_t)tvmffi_i_set_any_field;
+  args[0] = tvmffi_int(index);
+  args[1] = tvmffi_int((int64_t)sizeof(test_visit_node));
+  if (TVMFFITypeRegisterMetadata(index, &m) ||
+      TVMFFITypeRegisterField(index, &f) ||
+      test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any))
+    return -1;
+  return index;
+}
+
+/* Paths through such a field, and the graph of its object. */
+static void test_long_names(TVMFFI_HERE) {
+  static const char path[] = "<root>.a_field_of_some_length[0]";
+  const char *key = test_fresh("unit.Long");
+  int32_t index = test_long_named(key);
+  TVMFFIObject *context;
+  TVMFFIAny args[4], any;
+  OK(index < 0 ? -1 : 0);
+  VISIT_NODE(target, index, tvmffi_int(1), tvmffi_none());
+  args[0] = tvmffi_obj(target);
+  args[1] = tvmffi_int(1);
+  {
+    SEQUENCE(with_target, "Array", args, 1);
+    SEQUENCE(with_number, "Array", args + 1, 1);
+    VISIT_NODE(a, index, tvmffi_obj(with_target), tvmffi_none());
+    VISIT_NODE(b, index, tvmffi_obj(with_number), tvmffi_none());
+    context = test_context(args, 1);
+    if (!context) return;
+    args[0] = tvmffi_obj(a);
+    args[1] = tvmffi_obj(context);
+    args[2] = args[3] = tvmffi_bool(0);
+    OK(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3,
+                         &any));
+    CHECK_INT(test_cell(any.v_obj)->size, 1);
+    CHECK_REPR(tvmffi_obj(test_item(any.v_obj, 0)), path);
+    args[1] = tvmffi_obj(b);
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &any));
+    CHECK_REPR(tvmffi_obj(test_item(any.v_obj, 1)), path);
+  }
+  OK(test_read_node(key, "{\"a_field_of_some_length\":0}", &any));
+  CHECK_INT(any.type_index, index);
+  FAILS(test_read_node(key, "{}", &any), "TypeError",
+        "...Required field `a_field_of_some_length` not set");
+}
+
+/* Values that a search for paths does not enter, or cannot: objects of a type
+   without metadata, a getter that fails or returns no address. */
+static int test_get_null(void *field, TVMFFIAny *result) {
+  (void)field;
+  *result = tvmffi_i_pointer(kTVMFFIObject, NULL);
+  return 0;
+}
+
+static void test_search_limits(TVMFFI_HERE) {
+  NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
+  ODD_TYPE(unknown, tvmffi_i_get_any_field, 1, NULL);
+  ODD_TYPE(nulls, test_get_null, 1, NULL);
+  TVMFFITypeMetadata m;
+  TVMFFIObject *context;
+  TVMFFIAny args[3], pair, items[2];
+  int32_t failing = 0;
+  VISIT_NODE(target, plain, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(other, plain, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(hidden, unknown, tvmffi_obj(target), tvmffi_none());
+  VISIT_NODE(null, nulls, tvmffi_none(), tvmffi_none());
+  VISIT_NODE(root, plain, tvmffi_obj(hidden), tvmffi_obj(null));
+  memset((void *)&m, 0, sizeof(m));
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  OK(TVMFFITypeRegisterMetadata(nulls, &m));
+  OK(test_getter_type(&failing));
+  OK(test_new_pair(failing, tvmffi_int(404), tvmffi_none(), &pair));
+  items[0] = tvmffi_obj(target);
+  items[1] = tvmffi_obj(root);
+  context = test_context(items, 2);
+  if (!context) return;
+  test_path_count(root, context, 0);
+  args[0] = tvmffi_obj(null);
+  args[1] = tvmffi_none();
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &args[2]), "TypeError",
+        NULL);
+  args[0] = pair;
+  args[1] = tvmffi_obj(context);
+  args[2] = tvmffi_bool(1);
+  FAILS(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3,
+                          &pair),
+        "ValueError", "no value");
+  /* A root that is the first object of the context is no path's end. */
+  items[1] = tvmffi_obj(other);
+  context = test_context(items, 2);
+  if (!context) return;
+  args[0] = tvmffi_obj(other);
+  args[1] = tvmffi_obj(context);
+  OK(test_apply_global("ffi.VisitErrorContext.FindAccessPaths", args, 3,
+                       &pair));
+  CHECK_INT(test_cell(pair.v_obj)->size, 0);
+}
+
+/* A callback that begins a visit of its own, five deep: the number grows, and
+   the innermost callback returns `last`. */
+typedef struct {
+  const char *name;
+  TVMFFIObject *callbacks, *none;
+  TVMFFIAny last;
+} test_inner_visit;
+
+static int test_visit_inside(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const test_inner_visit *v = (const test_inner_visit *)self;
+  TVMFFIAny next[4];
+  (void)num_args;
+  test_say_value(args);
+  if (args[0].v_int64 == 5) {
+    *result = v->last;
+    return 0;
+  }
+  next[0] = tvmffi_int(args[0].v_int64 + 1);
+  next[1] = tvmffi_obj(v->callbacks);
+  next[2] = tvmffi_obj(v->none);
+  next[3] = tvmffi_int(0);
+  return test_pass_on(v->name, next, 4, result);
+}
+
+static void test_inner_visits(TVMFFI_HERE) {
+  test_inner_visit v;
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny row[2], args[4], any;
+  int i;
+  memset((void *)&v, 0, sizeof(v));
+  OK(TVMFFIFunctionCreate(&v, test_visit_inside, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(kTVMFFIInt);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  {
+    SEQUENCE(none, "Array", row, 0);
+    SEQUENCE(pair, "Array", row, 2);
+    row[0] = tvmffi_obj(pair);
+    SEQUENCE(callbacks, "Array", row, 1);
+    v.callbacks = callbacks;
+    v.none = none;
+  }
+  for (i = 0; i < 2; ++i) {
+    v.name = i ? "ffi.StructuralMap" : "ffi.StructuralWalk";
+    v.last = i ? tvmffi_int(9) : tvmffi_none();
+    args[0] = tvmffi_int(1);
+    args[1] = tvmffi_obj(v.callbacks);
+    args[2] = tvmffi_obj(v.none);
+    args[3] = tvmffi_int(0);
+    test_log_size = 0;
+    OK(test_apply_global(v.name, args, 4, &any));
+    CHECK_LOG("12345");
+    CHECK(any.type_index == v.last.type_index && any.v_int64 == v.last.v_int64);
+    args[2] = tvmffi_int(1); /* no callbacks */
+    FAILS(test_apply_global(v.name, args, 4, &any), "TypeError",
+          "...Mismatched type on argument #2");
+    args[1] = tvmffi_int(1);
+    args[2] = tvmffi_obj(v.none);
+    FAILS(test_apply_global(v.name, args, 4, &any), "TypeError",
+          "...Mismatched type on argument #1");
+  }
+}
+
+/* A function that says in which region its visitor is. In a pattern, the region
+   stays that of the pattern. */
+static int test_say_region(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)args, (void)num_args;
+  *result = tvmffi_int(((const tvmffi_i_visitor *)self)->region);
+  return 0;
+}
+
+static void test_regions(TVMFFI_HERE) {
+  static const int32_t before[] = {kTVMFFIDefRegionKindNone,
+                                   kTVMFFIDefRegionKindSimple,
+                                   kTVMFFIDefRegionKindPattern};
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIAny args[3], any;
+  tvmffi_i_engine *e = tvmffi_i_new_engine(TVMFFI_I_VISIT, NULL, NULL);
+  int i;
+  OK(e ? 0 : -1);
+  OWN(e);
+  OK(TVMFFIFunctionCreate(e, test_say_region, NULL, &f));
+  OWN(f);
+  args[0] = tvmffi_obj(&e->visitor.base);
+  args[1] = tvmffi_int(kTVMFFIDefRegionKindSimple);
+  args[2] = tvmffi_obj((TVMFFIObject *)f);
+  for (i = 0; i < 3; ++i) {
+    e->visitor.region = before[i];
+    OK(test_apply_global("ffi.StructuralVisitorWithDefRegionKind", args, 3,
+                         &any));
+    CHECK_INT(any.v_int64, i < 2 ? kTVMFFIDefRegionKindSimple : before[i]);
+    CHECK_INT(e->visitor.region, before[i]);
+  }
+  tvmffi_weak_retain(e);
+  test_drop(e);
+  CHECK(!tvmffi_weak_lock(e));
+  tvmffi_weak_release(e);
+}
+
+/* Callbacks that return an error without an address, or raise one that has a
+   context already: some object, or a context without a pattern. */
+static TVMFFIObject *test_extra;
+static int test_give_no_error(void *self, const TVMFFIAny *args,
+                              int32_t num_args, TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_i_pointer(kTVMFFIError, NULL);
+  return 0;
+}
+static int test_raise_extra(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIByteArray kind = TEXT("ValueError"), empty = {NULL, 0};
+  TVMFFIObjectHandle error = NULL;
+  (void)self, (void)args, (void)num_args, (void)result;
+  TVMFFI_TRY(TVMFFIErrorCreateWithCauseAndExtraContext(
+      &kind, &kind, &empty, NULL, test_extra, &error));
+  return tvmffi_i_error_restore(error);
+}
+
+static void test_odd_errors(TVMFFI_HERE) {
+  TVMFFIAny none = tvmffi_none(), items[1], any;
+  TVMFFIObject *error, *bare;
+  tvmffi_i_error_context *got;
+  int i, code;
+  SEQUENCE(list, "List", &none, 1);
+  SEQUENCE(extra, "List", &none, 0);
+  ODD_TYPE(uncopied, tvmffi_i_get_any_field, 1, test_give_no_error);
+  VISIT_NODE(node, uncopied, tvmffi_int(1), tvmffi_none());
+  items[0] = tvmffi_obj(list);
+  for (i = 0; i < 2; ++i)
+    FAILS(test_visit_root(i ? "ffi.StructuralMap" : "ffi.StructuralWalk",
+                          items[0], test_give_no_error, kTVMFFIList, 0, &any),
+          "RuntimeError", "A function failed without an error");
+  FAILS(test_walk(tvmffi_obj(node), TEST_ADD, kTVMFFIInt, 0, &any),
+        "RuntimeError", "A function failed without an error");
+  test_log_size = 0;
+  bare = tvmffi_i_new_object(TVMFFI_I_VISIT_ERROR_CONTEXT,
+                             sizeof(tvmffi_i_error_context));
+  OK(bare ? 0 : -1);
+  OWN(bare);
+  for (i = 0; i < 2; ++i) {
+    test_extra = i ? bare : extra;
+    code = test_visit_root("ffi.StructuralWalk", items[0], test_raise_extra,
+                           kTVMFFIList, 0, &any);
+    CHECK(code != 0);
+    error = tvmffi_i_error_remove();
+    if (error && !test_hits()) {
+      got = (tvmffi_i_error_context *)TVMFFIErrorGetCellPtr(error)
+                ->extra_context;
+      CHECK_INT(got->base.type_index, TVMFFI_I_VISIT_ERROR_CONTEXT);
+      if (i) CHECK(&got->base == bare && !got->pattern);
+      if (!i) CHECK(got->previous == extra);
+      if (!i) CHECK(test_item(got->pattern, 0) == list);
+    }
+    tvmffi_release(error);
   }
 }
 
@@ -216,7 +620,7 @@ static void test_bad_callbacks(const char *outer, TVMFFIAny *row,
 
 /* Visits with faulty callbacks, and visitors without a vtable. */
 static void test_faulty_callbacks(TVMFFI_HERE) {
-  TVMFFIAny args[2], row[2], any;
+  TVMFFIAny args[3], row[2], any;
   TVMFFIObject *visitor;
   args[0] = tvmffi_int(1);
   args[1] = tvmffi_i_pointer(kTVMFFIArray, NULL);
@@ -239,6 +643,9 @@ static void test_faulty_callbacks(TVMFFI_HERE) {
         "TypeError", "A ffi.StructuralMutator without a vtable cannot visit");
   FAILS(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any),
         "TypeError", "A ffi.StructuralMutator without a vtable cannot visit");
+  args[2] = tvmffi_int(1);
+  FAILS(test_apply_global("ffi.StructuralMutatorVarRemapSet", args, 3, &any),
+        "TypeError", "A ffi.StructuralMutator without a vtable cannot visit");
 }
 #endif
 
@@ -251,5 +658,14 @@ static const test_case test_functions_cases[] = {
     {"built-in functions: classes that cannot be", test_bad_classes},
     {"built-in functions: malformed paths", test_malformed_paths},
     {"built-in functions: faulty callbacks", test_faulty_callbacks},
+    {"built-in functions: arguments without an address", test_null_arguments},
+    {"built-in functions: objects of unknown types", test_unknown_objects},
+    {"built-in functions: odd texts", test_odd_texts},
+    {"built-in functions: keys whose equality fails", test_failing_keys},
+    {"built-in functions: fields with long names", test_long_names},
+    {"built-in functions: limits of a search", test_search_limits},
+    {"built-in functions: visits in visits", test_inner_visits},
+    {"built-in functions: regions", test_regions},
+    {"built-in functions: odd errors of callbacks", test_odd_errors},
 #endif
     {NULL, NULL}};
