@@ -185,6 +185,43 @@ static void test_null_arguments(TVMFFI_HERE) {
         "...v_obj must not be NULL");
 }
 
+/* A structural key without an address, which is looked up in another map. */
+static void test_null_key(TVMFFI_HERE) {
+  TVMFFIAny maps[4], entry[2], any, *key;
+  TVMFFIObject *object;
+  int i, code;
+  entry[1] = tvmffi_int(1);
+  OK(test_apply_global("ffi.StructuralKey", &entry[1], 1, &entry[0]));
+  for (i = 0; i < 2; ++i)
+    OK(test_apply_global("ffi.Map", entry, 2, &maps[i]));
+  maps[2] = maps[3] = tvmffi_bool(0);
+  key = &tvmffi_i_map_pair(maps[0].v_obj, tvmffi_i_map_begin(maps[0].v_obj))
+             ->key;
+  object = key->v_obj;
+  key->v_obj = NULL;
+  code = test_apply_global("ffi.StructuralEqual", maps, 4, &any);
+  key->v_obj = object;
+  FAILS(code, "ValueError", "...must not be NULL");
+}
+
+/* A text for all dicts. This is the last test, because a type keeps a hook. */
+static int test_show_dict(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  TVMFFIByteArray text = TEXT("a dict of its own");
+  (void)self, (void)args, (void)num_args;
+  return TVMFFIStringFromByteArray(&text, result);
+}
+static void test_container_hook(TVMFFI_HERE) {
+  static TVMFFIObjectHandle hook; /* a type refuses another function */
+  TVMFFIByteArray name = TEXT("__ffi_repr__");
+  TVMFFIAny any, value;
+  if (!hook) OK(TVMFFIFunctionCreate(NULL, test_show_dict, NULL, &hook));
+  value = tvmffi_obj((TVMFFIObject *)hook);
+  OK(TVMFFITypeRegisterAttr(kTVMFFIDict, &name, &value));
+  OK(test_apply_global("ffi.Dict", NULL, 0, &any));
+  CHECK_REPR(any, "a dict of its own");
+}
+
 /* Objects whose type nobody has registered. */
 static void test_unknown_objects(TVMFFI_HERE) {
   static const struct {
@@ -667,5 +704,7 @@ static const test_case test_functions_cases[] = {
     {"built-in functions: visits in visits", test_inner_visits},
     {"built-in functions: regions", test_regions},
     {"built-in functions: odd errors of callbacks", test_odd_errors},
+    {"built-in functions: a key without an address", test_null_key},
+    {"built-in functions: a hook of a container", test_container_hook},
 #endif
     {NULL, NULL}};

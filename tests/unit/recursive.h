@@ -403,6 +403,23 @@ static void test_keys_that_fail(TVMFFI_HERE) {
   CHECK_INT(any.v_int64, 1);
 }
 
+/* Values with bits that no value should have, and a type whose equality could
+   not be read. */
+static void test_odd_values(TVMFFI_HERE) {
+  TVMFFIAny lists[2], any, *item;
+  int i;
+  for (i = 0; i < 2; ++i)
+    OK(test_list(&lists[i], tvmffi_ptr(&any), tvmffi_none()));
+  OK(test_apply_global("ffi.RecursiveEq", lists, 2, &any));
+  CHECK_INT(any.v_int64, 1);
+  item = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, lists[1].v_obj)->data;
+  item->zero_padding = 1;
+  OK(test_apply_global("ffi.RecursiveEq", lists, 2, &any));
+  CHECK_INT(any.v_int64, 0);
+  FAILS(tvmffi_i_cannot_hash(tvmffi_i_unread_attr(), kTVMFFIObject),
+        "MemoryError", NULL);
+}
+
 static void test_order_of_shapes(TVMFFI_HERE) {
   TVMFFIAny numbers[3], a, b, c;
   numbers[0] = tvmffi_int(3);
@@ -669,6 +686,7 @@ static const test_case test_recursive_cases[] = {
     {"recursive order: fields", test_order_of_fields},
     {"recursive order: keys that fail", test_keys_that_fail},
     {"recursive order: shapes", test_order_of_shapes},
+    {"recursive order: odd values", test_odd_values},
     {"recursive order: maps in another order", test_order_of_orders},
     {"recursive order: big integers", test_order_of_bigints},
     {"recursive order: cycles", test_order_of_cycles},

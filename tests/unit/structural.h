@@ -487,6 +487,89 @@ static void test_structural_changes(TVMFFI_HERE) {
   }
 }
 
+/* Finds two values equal, and changes the dict of the second one: the first call
+   adds an entry, or the second call erases the first entry. */
+static TVMFFIAny test_right_dict;
+static int test_is_erasing, test_num_changes;
+static int test_s_change(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(1);
+  if (test_num_changes++ != test_is_erasing) return 0;
+  if (test_is_erasing)
+    return tvmffi_call(tvmffi_str("ffi.DictErase"), tvmffi_out_any(NULL),
+                       test_right_dict, tvmffi_int(0));
+  return tvmffi_call(tvmffi_str("ffi.DictSetItem"), tvmffi_out_any(NULL),
+                     test_right_dict, tvmffi_int(7), tvmffi_int(7));
+}
+
+/* Dicts that differ in size only at the end of the comparison: with a key to
+   show for it, and without. */
+static void test_structural_sizes(TVMFFI_HERE) {
+  int i, with_path;
+  for (i = 0; i < 4; ++i) {
+    int32_t index =
+        test_structural_type("unit.Changing", kTVMFFISEqHashKindTreeNode, 0, 0);
+    TVMFFIAny args[4], entries[4], pair, key = tvmffi_none();
+    int k;
+    OK(index < 0 ? -1 : 0);
+    OK(test_set_hook_once(index, "__s_equal__", test_s_change));
+    for (k = 0; k < 4; ++k) {
+      entries[k / 2 * 2] = tvmffi_int(k / 2);
+      NODE(entries[k / 2 * 2 + 1], index, tvmffi_int(k), tvmffi_none());
+    }
+    OK(test_apply_global("ffi.Dict", entries, 4, &args[0]));
+    for (k = 0; k < 2; ++k)
+      NODE(entries[2 * k + 1], index, tvmffi_int(k), tvmffi_none());
+    OK(test_apply_global("ffi.Dict", entries, 4, &args[1]));
+    args[2] = args[3] = tvmffi_bool(0);
+    test_right_dict = args[1];
+    test_is_erasing = i % 2;
+    test_num_changes = 0;
+    with_path = i / 2;
+    if (!with_path) {
+      SAME_STRUCTURE(args[0], args[1], 0, 0);
+    } else {
+      OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+      for (k = 0; k < 2; ++k) {
+        const int64_t kind = test_only_step(pair.v_obj, k, &key);
+        CHECK_INT(kind, test_is_erasing ? -1
+                        : k             ? TVMFFI_I_STEP_MAP_ITEM
+                                        : TVMFFI_I_STEP_MAP_ITEM_MISSING);
+        if (!test_is_erasing) CHECK_INT(key.v_int64, 7);
+      }
+    }
+    CHECK_INT(tvmffi_i_map_size(args[1].v_obj), test_is_erasing ? 1 : 3);
+    test_release_all();
+  }
+}
+
+/* The equality of keys, which empties the left dict and finds the key. */
+static int test_empty_left(void *self, const TVMFFIAny *args, int32_t num_args,
+                           TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  *result = tvmffi_bool(1);
+  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
+                     test_changed_dict);
+}
+
+static void test_structural_emptied(TVMFFI_HERE) {
+  int32_t index =
+      test_structural_type("unit.EmptyLeft", kTVMFFISEqHashKindTreeNode, 0, 0);
+  TVMFFIAny entry[2], dicts[2];
+  int i;
+  OK(index < 0 ? -1 : 0);
+  OK(test_set_hook_once(index, "__any_equal__", test_empty_left));
+  entry[1] = tvmffi_int(1);
+  for (i = 0; i < 2; ++i) {
+    NODE(entry[0], index, tvmffi_int(1), tvmffi_none());
+    OK(test_apply_global("ffi.Dict", entry, 2, &dicts[i]));
+  }
+  test_changed_dict = dicts[0];
+  SAME_STRUCTURE(dicts[0], dicts[1], 0, 0);
+  CHECK_INT(tvmffi_i_map_size(dicts[0].v_obj), 0);
+}
+
 /* As deep as memory allows, but hooks only up to a limit; no end is none. */
 static void test_structural_depth(TVMFFI_HERE) {
   int i, n = test_scale(test_chain < 20000 ? test_chain : 20000, 20);
@@ -1350,6 +1433,8 @@ static const test_case test_structural_cases[] = {
     {"structure: hooks that catch", test_caught_structural},
 #endif
     {"structural: hooks that change what is compared", test_structural_changes},
+    {"structural: dicts that change in size", test_structural_sizes},
+    {"structural: a dict that its keys empty", test_structural_emptied},
     {"structural: depth", test_structural_depth},
     {"structural: shared parts", test_structural_shared},
     {"structural: shared objects", test_structural_shared_objects},

@@ -1387,10 +1387,13 @@ static TVMFFIAny test_enter_to_add(void *mutator, TVMFFIAny value) {
   return value;
 }
 static TVMFFIObject *test_emptied; /* a list whose only item is visited */
+static TVMFFIObject *test_refilled; /* another one */
 static TVMFFIAny test_enter_unique(void *mutator, TVMFFIAny value) {
   (void)mutator;
   test_say(tvmffi_i_is_unique(&value) ? 'u' : '!');
   if (test_emptied) test_cell(test_emptied)->size = 0;
+  if (test_refilled)
+    *(TVMFFIAny *)test_cell(test_refilled)->data = tvmffi_int(5);
   return tvmffi_int(value.type_index);
 }
 #if defined(__cplusplus)
@@ -1450,6 +1453,20 @@ static void test_foreign_visitors(TVMFFI_HERE) {
   test_emptied = NULL;
   CHECK_INT(any.type_index, kTVMFFIUnchanged);
   CHECK_LOG("u");
+  /* Another value has taken the place, and keeps it. */
+  outer = test_sequence("ffi.List", NULL, 0);
+  if (!outer) return;
+  any = tvmffi_obj(tvmffi_i_new_list(0));
+  OK(any.v_obj ? 0 : -1);
+  i = tvmffi_i_list_append(outer, &any);
+  tvmffi_any_release(&any);
+  OK(i);
+  test_refilled = outer;
+  any = tvmffi_i_mutate_in_place(&v, tvmffi_obj(outer));
+  test_refilled = NULL;
+  CHECK_INT(any.type_index, kTVMFFIUnchanged);
+  CHECK_LOG("u");
+  CHECK_INT(((TVMFFIAny *)test_cell(outer)->data)->v_int64, 5);
 }
 
 /* Visits the field x by the visitor, as C++ does, or in C as a container. */
@@ -1544,6 +1561,75 @@ static void test_visit_routes(TVMFFI_HERE) {
   CHECK_INT(((TVMFFIAny *)test_cell(root)->data)->v_int64, 8);
 }
 
+/* Says that it has been called for an object, which becomes 8. */
+static int test_place_eight(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  (void)self, (void)args, (void)num_args;
+  test_say('e');
+  *result = tvmffi_int(8);
+  return 0;
+}
+
+/* Returns an array of its own, with the number 2. */
+static int test_give_two(void *self, const TVMFFIAny *args, int32_t num_args,
+                         TVMFFIAny *result) {
+  TVMFFIAny two = tvmffi_int(2);
+  (void)self, (void)num_args;
+  test_say_value(args);
+  return test_pass_on("ffi.Array", &two, 1, result);
+}
+
+/* What changes a value in place: a function as the hook, but not another value
+   as the hook, and what a callback returns in place of a value that nobody else
+   has. */
+static void test_visits_in_place(TVMFFI_HERE) {
+  NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
+  NODE_TYPE(wrong, kTVMFFISEqHashKindTreeNode, 0);
+  TVMFFIByteArray name = TEXT("__s_maybe_inplace_mutate__");
+  TVMFFIAny number = tvmffi_int(1), root, any, row[2], args[4];
+  TVMFFIObjectHandle f = NULL;
+  TVMFFIObject *items[3];
+  TVMFFIAny *slots;
+  int i, code = 0;
+  OK(test_set_hook(packed, "__s_maybe_inplace_mutate__", test_place_eight));
+  OK(TVMFFITypeRegisterAttr(wrong, &name, &number));
+  OK(TVMFFIFunctionCreate(NULL, test_give_two, NULL, &f));
+  OWN(f);
+  row[0] = tvmffi_int(kTVMFFIArray);
+  row[1] = tvmffi_obj((TVMFFIObject *)f);
+  {
+    SEQUENCE(none, "Array", row, 0);
+    SEQUENCE(pair, "Array", row, 2);
+    row[0] = tvmffi_obj(pair);
+    SEQUENCE(callbacks, "Array", row, 1);
+    args[1] = tvmffi_obj(callbacks);
+    args[2] = tvmffi_obj(none);
+    args[3] = tvmffi_int(0);
+  }
+  items[0] = tvmffi_i_new_object(packed, sizeof(test_visit_node));
+  items[1] = tvmffi_i_new_object(wrong, sizeof(test_visit_node));
+  items[2] = tvmffi_i_new_array(0, &slots);
+  root = tvmffi_obj(tvmffi_i_new_list(3));
+  for (i = 0; i < 3; ++i) {
+    any = tvmffi_obj(items[i]);
+    if (!root.v_obj || !items[i]) code = -1;
+    if (!code) code = tvmffi_i_list_append(root.v_obj, &any);
+    tvmffi_release(items[i]);
+  }
+  if (code) tvmffi_release(root.v_obj);
+  OK(code);
+  args[0] = tvmffi_i_pointer(kTVMFFIObjectRValueRef, &root.v_obj);
+  code = test_apply_global("ffi.StructuralMap", args, 4, &any);
+  if (root.v_obj) tvmffi_release(root.v_obj);
+  OK(code);
+  CHECK_LOG("eA");
+  row[0] = ((TVMFFIAny *)test_cell(any.v_obj)->data)[0];
+  CHECK_INT(row[0].v_int64, 8);
+  CHECK(test_item(any.v_obj, 1) == items[1]);
+  CHECK_INT(((TVMFFIAny *)test_cell(test_item(any.v_obj, 2))->data)->v_int64,
+            2);
+}
+
 /* A visitor of C++ that visits fields, leaves and hooks by our functions. */
 static void test_foreign_routes(TVMFFI_HERE) {
   static const tvmffi_i_visit_table visits = {test_enter, NULL, NULL, NULL};
@@ -1623,6 +1709,32 @@ static void test_remaps(TVMFFI_HERE) {
   CHECK_TEXT(tvmffi_any_str(&any), "a text of some length");
 }
 
+/* More variables than a small dict has room for. */
+static void test_many_variables(TVMFFI_HERE) {
+  enum { MANY = 12 };
+  NODE_TYPE(var, kTVMFFISEqHashKindFreeVar, 0);
+  TVMFFIObject *variables[MANY], *mutator;
+  TVMFFIAny args[3], any;
+  int i;
+  mutator = (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_MUTATE, NULL,
+                                                        NULL);
+  OK(mutator ? 0 : -1);
+  OWN(mutator);
+  args[0] = tvmffi_obj(mutator);
+  for (i = 0; i < MANY; ++i) {
+    VISIT_NODE(v, var, tvmffi_int(i), tvmffi_none());
+    variables[i] = v;
+    args[1] = tvmffi_obj(v);
+    args[2] = tvmffi_int(i);
+    OK(test_apply_global("ffi.StructuralMutatorVarRemapSet", args, 3, &any));
+  }
+  for (i = 0; i < MANY; ++i) {
+    args[1] = tvmffi_obj(variables[i]);
+    OK(test_apply_global("ffi.StructuralMutatorVarRemapGet", args, 2, &any));
+    CHECK_INT(any.v_int64, i);
+  }
+}
+
 /* A mutator of ours is told by others what nobody else has. */
 static void test_unique_values(TVMFFI_HERE) {
   TVMFFIAny callbacks = test_callbacks(TEST_ADD, kTVMFFIInt, 2), pair[2], any;
@@ -1681,8 +1793,10 @@ static const test_case test_visit_cases[] = {
     {"visits: bad arguments", test_bad_visits},
     {"visits: visitors of C++", test_foreign_visitors},
     {"visits: routes of hooks", test_visit_routes},
+    {"visits: changes in place", test_visits_in_place},
     {"visits: routes of visitors of C++", test_foreign_routes},
     {"visits: replacements of variables", test_remaps},
+    {"visits: many variables", test_many_variables},
     {"visits: what nobody else has", test_unique_values},
 #endif
     {NULL, NULL}};
