@@ -29629,6 +29629,11 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   return tvmffi_i_enter_saving(s, saved);
 }
 
+static int tvmffi_i_cannot_save(const TVMFFIAny *value) {
+  return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
+                       tvmffi_i_type_key(value->type_index));
+}
+
 static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {
   TVMFFIByteArray text;
   TVMFFIAny made = tvmffi_none();
@@ -29675,10 +29680,9 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
     case kTVMFFIMap:
     case kTVMFFIDict: return tvmffi_i_enter_saving(s, saved);
     default:
-      if (value->type_index >= kTVMFFIStaticObjectBegin && value->v_obj)
-        return tvmffi_i_save_object(s, saved);
-      return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
-                           tvmffi_i_type_key(value->type_index));
+      return value->type_index < kTVMFFIStaticObjectBegin
+                 ? tvmffi_i_cannot_save(value)
+                 : tvmffi_i_save_object(s, saved);
   }
   return tvmffi_i_add_made(s, saved, data);
 }
@@ -29707,7 +29711,11 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
         }
         TVMFFI_TRY(tvmffi_i_dtype_text(&value.v_dtype, &value));
         break;
-      default: *part = value; return 1;
+      default:
+        *part = value;
+        return value.type_index < kTVMFFIStaticObjectBegin || value.v_obj
+                   ? 1
+                   : tvmffi_i_cannot_save(&value);
     }
     TVMFFI_TRY(tvmffi_i_set_named(&f->fields, f->c.field->name, value));
   }

@@ -442,11 +442,11 @@ static void test_set_faulty(TVMFFIObject *o, TVMFFIObject *x, TVMFFIObject *y) {
   tvmffi_any_release(&old[1]);
 }
 
-/* Copies an array of two objects and a list. The objects refer to each other and
-   to the array if `cyclic`, otherwise the first one to the others. Each call of
-   a getter or setter fails once, or all from it on: then the copy fails with
-   that error and leaves nothing behind. Copies in a cycle whose getters fail for
-   good cannot be taken apart, so `cyclic` is tested with one failure. */
+/* Copies an array of two objects and a list. If `cyclic`, the objects refer to
+   each other and to the array, otherwise the first one to the others. For each
+   call of a getter or setter, lets this call fail, or also all later ones if not
+   `cyclic`, because copies in a cycle whose getters always fail cannot be taken
+   apart. The copy then fails with that error and leaves nothing behind. */
 static void test_copy_faults(TVMFFIObject **o, int cyclic) {
   TVMFFIObject *copy = NULL, *a, *b;
   int n, code = -1;
@@ -518,8 +518,8 @@ static int32_t test_copied_by(TVMFFISafeCallType copier) {
   return TVMFFITypeRegisterField(index, &f) ? -1 : index;
 }
 
-/* Objects in a cycle that are their own copies: the copied array refers to them,
-   and they to the copied array. */
+/* Objects in a cycle that are their own copies: the copied array refers to
+   them, and they to the copied array. */
 static void test_odd_copiers(TVMFFI_HERE) {
   int32_t index = test_copied_by(test_copy_to_null);
   TVMFFIAny *items = NULL, *field;

@@ -385,6 +385,7 @@ static void test_search_limits(TVMFFI_HERE) {
   ODD_TYPE(unknown, tvmffi_i_get_any_field, 1, NULL);
   ODD_TYPE(nulls, test_get_null, 1, NULL);
   TVMFFITypeMetadata m;
+  TVMFFIFieldInfo f;
   TVMFFIObject *context;
   TVMFFIAny args[3], pair, items[2];
   int32_t failing = 0;
@@ -396,17 +397,21 @@ static void test_search_limits(TVMFFI_HERE) {
   memset((void *)&m, 0, sizeof(m));
   m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
   OK(TVMFFITypeRegisterMetadata(nulls, &m));
-  OK(test_getter_type(&failing));
-  OK(test_new_pair(failing, tvmffi_int(404), tvmffi_none(), &pair));
   items[0] = tvmffi_obj(target);
   items[1] = tvmffi_obj(root);
   context = test_context(items, 2);
   if (!context) return;
   test_path_count(root, context, 0);
-  args[0] = tvmffi_obj(null);
+  f = test_any_field("b", offsetof(test_py, b), 0);
+  f.getter = test_get_null;
+  failing = test_field_class(&f);
+  OK(failing < 0 ? -1 : 0);
+  OK(test_apply_attr(failing, "__ffi_new__", NULL, 0, &args[0]));
   args[1] = tvmffi_none();
-  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &args[2]), "TypeError",
-        NULL);
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &args[2]), "RuntimeError",
+        "Cannot serialize type `ffi.Object`");
+  OK(test_getter_type(&failing));
+  OK(test_new_pair(failing, tvmffi_int(404), tvmffi_none(), &pair));
   args[0] = pair;
   args[1] = tvmffi_obj(context);
   args[2] = tvmffi_bool(1);
@@ -552,7 +557,9 @@ static void test_odd_errors(TVMFFI_HERE) {
   SEQUENCE(list, "List", &none, 1);
   SEQUENCE(extra, "List", &none, 0);
   ODD_TYPE(uncopied, tvmffi_i_get_any_field, 1, test_give_no_error);
+  ODD_TYPE(nulled, tvmffi_i_get_any_field, 1, test_copy_to_null);
   VISIT_NODE(node, uncopied, tvmffi_int(1), tvmffi_none());
+  VISIT_NODE(nowhere, nulled, tvmffi_int(1), tvmffi_none());
   items[0] = tvmffi_obj(list);
   for (i = 0; i < 2; ++i)
     FAILS(test_visit_root(i ? "ffi.StructuralMap" : "ffi.StructuralWalk",
@@ -560,6 +567,9 @@ static void test_odd_errors(TVMFFI_HERE) {
           "RuntimeError", "A function failed without an error");
   FAILS(test_walk(tvmffi_obj(node), TEST_ADD, kTVMFFIInt, 0, &any),
         "RuntimeError", "A function failed without an error");
+  FAILS(test_walk(tvmffi_obj(nowhere), TEST_ADD, kTVMFFIInt, 0, &any),
+        "TypeError",
+        "...must return a distinct object with the same type as its input");
   test_log_size = 0;
   bare = tvmffi_i_new_object(TVMFFI_I_VISIT_ERROR_CONTEXT,
                              sizeof(tvmffi_i_error_context));

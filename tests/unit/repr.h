@@ -361,6 +361,35 @@ static void test_repr_addresses(TVMFFI_HERE) {
   CHECK_INT(num_addresses, 3);
 }
 
+#if defined(__unix__) && !TVMFFI_NO_STDIO
+#if defined(__cplusplus)
+extern "C" {
+#endif
+extern char **environ;
+#if defined(__cplusplus)
+}
+#endif
+
+/* The environment variable that asks for addresses has to be 1. */
+static void test_repr_environment(TVMFFI_HERE) {
+  static char asked[] = "TVM_FFI_REPR_WITH_ADDR=1";
+  static char refused[] = "TVM_FFI_REPR_WITH_ADDR=0";
+  char *variables[2], **before = environ;
+  TVMFFIAny list, text;
+  int i, code;
+  variables[1] = NULL;
+  OK(test_apply_global("ffi.List", NULL, 0, &list));
+  for (i = 0; i < 2; ++i) {
+    variables[0] = i ? asked : refused;
+    environ = variables;
+    code = test_repr(list, &text);
+    environ = before;
+    OK(code);
+    CHECK_INT(test_contains(tvmffi_any_str(&text), "[]@0x"), i);
+  }
+}
+#endif
+
 static int test_set_hook(int32_t index, const char *column,
                          TVMFFISafeCallType call) {
   TVMFFIByteArray name = TEXT(column);
@@ -819,6 +848,9 @@ static const test_case test_repr_cases[] = {
     {"repr: memory", test_repr_memory},
     {"repr: fields", test_repr_fields},
     {"repr: addresses", test_repr_addresses},
+#if defined(__unix__) && !TVMFFI_NO_STDIO
+    {"repr: addresses that a variable asks for", test_repr_environment},
+#endif
     {"repr: hooks", test_repr_hooks},
     {"repr: objects", test_repr_objects},
     {"repr: fields of one name", test_repr_same_names},

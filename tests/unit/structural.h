@@ -487,8 +487,8 @@ static void test_structural_changes(TVMFFI_HERE) {
   }
 }
 
-/* Finds two values equal, and changes the dict of the second one: the first call
-   adds an entry, or the second call erases the first entry. */
+/* Finds two values equal, and changes the dict of the second one: the first
+   call adds an entry, or the second call erases the first entry. */
 static TVMFFIAny test_right_dict;
 static int test_is_erasing, test_num_changes;
 static int test_s_change(void *self, const TVMFFIAny *args, int32_t num_args,

@@ -1570,25 +1570,29 @@ static int test_place_eight(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-/* Returns an array of its own, with the number 2. */
+/* Returns a new array with the number 2 for an empty array, and test_touched
+   for any other. */
 static int test_give_two(void *self, const TVMFFIAny *args, int32_t num_args,
                          TVMFFIAny *result) {
   TVMFFIAny two = tvmffi_int(2);
   (void)self, (void)num_args;
   test_say_value(args);
-  return test_pass_on("ffi.Array", &two, 1, result);
+  if (!test_cell(args[0].v_obj)->size)
+    return test_pass_on("ffi.Array", &two, 1, result);
+  two = tvmffi_obj(test_touched);
+  return TVMFFIAnyViewToOwnedAny(&two, result);
 }
 
 /* What changes a value in place: a function as the hook, but not another value
    as the hook, and what a callback returns in place of a value that nobody else
-   has. */
+   has, unless somebody else has the result. */
 static void test_visits_in_place(TVMFFI_HERE) {
   NODE_TYPE(packed, kTVMFFISEqHashKindTreeNode, 0);
   NODE_TYPE(wrong, kTVMFFISEqHashKindTreeNode, 0);
   TVMFFIByteArray name = TEXT("__s_maybe_inplace_mutate__");
   TVMFFIAny number = tvmffi_int(1), root, any, row[2], args[4];
   TVMFFIObjectHandle f = NULL;
-  TVMFFIObject *items[3];
+  TVMFFIObject *items[4];
   TVMFFIAny *slots;
   int i, code = 0;
   OK(test_set_hook(packed, "__s_maybe_inplace_mutate__", test_place_eight));
@@ -1605,12 +1609,15 @@ static void test_visits_in_place(TVMFFI_HERE) {
     args[1] = tvmffi_obj(callbacks);
     args[2] = tvmffi_obj(none);
     args[3] = tvmffi_int(0);
+    test_touched = none;
   }
   items[0] = tvmffi_i_new_object(packed, sizeof(test_visit_node));
   items[1] = tvmffi_i_new_object(wrong, sizeof(test_visit_node));
   items[2] = tvmffi_i_new_array(0, &slots);
-  root = tvmffi_obj(tvmffi_i_new_list(3));
-  for (i = 0; i < 3; ++i) {
+  items[3] = tvmffi_i_new_array(1, &slots);
+  if (items[3]) slots[0] = number;
+  root = tvmffi_obj(tvmffi_i_new_list(4));
+  for (i = 0; i < 4; ++i) {
     any = tvmffi_obj(items[i]);
     if (!root.v_obj || !items[i]) code = -1;
     if (!code) code = tvmffi_i_list_append(root.v_obj, &any);
@@ -1622,12 +1629,13 @@ static void test_visits_in_place(TVMFFI_HERE) {
   code = test_apply_global("ffi.StructuralMap", args, 4, &any);
   if (root.v_obj) tvmffi_release(root.v_obj);
   OK(code);
-  CHECK_LOG("eA");
+  CHECK_LOG("eAA");
   row[0] = ((TVMFFIAny *)test_cell(any.v_obj)->data)[0];
   CHECK_INT(row[0].v_int64, 8);
   CHECK(test_item(any.v_obj, 1) == items[1]);
   CHECK_INT(((TVMFFIAny *)test_cell(test_item(any.v_obj, 2))->data)->v_int64,
             2);
+  CHECK(test_item(any.v_obj, 3) == test_touched);
 }
 
 /* A visitor of C++ that visits fields, leaves and hooks by our functions. */
