@@ -374,9 +374,10 @@ static void test_long_names(TVMFFI_HERE) {
 
 /* Values that a search for paths does not enter, or cannot: objects of a type
    without metadata, a getter that fails or returns no address. */
+static int32_t test_null_type = kTVMFFIObject;
 static int test_get_null(void *field, TVMFFIAny *result) {
   (void)field;
-  *result = tvmffi_i_pointer(kTVMFFIObject, NULL);
+  *result = tvmffi_i_pointer(test_null_type, NULL);
   return 0;
 }
 
@@ -410,6 +411,10 @@ static void test_search_limits(TVMFFI_HERE) {
   args[1] = tvmffi_none();
   FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &args[2]), "RuntimeError",
         "Cannot serialize type `ffi.Object`");
+  test_null_type = kTVMFFIStr;
+  FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &args[2]), "RuntimeError",
+        "Cannot serialize type `ffi.String`");
+  test_null_type = kTVMFFIObject;
   OK(test_getter_type(&failing));
   OK(test_new_pair(failing, tvmffi_int(404), tvmffi_none(), &pair));
   args[0] = pair;
