@@ -14,7 +14,8 @@
 static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
                                  TVMFFIByteArray words) {
   const size_t n = words.size / 4;
-  const int negative = tvmffi_i_bigint_word(words.data, n / 2 - 1) < 0;
+  const int negative =
+      n && tvmffi_i_bigint_word(words.data, n / 2 - 1) < 0;
   const uint64_t flip = negative ? UINT32_MAX : 0;
   /* A limb has at most ten digits. The rest is for the zeros that the last
      division may write, and for the sign. */
@@ -22,7 +23,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   uint64_t carry = (uint64_t)negative;
   tvmffi_i_big x = {0, NULL};
   char *room, *end, *p;
-  TVMFFI_ASSERT(words.size > 8 && words.size % 8 == 0);
+  TVMFFI_ASSERT(words.size % 8 == 0);
   x.limbs = (uint32_t *)tvmffi_i_alloc(words.size + 1);
   room = x.limbs ? tvmffi_i_text_reserve(b, most) : NULL;
   if (!room) {
@@ -43,8 +44,7 @@ static void tvmffi_i_text_bigint(tvmffi_i_text_buffer *b,
   while (x.n);
   tvmffi_i_free(x.limbs);
   TVMFFI_ASSERT(p > room);
-  while (*p == '0') ++p;
-  TVMFFI_ASSERT(p < end);
+  while (p + 1 < end && *p == '0') ++p;
   if (negative) *--p = '-';
   memmove(room, p, (size_t)(end - p));
   b->size += (size_t)(end - p);

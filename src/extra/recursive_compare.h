@@ -55,9 +55,9 @@ static int tvmffi_i_bigint_sign(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIByteArray x = TVMFFIBigIntGetContentByteArray(a);
   TVMFFIByteArray y = TVMFFIBigIntGetContentByteArray(b);
   size_t n = x.size / 8, m = y.size / 8, i = n > m ? n : m;
-  int64_t x_high = tvmffi_i_bigint_word(x.data, n - 1);
-  int64_t y_high = tvmffi_i_bigint_word(y.data, m - 1);
-  TVMFFI_ASSERT(n > 0 && m > 0 && x.size % 8 == 0 && y.size % 8 == 0);
+  int64_t x_high = n ? tvmffi_i_bigint_word(x.data, n - 1) : 0;
+  int64_t y_high = m ? tvmffi_i_bigint_word(y.data, m - 1) : 0;
+  TVMFFI_ASSERT(x.size % 8 == 0 && y.size % 8 == 0);
   if ((x_high < 0) != (y_high < 0)) return x_high < 0 ? -1 : 1;
   while (i--) {
     uint64_t p =

@@ -7,8 +7,10 @@
                                                        docs/reliability.md
 
 clang compiles tvmffi_impl_test.c without assertions, which are no branches
-that a test could take. The program runs twice side by side: as it is, and with
-each allocation failing.
+that a test could take. The program runs as it is and with each allocation
+failing. Other builds of it run as well, because some code of the first is
+reached only with exceptions, on 32 bits, or without an option; what they alone
+compile does not count.
 
 - Lines: a line counts if its first token is code.
 - Branches: each condition has two, true and false, and each `case` has one.
@@ -37,6 +39,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -47,11 +50,15 @@ LIMITS = {"lines": 99.3, "branches": 98.8, "conditions": 98.0}
 # The kinds of regions that llvm-cov exports.
 CODE, EXPANSION, SKIPPED, GAP, BRANCH, DECISION, CONDITION = range(7)
 PROGRAM = "tvmffi_impl_test.c"
-FLAGS = ["-std=c11", "-O0", "-g", "-rdynamic", "-fprofile-instr-generate",
+FLAGS = ["-O0", "-g", "-rdynamic", "-fprofile-instr-generate",
          "-fcoverage-mapping", "-fcoverage-mcdc",
          "-Xclang", "-fmcdc-max-conditions=32", "-Xclang",
          "-fmcdc-max-test-vectors=1000000", "-DTEST_NO_ASSERTS=1",
          "-DTEST_SYMBOLS=1", "-DTEST_COVERAGE=1"]
+OTHER_BUILDS = {
+    "in C++": ["-x", "c++", "-std=c++11", "-lstdc++"],
+    "on 32 bits": ["-m32", "-idirafter/usr/include/x86_64-linux-gnu"],
+    "without types": ["-DTVMFFI_NO_TYPES=1"]}
 DROPPED = re.compile(r"tvmffi\.h:(\d+):\d+: warning: (unsupported MC/DC.*)")
 HINT = re.compile(r"\bTVMFFI_I_(?:UN)?LIKELY(?=\()")
 
@@ -76,6 +83,14 @@ class Figure(dict):
         old = self.setdefault(place, [line, False, None])
         old[1] = old[1] or bool(is_covered)
         old[2] = old[2] or text
+
+    def with_those_of(self, other):
+        """The same things, covered if they are in either figure."""
+        figure = Figure()
+        for place, (line, is_covered, text) in self.items():
+            figure[place] = [line, is_covered or
+                             other.get(place, (0, False))[1], text]
+        return figure
 
     def missing(self):
         return [(line, text) for line, is_covered, text in self.values()
@@ -247,39 +262,74 @@ def checked(command, **options):
     return run
 
 
-def exported(version, folder, profiles):
-    """What llvm-cov says of some runs of the program."""
-    checked([f"llvm-profdata-{version}", "merge", "-sparse", "-o", "profile",
-             *profiles], cwd=folder)
-    return json.loads(checked(
-        [f"llvm-cov-{version}", "export", "unit", "-instr-profile=profile"],
-        cwd=folder).stdout)["data"][0]
+class Build:
+    """A build of the unit tests, compiled and run in a folder of its own."""
 
+    def __init__(self, root, version, header, folder, flags=()):
+        self.root, self.version, self.folder = root, version, folder
+        folder.mkdir()
+        # From its standard input: a file includes what lies beside it first.
+        self.compiled = checked(
+            [f"clang-{version}", "-x", "c", "-std=c11", *FLAGS, *flags, "-",
+             "-iquote", header.parent, "-iquote", root, "-o", "unit",
+             "-lpthread"], cwd=folder, input=(root / PROGRAM).read_text())
 
-def measure(root, version, folder, lines):
-    """Compiles and runs the unit tests. The decisions that clang drops, and
-    (name, status, output) of each run; run N leaves N-*.profraw."""
-    (folder / "tvmffi.h").write_text("\n".join([*lines, ""]))
-    # From its standard input: a file includes what lies beside it first.
-    compiled = checked(
-        [f"clang-{version}", *FLAGS, "-x", "c", "-", "-iquote", root, "-o",
-         "unit", "-lpthread"], cwd=folder, input=(root / PROGRAM).read_text())
-    runs = []
-    for number, extra in enumerate(([], ["--oom", "--short"])):
+    def start(self, *options):
         out = tempfile.TemporaryFile()
-        runs.append((extra, out, subprocess.Popen(
-            [folder / "unit", *extra], stdout=out, stderr=subprocess.STDOUT,
-            cwd=root, env={"LLVM_PROFILE_FILE":
-                           str(folder / f"{number}-%p.profraw")})))
-    results = []
-    for extra, out, run in runs:
-        status = run.wait()
-        out.seek(0)
-        results.append((" ".join(["unit tests", *extra]), status,
-                        out.read().decode(errors="replace")))
-    return [(int(line), "not measured: " + (
+        prefix = "oom" if options else "plain"
+        return options, out, subprocess.Popen(
+            [self.folder / "unit", *options], stdout=out, cwd=self.root,
+            stderr=subprocess.STDOUT, env={
+                "LLVM_PROFILE_FILE": str(self.folder / f"{prefix}-%p.profraw")})
+
+    def exported(self, profiles):
+        """What llvm-cov says of some runs."""
+        checked([f"llvm-profdata-{self.version}", "merge", "-sparse", "-o",
+                 "profile", *self.folder.glob(profiles)], cwd=self.folder)
+        return json.loads(checked(
+            [f"llvm-cov-{self.version}", "export", "unit",
+             "-instr-profile=profile"], cwd=self.folder).stdout)["data"][0]
+
+
+def finished(name, started):
+    """(name, status, output) of a run."""
+    options, out, process = started
+    status = process.wait()
+    out.seek(0)
+    return (" ".join(["unit tests", *options, name]).strip(), status,
+            out.read().decode(errors="replace"))
+
+
+def measure(root, version, folder, places):
+    """Returns the figures of the unit tests, of them and of the runs with each
+    allocation failing, and of all builds; the decisions that clang drops; and
+    (name, status, output) of each run."""
+    header = folder / "tvmffi.h"
+    lines = [without_hints(place.text) for place in places]
+    header.write_text("\n".join([*lines, ""]))
+
+    def run(name):
+        build = Build(root, version, header, folder / name.replace(" ", ""),
+                      OTHER_BUILDS[name])
+        return build, finished(name, build.start())
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(run, name) for name in OTHER_BUILDS]
+        build = Build(root, version, header, folder / "c")
+        started = [build.start(), build.start("--oom", "--short")]
+        results = [finished("", each) for each in started]
+        figures = [count(build.exported(profiles), header, lines, places)
+                   for profiles in ("plain-*", "*.profraw")]
+        together = figures[1]
+        for built, result in (other.result() for other in others):
+            results.append(result)
+            figure = count(built.exported("*.profraw"), header, lines, places)
+            together = {name: each.with_those_of(figure[name])
+                        for name, each in together.items()}
+    dropped = [(int(line), "not measured: " + (
         "a decision is inside a condition" if "nested" in text else text))
-        for line, text in DROPPED.findall(compiled.stderr)], results
+        for line, text in DROPPED.findall(build.compiled.stderr)]
+    return [*figures, together], dropped, results
 
 
 def count(data, header, lines, places):
@@ -354,15 +404,15 @@ def report(figures, dropped, results, places):
     return tap.done()
 
 
-def write_table(page, plain, figures):
+def write_table(page, steps):
     """Replaces the table between two marks of the page."""
-    rows = ["| | the unit tests | and with each allocation failing | of |",
-            "| --- | ---: | ---: | ---: |"]
-    for name, figure in figures.items():
+    rows = ["| | the unit tests | and with each allocation failing | "
+            "and in other builds | of |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name, figure in steps[0].items():
         total = len(figure)
-        shown = [f"{100 * (1 - len(each.missing()) / total):.1f} %"
-                 for each in (plain[name], figure)]
-        rows.append(f"| {name} | {shown[0]} | {shown[1]} | {total:,} |")
+        shown = [f"{100 * (1 - len(each[name].missing()) / total):.1f} %"
+                 for each in steps]
+        rows.append(f"| {name} | {' | '.join(shown)} | {total:,} |")
     text = page.read_text(encoding="utf-8")
     page.write_text(re.sub(
         r"(<!-- written by tests/tools/coverage.py --write -->\n).*?(?=<!-- end)",
@@ -384,17 +434,13 @@ def main():
     root = args.root.resolve()
     sys.path[:0] = [str(root / "src"), str(root / "tests/tools")]
     import amalgamate
+    places = amalgamate.header()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        places = amalgamate.header()
-        lines = [without_hints(place.text) for place in places]
-        dropped, results = measure(root, args.llvm, folder, lines)
-        plain, figures = (
-            count(exported(args.llvm, folder, folder.glob(profiles)),
-                  folder / "tvmffi.h", lines, places)
-            for profiles in ("0-*.profraw", "*.profraw"))
+        steps, dropped, results = measure(root, args.llvm,
+                                          Path(name).resolve(), places)
+    figures = steps[-1]
     if args.write:
-        write_table(root / "docs/reliability.md", plain, figures)
+        write_table(root / "docs/reliability.md", steps)
     if args.list is None:
         return report(figures, dropped, results, places)
     show(figures, dropped, places, args.list)

@@ -414,6 +414,12 @@ static void test_typed_loops(TVMFFI_HERE) {
     CHECK_INT(name.small_str_len, 5);
     break;
   }
+  steps = 0;
+  TVMFFI_FOREACH(array, x, tvmffi_obj(objects)) steps = x->type_index;
+  if (steps != kTVMFFIArray) { /* no memory for the converted list */
+    OK(-1);
+    return;
+  }
   TVMFFI_FOREACH(object, x, tvmffi_obj(objects)) {
     if (TVMFFI_I_CLEANUP) OK(tvmffi_erase(tvmffi_obj(objects), tvmffi_int(0)));
     CHECK_INT(x->type_index, kTVMFFIList);

@@ -479,8 +479,8 @@ static void test_counts_work(int id) {
 }
 
 #if TEST_COVERAGE
-void __llvm_profile_initialize_file(void);
-int __llvm_profile_write_file(void);
+TVMFFI_I_EXTERN_C void __llvm_profile_initialize_file(void);
+TVMFFI_I_EXTERN_C int __llvm_profile_write_file(void);
 #endif
 #if defined(__unix__)
 /* Ends a child process without the handlers of its parent's end. */

@@ -931,6 +931,32 @@ static void test_typed_conversions(TVMFFI_HERE) {
   FAILS(test_call_typed(&tvmffi_func_u_texts, mixed, &any), "TypeError", NULL);
 }
 
+/* One argument that needs conversion has the others converted as well, and the
+   last wrong one is named, before or behind it. */
+TVMFFI_FUNC(u_bool_array_int8, int64, (bool, a), (array, b), (int8, c)) {
+  TVMFFI_RETURN(a == 1 && b->type_index == kTVMFFIArray ? c : -1);
+}
+static void test_converted_call(TVMFFI_HERE) {
+  TVMFFIAny args[3], any = tvmffi_none();
+  args[0] = tvmffi_int(7);
+  args[1] = test_container(TVMFFI_I_NEW_LIST, args[0], args[0]);
+  args[2] = tvmffi_int(5);
+  if (test_hits()) return;
+  OK(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &any));
+  CHECK(test_hits() || (any.type_index == kTVMFFIInt && any.v_int64 == 5));
+  args[0] = tvmffi_str("no bool");
+  any = tvmffi_none();
+  FAILS(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &any), "TypeError",
+        "Mismatched type on argument #0 when calling: `u_bool_array_int8(0: "
+        "bool, 1: Array<Any>, 2: int) -> int`. Expected `bool` but got `const "
+        "char*`");
+  args[2] = tvmffi_int(128);
+  FAILS(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &any),
+        "OverflowError",
+        "Value out of range in argument #2 when calling: `u_bool_array_int8(0: "
+        "bool, 1: Array<Any>, 2: int) -> int`. Expected `int8` but got `128`");
+}
+
 TVMFFI_FUNC(u_wide, none, (map(str, array(int64)), a),
             (map(str, array(int64)), b), (map(str, array(int64)), c),
             (map(str, array(int64)), d), (map(str, array(int64)), e),
@@ -1309,6 +1335,7 @@ static const test_case test_typed_function_cases[] = {
     {"typed functions: containers", test_typed_containers},
     {"typed functions: elements", test_typed_elements},
     {"typed functions: values of items", test_typed_items},
+    {"typed functions: calls that convert", test_converted_call},
     {"typed functions: items that are refused", test_refused_items},
     {"typed functions: conversions", test_typed_conversions},
     {"typed functions: wide signatures", test_wide_signature},
