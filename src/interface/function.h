@@ -159,6 +159,13 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 #define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
 #define TVMFFI_I_LOAD_tvmffi_exported tvmffi_i_load_arg
 #define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
+#define TVMFFI_I_CONVERT_tvmffi_user \
+  tvmffi_converts && tvmffi_bad_code == TVMFFI_I_CONVERTED \
+      ? tvmffi_i_call_converted(tvmffi_this, tvmffi_args, tvmffi_count, \
+                                tvmffi_into, tvmffi_handle) \
+      :
+#define TVMFFI_I_CONVERT_tvmffi_exported TVMFFI_I_CONVERT_tvmffi_user
+#define TVMFFI_I_CONVERT_tvmffi_builtin
 #define TVMFFI_I_CHECK_tvmffi_user \
   if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
@@ -346,6 +353,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
     TVMFFI_I_OPEN_##kind \
     (void)tvmffi_handle, (void)tvmffi_args, (void)tvmffi_body_scope; \
+    (void)tvmffi_converts; \
     if (TVMFFI_I_UNLIKELY( \
             tvmffi_count != tvmffi_num || \
             tvmffi_into->type_index >= kTVMFFIStaticObjectBegin)) \
@@ -353,13 +361,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
       tvmffi_code = \
-          tvmffi_converts && tvmffi_bad_code == TVMFFI_I_CONVERTED \
-              ? tvmffi_i_call_converted(tvmffi_this, tvmffi_args, \
-                                        tvmffi_count, tvmffi_into, \
-                                        tvmffi_handle) \
-              : tvmffi_i_refuse(tvmffi_this, tvmffi_args, tvmffi_count, \
-                                tvmffi_into, tvmffi_bad, \
-                                tvmffi_bad_code); \
+          TVMFFI_I_CONVERT_##kind tvmffi_i_refuse( \
+              tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, tvmffi_bad, \
+              tvmffi_bad_code); \
     } else { \
       TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
       tvmffi_code = \
