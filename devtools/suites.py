@@ -16,6 +16,9 @@ QUICK = ["-Doptimization=2", "-Dtest_optimization=0"]
 OPTIMISED = ["-Dwerror=true", "-Doptimization=2", "-Ddebug=false",
              "-Dc_args=-g1", "-Dcpp_args=-g1"]
 BARE = ["-Dbench=disabled", "-Dcxx=disabled"]
+HARDENED = ("gcc -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong "
+            "-fstack-clash-protection -ftrivial-auto-var-init=pattern "
+            "-fcf-protection -Wl,-z,relro,-z,now")
 # The sanitizers' builds also check the runtime's invariants.
 CHECKED = ["-Dc_args='-DTVMFFI_ASSERT(x)=((x)?(void)0:__builtin_trap())'",
            *BARE]
@@ -270,7 +273,7 @@ def everything():
           "--test-args=--short", log="valgrind")
     prepare_clients()
     say("gcc: hardened, as distributions build")
-    use_compilers("gcc -O2 -D_FORTIFY_SOURCE=3 -fstack-protector-strong", "g++")
+    use_compilers(HARDENED, "g++")
     configure_and_check("hardened", [*OPTIMISED, *BARE], "all",
                         *suites("unit rpc", "c99 c++11"), cc="gcc")
     use_compilers("gcc", "g++")
