@@ -46,7 +46,7 @@ sys.dont_write_bytecode = True
 
 # Layers with macros that expand in files of users.
 USER_LAYERS = ("head", "base", "interface")
-LIMITS = {"lines": 99.6, "branches": 99.0, "conditions": 98.3}
+LIMITS = {"lines": 99.3, "branches": 98.8, "conditions": 98.0}
 # The kinds of regions that llvm-cov exports.
 CODE, EXPANSION, SKIPPED, GAP, BRANCH, DECISION, CONDITION = range(7)
 PROGRAM = "tvmffi_impl_test.c"
