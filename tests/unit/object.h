@@ -830,8 +830,8 @@ static void test_left_destructors(TVMFFI_HERE) {
                {799, 0}};
   const int strong = kTVMFFIObjectDeleterFlagBitMaskStrong;
   const int weak = kTVMFFIObjectDeleterFlagBitMaskWeak;
-  void (*far)(void *, int) = (void (*)(void *, int))(
-      (uintptr_t)test_no_frame ^ ((uintptr_t)1 << (sizeof(far) * 8 - 2)));
+  void (*distant)(void *, int) = (void (*)(void *, int))(
+      (uintptr_t)test_no_frame ^ ((uintptr_t)1 << (sizeof(distant) * 8 - 2)));
   tvmffi_i_destroying d;
   TVMFFIObject object;
   int i;
@@ -853,9 +853,9 @@ static void test_left_destructors(TVMFFI_HERE) {
   d.depth = TVMFFI_I_NESTED;
   CHECK_INT(tvmffi_i_begin_deep(&d, &object, weak, test_no_frame, 850),
             TVMFFI_I_NESTED);
-  object.deleter = far;
-  if (sizeof(far) > 4) /* one that is too far away to be noted */
-    CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, far, 850),
+  object.deleter = distant;
+  if (sizeof(distant) > 4) /* one that is too far away to be noted */
+    CHECK_INT(tvmffi_i_begin_deep(&d, &object, strong, distant, 850),
               TVMFFI_I_NESTED);
   object.deleter = test_no_frame;
   CHECK(!d.pending_destroy);

@@ -406,7 +406,7 @@ static void test_keys_that_fail(TVMFFI_HERE) {
 /* Values with bits that no value should have, and a type whose equality could
    not be read. */
 static void test_odd_values(TVMFFI_HERE) {
-  TVMFFIAny lists[2], any, *item;
+  TVMFFIAny lists[2], any = tvmffi_none(), *item;
   int i;
   for (i = 0; i < 2; ++i)
     OK(test_list(&lists[i], tvmffi_ptr(&any), tvmffi_none()));
