@@ -6706,7 +6706,9 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to first.
    TVMFFI_I_BRANCH keeps GCC from replacing the branch by conditional moves,
-   three of which each call would execute for each argument. */
+   three of which each call would execute for each argument. If no parameter is
+   a container, a compiler sees that tvmffi_converts is 0 and leaves out
+   tvmffi_i_call_converted. */
 #define TVMFFI_I_LOAD_ARG(kind, p) \
   tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
   TVMFFI_I_NOTE_CODE p
@@ -7671,7 +7673,8 @@ TVMFFI_I_PLAIN_TYPES(TVMFFI_I_OVERLOAD)
 TVMFFI_I_OUT_TYPES(TVMFFI_I_OVERLOAD_OUT)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(char *x) {
-  return tvmffi_i_out_int(x, 1, (char)(-1) < 1);
+  return (char)(-1) < 1 ? tvmffi_out_int8((int8_t *)x)
+                        : tvmffi_out_uint8((uint8_t *)x);
 }
 /* Accepts a pointer to a struct that begins with an object. */
 template <typename tvmffi_type>
@@ -14474,7 +14477,7 @@ TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
-  if ((size | b->size) > PTRDIFF_MAX / 4) return -1;
+  if ((size | b->size) > PTRDIFF_MAX / 4) return -1; /* one of them is */
   capacity = 2 * b->size + size + 128;
   data = (char *)tvmffi_i_alloc(TVMFFI_I_TEXT_HEAD + capacity);
   if (!data) return -1;
@@ -20560,6 +20563,11 @@ TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
     tvmffi_i_free(m);
 }
 
+/* Frees a map's storage, unless the object contains it. */
+TVMFFI_I_INLINE void tvmffi_i_map_free_data(const tvmffi_i_map_object *m) {
+  if (m->data_deleter) m->data_deleter(m->data);
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
   uint64_t i;
@@ -20570,7 +20578,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
     else
       for (i = 0; i < m->size; ++i)
         tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
-    if (m->data_deleter) m->data_deleter(m->data);
+    tvmffi_i_map_free_data(m);
     m->data_deleter = NULL;
     m->size = 0;
   }
@@ -20713,7 +20721,7 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
   TVMFFI_ASSERT(data && data != m->data);
-  if (m->data_deleter) m->data_deleter(m->data);
+  tvmffi_i_map_free_data(m);
   m->data = data;
   m->data_deleter = tvmffi_i_free;
   m->num_slots = num_slots;
@@ -21247,7 +21255,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
   tvmffi_i_map_drop_table(table.data, table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
-    table.data_deleter(table.data);
+    tvmffi_i_map_free_data(&table);
     return 0;
   }
   TVMFFI_ASSERT(!m->size && !m->data);
@@ -21614,6 +21622,15 @@ TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
     tvmffi_i_field_cursor *w) {
   return TVMFFI_I_LIKELY(w->next != w->end) ? w->next++
                                             : tvmffi_i_next_fields(w);
+}
+
+/* Returns the next field in front of `field`, or NULL. Compares the addresses
+   of names, because registering a field, which a hook or another thread may do,
+   moves the fields to another array. */
+TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_before(
+    tvmffi_i_field_cursor *w, const TVMFFIFieldInfo *field) {
+  const TVMFFIFieldInfo *next = tvmffi_i_next_field(w);
+  return next && next->name.data != field->name.data ? next : NULL;
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
@@ -23645,22 +23662,20 @@ TVMFFI_I_DELETER(fields)
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   TVMFFIObject *o;
   TVMFFI_ASSERT(size >= sizeof(*o));
-  (void)tvmffi_i_type_or_fail(type_index); /* registers the static types */
+  tvmffi_i_start_types();
   TVMFFI_ASSERT(tvmffi_i_type_at(type_index));
   o = (TVMFFIObject *)tvmffi_i_object(size, type_index, tvmffi_i_delete_fields);
   if (o) memset((void *)(o + 1), 0, size - sizeof(*o));
   return o;
 }
 
-/* True if an earlier field of the type has the same offset as `field`. Compares
-   the addresses of names to find `field` itself, because another thread may
-   register a field, which moves the fields to another array. */
+/* True if an earlier field of the type has the same offset as `field`. */
 TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
   TVMFFI_ASSERT(tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN);
-  while ((other = tvmffi_i_next_field(&w))->name.data != field->name.data)
+  while ((other = tvmffi_i_next_before(&w, field)))
     if (other->offset == field->offset) return 1;
   return 0;
 }
@@ -24523,7 +24538,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;
@@ -24750,8 +24765,9 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   }
   TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) {
-    (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)); /* nobody reads it */
-    code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+    code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+    if (!code)
+      code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
   }
   tvmffi_i_release(patched);
   return code;
@@ -25451,15 +25467,13 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
 }
 
 /* Tells whether an earlier field has the same name as the current field. Only
-   the first of these fields is shown. Compares the addresses of names to find
-   the current field, because a hook may register a field, which moves the
-   fields to another array. */
+   the first of these fields is shown. */
 static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
   TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
-  while ((before = tvmffi_i_next_field(&w))->name.data != c->field->name.data)
+  while ((before = tvmffi_i_next_before(&w, c->field)))
     if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
       return 1;

@@ -211,7 +211,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
   tvmffi_i_map_drop_table(table.data, table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
-    table.data_deleter(table.data);
+    tvmffi_i_map_free_data(&table);
     return 0;
   }
   TVMFFI_ASSERT(!m->size && !m->data);

@@ -15,7 +15,7 @@
 static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
                                  uint64_t num_slots) {
   TVMFFI_ASSERT(data && data != m->data);
-  if (m->data_deleter) m->data_deleter(m->data);
+  tvmffi_i_map_free_data(m);
   m->data = data;
   m->data_deleter = tvmffi_i_free;
   m->num_slots = num_slots;

@@ -55,6 +55,11 @@ TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
     tvmffi_i_free(m);
 }
 
+/* Frees a map's storage, unless the object contains it. */
+TVMFFI_I_INLINE void tvmffi_i_map_free_data(const tvmffi_i_map_object *m) {
+  if (m->data_deleter) m->data_deleter(m->data);
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
   uint64_t i;
@@ -65,7 +70,7 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
     else
       for (i = 0; i < m->size; ++i)
         tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
-    if (m->data_deleter) m->data_deleter(m->data);
+    tvmffi_i_map_free_data(m);
     m->data_deleter = NULL;
     m->size = 0;
   }

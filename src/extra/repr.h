@@ -237,15 +237,13 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
 }
 
 /* Tells whether an earlier field has the same name as the current field. Only
-   the first of these fields is shown. Compares the addresses of names to find
-   the current field, because a hook may register a field, which moves the
-   fields to another array. */
+   the first of these fields is shown. */
 static int tvmffi_i_is_hidden(const tvmffi_i_printer *g,
                               const tvmffi_i_children *c) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(c->fields.type);
   const TVMFFIFieldInfo *before;
   TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
-  while ((before = tvmffi_i_next_field(&w))->name.data != c->field->name.data)
+  while ((before = tvmffi_i_next_before(&w, c->field)))
     if (!(before->flags & g->base.skip) &&
         tvmffi_i_same_text(before->name, c->field->name))
       return 1;

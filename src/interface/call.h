@@ -365,7 +365,8 @@ TVMFFI_I_PLAIN_TYPES(TVMFFI_I_OVERLOAD)
 TVMFFI_I_OUT_TYPES(TVMFFI_I_OVERLOAD_OUT)
 TVMFFI_I_OVERLOAD(const tvmffi_global *, tvmffi_i_global_obj)
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(char *x) {
-  return tvmffi_i_out_int(x, 1, (char)(-1) < 1);
+  return (char)(-1) < 1 ? tvmffi_out_int8((int8_t *)x)
+                        : tvmffi_out_uint8((uint8_t *)x);
 }
 /* Accepts a pointer to a struct that begins with an object. */
 template <typename tvmffi_type>

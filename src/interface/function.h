@@ -29,7 +29,9 @@
 /* Converts an argument. If several arguments are wrong, the error names the
    last, as in upstream's library: GCC evaluates arguments from last to first.
    TVMFFI_I_BRANCH keeps GCC from replacing the branch by conditional moves,
-   three of which each call would execute for each argument. */
+   three of which each call would execute for each argument. If no parameter is
+   a container, a compiler sees that tvmffi_converts is 0 and leaves out
+   tvmffi_i_call_converted. */
 #define TVMFFI_I_LOAD_ARG(kind, p) \
   tvmffi_code = TVMFFI_I_LOAD_##kind(TVMFFI_I_LOAD_ARG_ p); \
   TVMFFI_I_NOTE_CODE p

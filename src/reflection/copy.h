@@ -93,7 +93,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;
@@ -320,8 +320,9 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   }
   TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) {
-    (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)); /* nobody reads it */
-    code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+    code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
+    if (!code)
+      code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
   }
   tvmffi_i_release(patched);
   return code;

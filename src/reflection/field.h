@@ -45,22 +45,20 @@ TVMFFI_I_DELETER(fields)
 static TVMFFIObject *tvmffi_i_new_object(int32_t type_index, size_t size) {
   TVMFFIObject *o;
   TVMFFI_ASSERT(size >= sizeof(*o));
-  (void)tvmffi_i_type_or_fail(type_index); /* registers the static types */
+  tvmffi_i_start_types();
   TVMFFI_ASSERT(tvmffi_i_type_at(type_index));
   o = (TVMFFIObject *)tvmffi_i_object(size, type_index, tvmffi_i_delete_fields);
   if (o) memset((void *)(o + 1), 0, size - sizeof(*o));
   return o;
 }
 
-/* True if an earlier field of the type has the same offset as `field`. Compares
-   the addresses of names to find `field` itself, because another thread may
-   register a field, which moves the fields to another array. */
+/* True if an earlier field of the type has the same offset as `field`. */
 TVMFFI_I_SLOW int tvmffi_i_is_alias(const TVMFFITypeInfo *type,
                                     const TVMFFIFieldInfo *field) {
   tvmffi_i_field_cursor w = tvmffi_i_begin_fields(type);
   const TVMFFIFieldInfo *other;
   TVMFFI_ASSERT(tvmffi_i_storage_of(field) != TVMFFI_I_FIELD_PLAIN);
-  while ((other = tvmffi_i_next_field(&w))->name.data != field->name.data)
+  while ((other = tvmffi_i_next_before(&w, field)))
     if (other->offset == field->offset) return 1;
   return 0;
 }

@@ -362,6 +362,13 @@ static void test_plain_values(TVMFFI_HERE) {
   CHECK(b_out == 1);
   OK(tvmffi_call(echo, &i, 'c'));
   CHECK_INT(i, 'c');
+#if defined(__cplusplus)
+  {
+    char c[3] = {'a', 'b', 'c'};
+    OK(tvmffi_call(echo, &c[1], 'x'));
+    CHECK(c[0] == 'a' && c[1] == 'x' && c[2] == 'c');
+  }
+#endif
   OK(tvmffi_call(echo, &dtype_out, dtype));
   OK(tvmffi_call(echo, &device_out, device));
   CHECK(dtype_out.bits == 8 && device_out.device_id == 1);

@@ -443,11 +443,11 @@ static void test_set_faulty(TVMFFIObject *o, TVMFFIObject *x, TVMFFIObject *y) {
 }
 
 /* Copies an array of two objects and a list. If `cyclic`, the objects refer to
-   each other and to the array, otherwise the first one to the others. For each
-   call of a getter or setter, lets this call fail, and unless `cyclic` all
-   later ones, because copies in a cycle whose getters always fail cannot be
-   taken apart. The copy then fails with that error and leaves nothing behind.
-   */
+   each other and to the array. Otherwise the first object refers to the second,
+   and both refer to the list. For each call of a getter or setter, lets this
+   call fail. Unless `cyclic`, lets all later calls fail, too: copies in a cycle
+   whose getters always fail cannot be taken apart. The copy must fail with that
+   error and leave nothing behind. */
 static void test_copy_faults(TVMFFIObject **o, int cyclic) {
   TVMFFIObject *copy = NULL, *a, *b;
   int n, code = -1;

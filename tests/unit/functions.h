@@ -535,8 +535,8 @@ static void test_regions(TVMFFI_HERE) {
   tvmffi_weak_release(e);
 }
 
-/* Callbacks that return an error without an address, or raise one that has a
-   context already: some object, or a context without a pattern. */
+/* Callbacks that return an error without an address, or raise an error whose
+   context is of another type or has no pattern. */
 static TVMFFIObject *test_extra;
 static int test_give_no_error(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {

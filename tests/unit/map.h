@@ -998,9 +998,9 @@ static void test_blocked_chains(TVMFFI_HERE) {
   }
 }
 
-/* A new key takes its home slot from an entry of another chain. If the hash of
-   that entry fails, so does the change; if it has changed since the entry was
-   made, so that the entry is in no chain of its hash, the table grows. */
+/* A new key takes its home slot from an entry of another chain. The entry's key
+   is hashed again. If that fails, so does the change. If the hash has changed,
+   the entry is not in the chain of its new hash, and the table grows. */
 static void test_evicted_hooks(TVMFFI_HERE) {
   int32_t index = test_hooked_type();
   int way;

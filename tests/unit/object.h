@@ -659,6 +659,19 @@ static void test_pool_classes(TVMFFI_HERE) {
   CHECK(tvmffi_i_pool_class(most + 1) == TVMFFI_I_POOL_CLASSES);
 }
 
+/* Makes `n` functions, and lets the thread keep `most` units of memory. Returns
+   the number of live blocks. */
+static size_t test_limit_pool(TVMFFIObjectHandle *f, int n, int32_t most) {
+  tvmffi_i_pool *p = test_pool();
+  int i;
+  test_set_pool(1);
+  tvmffi_release(test_make_kept(0));
+  for (i = 0; i < n; ++i) f[i] = test_make_kept(0);
+  tvmffi_i_pool_left = 0;
+  p->budget = p->available = most;
+  return test_get(&test_live);
+}
+
 /* A thread keeps so much, and frees the rest. */
 static void test_pool_bound(TVMFFI_HERE) {
   tvmffi_i_pool *p = test_pool();
@@ -666,12 +679,7 @@ static void test_pool_bound(TVMFFI_HERE) {
   size_t live;
   int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   if (test_oom) return;
-  test_set_pool(1);
-  tvmffi_release(test_make_kept(0));
-  for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
-  live = test_get(&test_live);
-  tvmffi_i_pool_left = 0;
-  p->budget = p->available = 3 * unit;
+  live = test_limit_pool(f, TEST_COUNT(f), 3 * unit);
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
   CHECK_INT(p->available, 0);
@@ -691,12 +699,7 @@ static void test_pool_trimmed(TVMFFI_HERE) {
   size_t live;
   int i, unit = (int)tvmffi_i_pool_class(sizeof(tvmffi_i_function_object));
   if (test_oom) return;
-  test_set_pool(1);
-  tvmffi_release(test_make_kept(0));
-  for (i = 0; i < TEST_COUNT(f); ++i) f[i] = test_make_kept(0);
-  live = test_get(&test_live);
-  tvmffi_i_pool_left = 0;
-  p->budget = p->available = 3 * unit;
+  live = test_limit_pool(f, TEST_COUNT(f), 3 * unit);
   for (i = 0; i < 3; ++i) tvmffi_release(f[i]);
   CHECK_INT(p->available, 0);
   ++tvmffi_i_pool_trims;
