@@ -41,8 +41,10 @@ SMALLER = {
     "tvmffi-interface.h": ["--only", "abi,interface"],
     "tvmffi-abi.h": ["--only", "abi"],
 }
+# Patterns of the other headers.
 COMPANIONS = ["rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
-              "rpc/tvmffi_rpc_serial.h", "legacy/tvmffi_legacy.h"]
+              "rpc/tvmffi_rpc_serial.h", "legacy/tvmffi_legacy.h",
+              "hosts/*/*.h"]
 
 
 class Problem(RuntimeError):
@@ -202,8 +204,9 @@ def unpack(tar, folder):
 
 def headers(source, folder):
     shutil.copyfile(source / HEADER, folder / HEADER)
-    for name in COMPANIONS:
-        shutil.copyfile(source / name, folder / Path(name).name)
+    for pattern in COMPANIONS:
+        for path in source.glob(pattern):
+            shutil.copyfile(path, folder / path.name)
     for name, options in SMALLER.items():
         run([sys.executable, source / "src/amalgamate.py", *options,
              "-o", folder / name])

@@ -265,7 +265,7 @@ def build(args):
     ffi.cdef(CDEF)
     ffi.set_source("_ops_cffi", f'#include "{HERE}/ops_plain.c"')
     ffi.emit_c_code(str(folder / "_ops_cffi.c"))
-    extension = [f"-I{python}", f"-I{PACKAGE}"]
+    extension = [f"-I{python}", f"-I{ROOT}/hosts/python"]
     run(*cc, *extension, PACKAGE / "src/tvmffi/_fast.c", "-o",
         folder / f"_fast{SUFFIX}")
     source = {name: HERE / row[0] for name, row in BINDINGS.items()}

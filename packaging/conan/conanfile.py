@@ -13,7 +13,7 @@ COMMON = ["no_threads", "no_float", "no_stdio", "no_types", "system_dlpack"]
 LIBRARY = ["no_pool", "no_backtrace", "no_dlopen", "no_containers",
            "no_reflection", "no_builtins", "no_extra", "no_metadata", "debug"]
 SOURCES = ["CMakeLists.txt", "LICENSE*", "tvmffi.h", "debug/*", "dropin/*.c",
-           "rpc/*.h", "legacy/*.h", "packaging/*.in"]
+           "rpc/*.h", "legacy/*.h", "hosts/*.h", "packaging/*.in"]
 
 
 class Tvmffi(ConanFile):

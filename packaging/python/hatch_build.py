@@ -25,7 +25,8 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE if (HERE / "tvmffi.h").exists() else HERE.parents[1]
 HEADERS = ("tvmffi.h", "rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
            "rpc/tvmffi_rpc_serial.h", "legacy/tvmffi_legacy.h",
-           "packaging/python/tvmffi_python.h")
+           *sorted(path.relative_to(TOP).as_posix()
+                   for path in TOP.glob("hosts/*/*.h")))
 LICENSES = ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT")
 CMAKE = [f"packaging/cmake/tvmffi{name}.cmake.in"
          for name in ("Config", "ConfigVersion", "Targets")]
@@ -97,7 +98,7 @@ def compile_fast(python, folder):
     subprocess.run(
         [*shlex.split(os.environ.get("CC", "cc")), "-std=gnu11", "-O2", "-fPIC",
          "-shared", "-fvisibility=hidden", f"-I{TOP}",
-         f"-I{TOP}/packaging/python", f"-I{include}", *flags,
+         f"-I{TOP}/hosts/python", f"-I{include}", *flags,
          *shlex.split(os.environ.get("CFLAGS", "")),
          HERE / "src/tvmffi/_fast.c", "-o", target,
          *shlex.split(os.environ.get("LDFLAGS", "")), "-ldl"], check=True)

@@ -272,7 +272,7 @@ def compile_module(compiler, source, python, folder, *flags):
     folder.mkdir(exist_ok=True)
     subprocess.run(
         [*shlex.split(compiler), "-O1", "-g", "-fPIC", "-shared", "-Wall",
-         "-Wextra", "-Werror", f"-I{ROOT}", f"-I{ROOT}/packaging/python",
+         "-Wextra", "-Werror", f"-I{ROOT}", f"-I{ROOT}/hosts/python",
          f"-I{include}", *flags, source, "-o", target], check=True)
     return target
 

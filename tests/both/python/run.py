@@ -140,7 +140,7 @@ def build_fast(python, scratch):
     library = os.path.join(scratch, "fast.so")
     both.build(os.environ.get("CC") or "cc", "-std=gnu11", "-Wall", "-Wextra",
                "-Werror", "-O1", "-g", "-fPIC", "-shared", f"-I{include}",
-               f"-I{root}", f"-I{root}/packaging/python",
+               f"-I{root}", f"-I{root}/hosts/python",
                os.path.join(HERE, "fast.c"), "-o", library)
     return library, None
 

@@ -2,8 +2,9 @@
 
 import re
 
-from work import (KERNELS, PROGRAM, ROOT, VERSION, check_gdb_script, expect,
-                  files_in, needs_runtime, run, shell, use_kernels, write)
+from work import (KERNELS, PROGRAM, ROOT, VERSION, check_gdb_script,
+                  check_headers, expect, files_in, needs_runtime, run, shell,
+                  use_kernels, write)
 
 GENERATORS = {"Ninja": "Ninja", "Makefiles": "Unix Makefiles"}
 LANGUAGES = {"C": "c", "C++": "cpp"}
@@ -54,6 +55,7 @@ def install(work):
     shell(script, folder, PREFIX=str(folder / "root"),
           CMAKE_GENERATOR="Unix Makefiles")
     check_gdb_script(folder / "root")
+    check_headers(folder / "root/include")
     (folder / "root").rename(work.top / "cmake moved")
 
 

@@ -1,8 +1,8 @@
 """Conan: the recipe's own test, and a project that uses the package."""
 
 from with_cmake import begin, kernels
-from work import (KERNELS, PROGRAM, VERSION, expect, needs_runtime, run, shell,
-                  use_kernels, write)
+from work import (KERNELS, PROGRAM, VERSION, check_headers, expect,
+                  needs_runtime, run, shell, use_kernels, write)
 
 
 def new_home(work, name):
@@ -44,6 +44,7 @@ def shared(work):
     expect(names == ["libtvmffi.so", "libtvmffi.so.0",
                      f"libtvmffi.so.{VERSION}"],
            f"packaged: {names}")
+    check_headers(libraries[0].parents[1] / "include")
     text = run(["strings", libraries[0]])
     expect("ffi.ArraySize" in text and "ffi.ToJSONGraphString" not in text,
            "no_extra has no effect")

@@ -2,7 +2,7 @@
 
 from with_cmake import found
 from with_meson import pkg_config
-from work import VERSION, expect, files_in, run, shell
+from work import VERSION, check_headers, expect, files_in, run, shell
 
 
 def build(work):
@@ -32,6 +32,7 @@ def packages(work):
     run(["dpkg-deb", "-x", built["libtvmffi-dev"], folder])
     script = f"usr/share/gdb/auto-load/usr/lib/{libraries[1]}-gdb.py"
     expect((folder / script).is_file(), f"{script} is not packaged")
+    check_headers(folder / "usr/include")
 
     (folder / "usr").rename(work.top / "debian moved")
     found("debian", "C++", "Makefiles")(work)

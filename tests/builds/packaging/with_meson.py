@@ -7,8 +7,8 @@ import sys
 import zipfile
 
 from work import (KERNELS, PROGRAM, ROOT, URL, VERSION, check_gdb_script,
-                  expect, files_in, needs_runtime, run, shell, use_kernels,
-                  write)
+                  check_headers, expect, files_in, needs_runtime, run, shell,
+                  use_kernels, write)
 
 
 def install(work):
@@ -19,6 +19,7 @@ def install(work):
     shell(script, folder, PREFIX=str(work.plain / "meson"))
     run(["cp", "-r", work.plain / "meson", work.top / "meson moved"])
     check_gdb_script(work.plain / "meson")
+    check_headers(work.plain / "meson/include")
 
 
 # -- pkg-config ----------------------------------------------------------
@@ -112,8 +113,9 @@ def installed_subproject(work):
                          "-Dtvmffi:install_as_subproject=true")
     expect(needs_runtime(root / "bin/program"), "the program has no library")
     run([root / "bin/program"], LD_LIBRARY_PATH=str(root / "lib"))
-    for name in "include/tvmffi.h", "lib/pkgconfig/tvmffi-header.pc":
-        expect((root / name).is_file(), f"{name} is not installed")
+    name = "lib/pkgconfig/tvmffi-header.pc"
+    expect((root / name).is_file(), f"{name} is not installed")
+    check_headers(root / "include")
 
 
 # -- wheels --------------------------------------------------------------

@@ -4,10 +4,11 @@ import re
 import subprocess
 import sys
 
-from work import VERSION, expect, files_in, run
+from work import HEADERS, VERSION, expect, files_in, run
 
 SECTION = re.compile(rf"^## (Unreleased|{re.escape(VERSION)} .*)$", re.M)
-HEADERS = ["tvmffi.h", "tvmffi-core.h", "tvmffi-no-extra.h",
+# The headers that src/amalgamate.py writes.
+WRITTEN = ["tvmffi.h", "tvmffi-core.h", "tvmffi-no-extra.h",
            "tvmffi-interface.h", "tvmffi-abi.h"]
 
 
@@ -87,9 +88,8 @@ def files(work):
     names = files_in(folders[0])
     expect(names == sorted([
         "SHA256SUMS", "release-notes.md", f"tvmffi-{VERSION}-source.tar.gz",
-        f"tvmffi-wasm-{VERSION}.tgz", "tvmffi.wasm", "tvmffi_legacy.h",
-        "tvmffi_rpc.h", "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h",
-        *HEADERS]), f"{names}")
+        f"tvmffi-wasm-{VERSION}.tgz", "tvmffi.wasm", *{*WRITTEN, *HEADERS}]),
+        f"{names}")
     for name in names:
         expect((folders[0] / name).read_bytes()
                == (folders[1] / name).read_bytes(), f"{name} differs")
@@ -102,8 +102,8 @@ def check_contents(source, folder):
     tracked = run(["git", "-C", source, "ls-files"]).split("\n")
     expect(sorted(n for n in listed.split("\n") if not n.endswith("/"))
            == sorted(n and f"tvmffi-{VERSION}/{n}" for n in tracked), listed)
-    for name in HEADERS:
-        runtime = ["-DTVMFFI_IMPLEMENTATION"] if name in HEADERS[:3] else []
+    for name in WRITTEN:
+        runtime = ["-DTVMFFI_IMPLEMENTATION"] if name in WRITTEN[:3] else []
         run(["cc", "-fsyntax-only", "-x", "c", *runtime, folder / name])
     text = (folder / "release-notes.md").read_text(encoding="utf-8")
     expect(text.startswith(f"# tvmffi.h {VERSION}\n\n") and "\n### Added\n"

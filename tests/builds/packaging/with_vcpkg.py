@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 from with_cmake import begin, build
-from work import ROOT, VERSION, expect, files_in, needs_runtime, run, shell
+from work import (HEADERS, ROOT, VERSION, expect, files_in, needs_runtime, run,
+                  shell)
 
 HERE = Path(__file__).resolve().parent
 PORT = ROOT / "packaging/vcpkg/tvmffi"
@@ -146,8 +147,6 @@ LIBRARIES = {"static": ["libtvmffi.a"],
 SHARE = ["copyright", "tvmffiConfig.cmake", "tvmffiConfigVersion.cmake",
          "tvmffiTargets-debug.cmake", "tvmffiTargets-release.cmake",
          "tvmffiTargets.cmake", "usage"]
-HEADERS = ["tvmffi.h", "tvmffi_legacy.h", "tvmffi_rpc.h",
-           "tvmffi_rpc_backend.h", "tvmffi_rpc_serial.h"]
 
 
 def install(work, linkage, features):

@@ -15,6 +15,10 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import release  # noqa: E402
 
 VERSION = release.header_version(ROOT)
+# The headers that every installation has.
+HEADERS = sorted(
+    path.name for pattern in ("tvmffi.h", "*/tvmffi_*.h", "hosts/*/*.h")
+    for path in ROOT.glob(pattern))
 URL = "https://example.com/tvmffi.git"
 
 # The same text in C and in C++. The result is an object, so the runtime does
@@ -135,6 +139,11 @@ def check_gdb_script(prefix):
     real = next(prefix.glob("**/libtvmffi.so")).resolve()
     script = prefix / f"share/gdb/auto-load{real}-gdb.py"
     expect(script.is_file(), f"{script} is not installed")
+
+
+def check_headers(folder):
+    found = sorted(path.name for path in folder.iterdir())
+    expect(found == HEADERS, f"{folder} has {found}, not {HEADERS}")
 
 
 def use_kernels(path):

@@ -165,6 +165,10 @@ def contents(work):
     expect(found["soname"] == ["libtvm_ffi.so"], found)
     expect(all(re.match(r"lib(c|dl|pthread)\.so|ld-linux", name)
                for name in found["needed"]), found)
+    headers = sorted(path.name for path in (work.prefix / "include").iterdir())
+    wanted = [path.name for pattern in ("tvmffi.h", "*/tvmffi_*.h", "hosts/*/*.h")
+              for path in ROOT.glob(pattern)]
+    expect(headers == sorted(wanted), f"headers: {headers}")
     with zipfile.ZipFile(work.wheel) as files:
         all_names = files.namelist()
     for name in ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT"):
