@@ -1,6 +1,8 @@
 """TVM FFI in one C header: the header, the library, and a compiler's call.
 
 tvmffi.build("kernels.c") compiles and loads a library of kernels.
+tvmffi.load_inline(text) does so with the text of a file, and in IPython, after
+%load_ext tvmffi, %%tvmffi with that of a cell.
 tvmffi.fast(function) calls a tvm_ffi.Function faster.
 tvmffi.activate() puts the library under the stock package apache-tvm-ffi.
 python -m tvmffi has the paths for build systems, and checks libraries.
@@ -12,10 +14,10 @@ import shlex
 import sys
 from pathlib import Path
 
-from .compiler import BuildError, build
+from .compiler import BuildError, build, load_inline
 
 __all__ = ["BuildError", "activate", "build", "cflags", "cmakedir", "fast",
-           "includedir", "ldflags", "libdir", "pkgconfigdir"]
+           "includedir", "ldflags", "libdir", "load_inline", "pkgconfigdir"]
 
 # A folder with include/ and lib/, which also looks like the stock package:
 # that package reads the path of its library from the first one on sys.path.
@@ -84,3 +86,9 @@ def fast(function):
     from .extension import load
     fast = load().fast
     return fast(function)
+
+
+def load_ipython_extension(shell):
+    """Adds %%tvmffi to IPython: %load_ext tvmffi calls this."""
+    from .magic import TvmffiMagics
+    shell.register_magics(TvmffiMagics)
