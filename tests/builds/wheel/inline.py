@@ -1,11 +1,12 @@
 """tvmffi.load_inline and the magic %%tvmffi, with IPython and a notebook."""
 
 import json
+import re
 import shlex
 import subprocess
 import time
 
-from work import Compiler, expect, expect_text, run
+from work import ROOT, Compiler, expect, expect_text, run
 
 SOURCE = """
 TVMFFI_DOC(add, "Adds two integers.")
@@ -243,8 +244,8 @@ json.dump(outputs, sys.stdout)
 KERNEL = {"argv": [], "display_name": "python3", "language": "python"}
 
 
-def run_cells(work, script, **env):
-    done = subprocess.run([work.user, "-c", script], input=json.dumps(CELLS),
+def run_cells(work, script, cells=CELLS, **env):
+    done = subprocess.run([work.user, "-c", script], input=json.dumps(cells),
                           text=True, capture_output=True, cwd=work.top,
                           env={**work.env, **fresh(work), **env})
     expect(done.returncode == 0, done.stdout + done.stderr)
@@ -268,6 +269,17 @@ def ipython(work):
     check_cells(run_cells(work, IPYTHON, IPYTHONDIR=str(work.top / "ipython")))
 
 
+def page(work):
+    """The blocks of the document, as cells."""
+    text = (ROOT / "docs/hosts/notebook.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
+    outputs = run_cells(work, IPYTHON, cells,
+                        IPYTHONDIR=str(work.top / "ipython"))
+    expect([good for good, _ in outputs] == [True] * 4, f"{outputs}")
+    expect_text(outputs[2][1], "[3.0, 3.0, 3.0]")
+    expect_text(outputs[3][1], "5")
+
+
 def notebook(work):
     """A notebook's cells, which a kernel of Jupyter runs."""
     jupyter = work.top / "jupyter"
@@ -287,5 +299,6 @@ CASES = [
     ("load_inline: mistakes", mistakes),
     ("load_inline: CUDA, with a stand-in for nvcc", cuda),
     ("load_inline: in IPython", ipython),
+    ("load_inline: the page's blocks in IPython", page),
     ("load_inline: in a notebook", notebook),
 ]
