@@ -84,8 +84,7 @@ def cache(work):
     for damage in (lambda data: data[:5000], lambda data: b"",
                    lambda data: data[:900] + b"\0" * 9 + data[909:]):
         for path in entries(work):
-            if path.suffix == ".so":
-                path.write_bytes(damage(path.read_bytes()))
+            path.write_bytes(damage(path.read_bytes()))
         expect_compiled(1)
         expect_compiled(0)
     compiler.path.write_text(compiler.path.read_text().replace(
@@ -134,6 +133,7 @@ attempt(SOURCE.replace("a + b", "forgotten(a)"))
 attempt("int64_t later(int64_t);" + SOURCE.replace("a + b", "later(a)"))
 attempt(SOURCE + SOURCE)
 attempt("int x;")
+attempt(None)
 attempt(SOURCE, language="rust")
 attempt(SOURCE, name="../ops")
 attempt(SOURCE, folder="file/folder")
@@ -153,6 +153,7 @@ def mistakes(work):
         ".c:5:17: error: implicit declaration of function", "forgotten",
         "undefined symbol: later]", ".c:9:", "redefinition of", "add",
         " exports no function: define one by TVMFFI_EXPORT]\n",
+        "[TypeError: tvmffi.load_inline takes the text of a source, not ",
         "[ValueError: the language 'rust' is not one of c, c++, cuda]\n",
         "[ValueError: the name '../ops' is not of letters, digits and _]\n",
         "[BuildError: cannot write to the folder of compiled libraries, ",

@@ -73,6 +73,9 @@ def load_text(source, name, language, cflags, ldflags, folder=None):
 def store_source(source, name, language, folder):
     """Writes the text to a file that stays, because messages of the compiler
     and tracebacks of errors in its functions show its lines."""
+    if not isinstance(source, str):
+        raise TypeError("tvmffi.load_inline takes the text of a source, not "
+                        f"{type(source).__name__}")
     if language not in LANGUAGES:
         raise ValueError(f"the language {language!r} is not one of "
                          + ", ".join(LANGUAGES))
@@ -81,10 +84,11 @@ def store_source(source, name, language, folder):
     data = source.encode()
     digest = hashlib.sha256(data).hexdigest()[:16]
     path = folder / f"{name}-{digest}{LANGUAGES[language]}"
-    with open_folder(folder) as work:
-        made = Path(work) / path.name
-        made.write_bytes(data)
-        move(made, path)
+    if not path.is_file() or path.read_bytes() != data:
+        with open_folder(folder) as work:
+            made = Path(work) / path.name
+            made.write_bytes(data)
+            move(made, path)
     return path
 
 
