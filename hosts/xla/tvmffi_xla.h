@@ -74,15 +74,22 @@ typedef struct {
   uint8_t is_optional; /* a call may omit it */
 } tvmffi_i_xla_parameter;
 
+/* The parameters, by number, that take the arguments and the results of a call
+   in their order. */
+typedef struct {
+  int64_t num_args, num_results;
+  uint8_t args[TVMFFI_I_MAX_PARAMS], results[TVMFFI_I_MAX_PARAMS];
+} tvmffi_i_xla_order;
+
 typedef struct {
   tvmffi_i_xla_parameter parameters[TVMFFI_I_MAX_PARAMS];
-  int32_t num_args, num_results; /* that a call must have; the returned tensor
-                                    is a result */
+  tvmffi_i_xla_order all;            /* of a call that omits no tensor */
+  int64_t least_args, least_results; /* of a call that omits what it may */
+  int64_t num_values; /* buffers and attributes of a call that omits nothing */
   int32_t num_attributes;
-  int32_t num_values; /* of a call that omits nothing */
-  uint8_t returns_tensor;
-  uint8_t by_name[TVMFFI_I_MAX_PARAMS]; /* the attributes, sorted by name as
-                                           XLA sorts them */
+  uint8_t returns_tensor; /* to the result after those of `all` */
+  uint8_t attributes[TVMFFI_I_MAX_PARAMS]; /* sorted by name, as XLA sorts
+                                              those of a call */
 } tvmffi_i_xla_plan;
 
 /* A handler. The first call makes its plan. */
@@ -154,13 +161,15 @@ TVMFFI_I_COLD int tvmffi_i_xla_plan_parameter(tvmffi_i_xla_plan *plan,
   const tvmffi_i_word *word = f->types[i + 1];
   p->is_optional = i >= f->least || word->kind == TVMFFI_I_OPTIONAL;
   if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
-  ++plan->num_values;
   if (word->kind == TVMFFI_I_TENSOR) {
     p->role = tvmffi_i_xla_role(text);
-    plan->num_values += p->role == TVMFFI_I_XLA_INOUT;
-    if (!p->is_optional) {
-      plan->num_args += (p->role & TVMFFI_I_XLA_ARGUMENT) != 0;
-      plan->num_results += (p->role & TVMFFI_I_XLA_RESULT) != 0;
+    if (p->role & TVMFFI_I_XLA_ARGUMENT) {
+      plan->all.args[plan->all.num_args++] = (uint8_t)i;
+      plan->least_args += !p->is_optional;
+    }
+    if (p->role & TVMFFI_I_XLA_RESULT) {
+      plan->all.results[plan->all.num_results++] = (uint8_t)i;
+      plan->least_results += !p->is_optional;
     }
     return 0;
   }
@@ -168,7 +177,7 @@ TVMFFI_I_COLD int tvmffi_i_xla_plan_parameter(tvmffi_i_xla_plan *plan,
   if (!p->is_optional && !tvmffi_i_xla_has_form(word))
     return tvmffi_i_xla_no_form(h, "parameter ", p->name, word,
                                 "has no attributes of");
-  plan->by_name[plan->num_attributes++] = (uint8_t)i;
+  plan->attributes[plan->num_attributes++] = (uint8_t)i;
   return 0;
 }
 
@@ -187,8 +196,6 @@ TVMFFI_I_COLD int tvmffi_i_xla_plan_result(tvmffi_i_xla_plan *plan,
                                 "allocates itself on this device: write to a "
                                 "tensor(\"... out\")");
   plan->returns_tensor = 1;
-  ++plan->num_results;
-  ++plan->num_values;
   return 0;
 }
 
@@ -203,12 +210,13 @@ TVMFFI_I_COLD void tvmffi_i_xla_sort(tvmffi_i_xla_plan *plan) {
   int32_t i, k;
   for (i = 1; i < plan->num_attributes; ++i)
     for (k = i; k > 0; --k) {
-      const uint8_t here = plan->by_name[k], before = plan->by_name[k - 1];
+      const uint8_t here = plan->attributes[k],
+                    before = plan->attributes[k - 1];
       const tvmffi_i_xla_parameter *a = &plan->parameters[before];
       const tvmffi_i_xla_parameter *b = &plan->parameters[here];
       if (tvmffi_i_xla_compare(a->name, a->size, b->name, b->size) < 0) break;
-      plan->by_name[k] = before;
-      plan->by_name[k - 1] = here;
+      plan->attributes[k] = before;
+      plan->attributes[k - 1] = here;
     }
 }
 
@@ -231,7 +239,10 @@ TVMFFI_I_COLD int tvmffi_i_xla_make_plan(tvmffi_i_xla_plan *plan,
     name += p->size + 1;
   }
   tvmffi_i_xla_sort(plan);
-  return tvmffi_i_xla_plan_result(plan, h);
+  TVMFFI_TRY(tvmffi_i_xla_plan_result(plan, h));
+  plan->num_values = plan->all.num_args + plan->all.num_results +
+                     plan->returns_tensor + plan->num_attributes;
+  return 0;
 }
 
 /* Makes the plan in `own`, so that no thread waits for another. The first
@@ -290,10 +301,12 @@ TVMFFI_I_UNUSED static const DLDataType
 TVMFFI_STATIC_ASSERT(XLA_FFI_DataType_F8E8M0FNU == TVMFFI_I_XLA_DTYPES - 1,
                      numbers_of_xla_dtypes);
 
-/* Returns XLA's dtype, with 0 lanes if it has no form in DLPack. */
-TVMFFI_I_INLINE DLDataType tvmffi_i_xla_dtype(XLA_FFI_DataType dtype) {
+/* Returns XLA's dtype, with 0 lanes if it has no form in DLPack. A pointer,
+   because compilers would copy a value in parts, after which the processor
+   waits to load it as a whole. */
+TVMFFI_I_INLINE const DLDataType *tvmffi_i_xla_dtype(XLA_FFI_DataType dtype) {
   const unsigned number = (unsigned)dtype;
-  return tvmffi_i_xla_dtypes[number < TVMFFI_I_XLA_DTYPES ? number : 0];
+  return &tvmffi_i_xla_dtypes[number < TVMFFI_I_XLA_DTYPES ? number : 0];
 }
 
 /* One call of a handler. The tensors borrow XLA's buffers. */
@@ -301,155 +314,182 @@ typedef struct {
   const tvmffi_i_xla_handler *handler;
   const tvmffi_i_xla_plan *plan;
   const XLA_FFI_CallFrame *frame;
-  int64_t *strides, *end; /* the free part of `room` */
-  int64_t next_arg, next_result;
+  TVMFFIStreamHandle stream; /* that was current before the call */
   int32_t device_id;
   uint32_t owned; /* a bit for each argument that the call owns */
   TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
   DLTensor tensors[TVMFFI_I_MAX_PARAMS];
-  int64_t room[TVMFFI_I_XLA_DIMS];
+  int64_t strides[TVMFFI_I_XLA_DIMS];
 } tvmffi_i_xla_call;
 
-/* Describes XLA's buffer for parameter i. */
-TVMFFI_I_INLINE int tvmffi_i_xla_view(tvmffi_i_xla_call *c, int32_t i,
-                                      const XLA_FFI_Buffer *buffer) {
-  DLTensor *t = &c->tensors[i];
-  int64_t step = 1, d;
-  t->data = buffer->data;
-  t->device.device_type = c->handler->device_type;
-  t->device.device_id = c->device_id;
-  t->ndim = (int32_t)buffer->rank;
-  t->dtype = tvmffi_i_xla_dtype(buffer->dtype);
-  t->shape = buffer->dims;
-  t->strides = c->strides;
-  t->byte_offset = 0;
-  if (TVMFFI_I_UNLIKELY(!t->dtype.lanes))
-    return tvmffi_i_raise("TypeError",
-                          "%s: argument %s: XLA's data type %d is no dtype",
-                          tvmffi_i_xla_name(c->handler),
-                          c->plan->parameters[i].name, (int)buffer->dtype);
-  if (TVMFFI_I_UNLIKELY(buffer->rank > c->end - c->strides))
-    return tvmffi_i_raise(
-        "ValueError", "%s: the tensors have more than %d dimensions",
-        tvmffi_i_xla_name(c->handler), (int)TVMFFI_I_XLA_DIMS);
-  for (d = buffer->rank - 1; d >= 0; --d) {
-    c->strides[d] = step;
-    step = tvmffi_i_times(step, buffer->dims[d]);
-  }
-  c->strides += buffer->rank;
-  c->args[i] = tvmffi_tensor(t);
-  return 0;
+/* Refuses a buffer that no tensor can describe. Returns NULL. */
+TVMFFI_I_COLD int64_t *tvmffi_i_xla_no_tensor(const tvmffi_i_xla_call *c,
+                                              int32_t i,
+                                              const XLA_FFI_Buffer *buffer) {
+  const char *name = tvmffi_i_xla_name(c->handler);
+  if (!tvmffi_i_xla_dtype(buffer->dtype)->lanes)
+    (void)tvmffi_i_raise("TypeError",
+                         "%s: argument %s: XLA's data type %d is no dtype",
+                         name, c->plan->parameters[i].name, (int)buffer->dtype);
+  else
+    (void)tvmffi_i_raise("ValueError",
+                         "%s: the tensors have more than %d dimensions", name,
+                         (int)TVMFFI_I_XLA_DIMS);
+  return NULL;
 }
 
-/* Refuses an inout tensor whose result is not its argument. */
-TVMFFI_I_COLD int tvmffi_i_xla_no_alias(const tvmffi_i_xla_call *c, int32_t i) {
+/* Makes XLA's buffer the tensor of parameter i, whose strides it writes to
+   `strides`. Returns their end, or NULL with an error. */
+TVMFFI_I_ALWAYS_INLINE int64_t *tvmffi_i_xla_view(
+    tvmffi_i_xla_call *c, int32_t i, const XLA_FFI_Buffer *buffer,
+    DLDeviceType device_type, int32_t device_id, int64_t *strides) {
+  DLTensor *t = &c->tensors[i];
+  const DLDataType *dtype = tvmffi_i_xla_dtype(buffer->dtype);
+  uint64_t step = 1;
+  const int64_t rank = buffer->rank;
+  int64_t d = rank;
+  if (TVMFFI_I_UNLIKELY(!dtype->lanes ||
+                        rank > c->strides + TVMFFI_I_XLA_DIMS - strides))
+    return tvmffi_i_xla_no_tensor(c, i, buffer);
+  t->data = buffer->data;
+  t->device.device_type = device_type;
+  t->device.device_id = device_id;
+  t->ndim = (int32_t)rank;
+  t->dtype = *dtype;
+  t->shape = buffer->dims;
+  t->strides = strides;
+  t->byte_offset = 0;
+  while (--d >= 0) {
+    strides[d] = (int64_t)step;
+    step *= (uint64_t)buffer->dims[d];
+  }
+  c->args[i] = tvmffi_tensor(t);
+  return strides + rank;
+}
+
+/* Refuses an inout tensor whose result k is not its argument. */
+TVMFFI_I_COLD int tvmffi_i_xla_no_alias(const tvmffi_i_xla_call *c,
+                                        const tvmffi_i_xla_order *order,
+                                        int64_t k) {
+  const uint8_t i = order->results[k];
+  int arg = 0;
+  while (order->args[arg] != i) ++arg;
   return tvmffi_i_raise(
       "ValueError",
       "%s: argument %s is inout, but XLA's argument and result are two "
       "buffers: use ffi_call(..., input_output_aliases={%d: %d})",
-      tvmffi_i_xla_name(c->handler), c->plan->parameters[i].name,
-      (int)(c->next_arg - 1), (int)(c->next_result - 1));
+      tvmffi_i_xla_name(c->handler), c->plan->parameters[i].name, arg, (int)k);
 }
 
-/* Gives parameter i the next argument, the next result, or both. */
-TVMFFI_I_INLINE int tvmffi_i_xla_next_tensor(tvmffi_i_xla_call *c, int32_t i,
-                                             int role) {
-  const XLA_FFI_CallFrame *f = c->frame;
-  const XLA_FFI_Buffer *buffer = NULL, *result;
-  if (role & TVMFFI_I_XLA_ARGUMENT)
-    buffer = (const XLA_FFI_Buffer *)f->args.args[c->next_arg++];
-  if (role & TVMFFI_I_XLA_RESULT) {
-    result = (const XLA_FFI_Buffer *)f->rets.rets[c->next_result++];
-    if (buffer && TVMFFI_I_UNLIKELY(buffer->data != result->data))
-      return tvmffi_i_xla_no_alias(c, i);
-    buffer = result;
+/* Makes the buffers the tensors of the parameters. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_views(tvmffi_i_xla_call *c,
+                                              const tvmffi_i_xla_order *order) {
+  void *const *args = c->frame->args.args;
+  void *const *results = c->frame->rets.rets;
+  const DLDeviceType type = c->handler->device_type;
+  const int32_t id = c->device_id;
+  int64_t *strides = c->strides;
+  int64_t k;
+  for (k = 0; k < order->num_args; ++k) {
+    strides = tvmffi_i_xla_view(
+        c, order->args[k], (const XLA_FFI_Buffer *)args[k], type, id, strides);
+    if (TVMFFI_I_UNLIKELY(!strides)) return -1;
   }
-  return tvmffi_i_xla_view(c, i, buffer);
+  for (k = 0; k < order->num_results; ++k) {
+    const uint8_t i = order->results[k];
+    const XLA_FFI_Buffer *buffer = (const XLA_FFI_Buffer *)results[k];
+    if (c->plan->parameters[i].role == TVMFFI_I_XLA_RESULT)
+      strides = tvmffi_i_xla_view(c, i, buffer, type, id, strides);
+    else if (TVMFFI_I_UNLIKELY(c->tensors[i].data != buffer->data))
+      return tvmffi_i_xla_no_alias(c, order, k);
+    if (TVMFFI_I_UNLIKELY(!strides)) return -1;
+  }
+  return 0;
 }
 
-/* Writes to `text` how many arguments or results a call must have, and the
-   names of their parameters: "1 to 2 arguments (x, bias)". */
-TVMFFI_I_COLD const char *tvmffi_i_xla_say_counts(const tvmffi_i_xla_plan *plan,
-                                                  int32_t num_params, int role,
-                                                  tvmffi_i_text *text) {
-  const int is_result = role == TVMFFI_I_XLA_RESULT;
-  const int32_t least = is_result ? plan->num_results : plan->num_args;
-  int32_t most = least, i;
-  const char *before = " (";
-  for (i = 0; i < num_params; ++i)
-    most +=
-        (plan->parameters[i].role & role) && plan->parameters[i].is_optional;
-  tvmffi_i_append_int(text, least);
-  if (most > least) {
+/* Writes how many arguments or results a call must have, and the names of their
+   parameters: "1 to 2 arguments (x, bias)". */
+TVMFFI_I_COLD void tvmffi_i_xla_say_counts(const tvmffi_i_xla_plan *plan,
+                                           int is_result, tvmffi_i_text *text) {
+  const int64_t more = is_result ? plan->returns_tensor : 0;
+  const int64_t n = is_result ? plan->all.num_results : plan->all.num_args;
+  const int64_t least = is_result ? plan->least_results : plan->least_args;
+  const uint8_t *which = is_result ? plan->all.results : plan->all.args;
+  int64_t i;
+  tvmffi_i_append_int(text, least + more);
+  if (n > least) {
     tvmffi_i_append(text, " to ");
-    tvmffi_i_append_int(text, most);
+    tvmffi_i_append_int(text, n + more);
   }
   tvmffi_i_append(text, is_result ? " result" : " argument");
-  if (most != 1) tvmffi_i_append(text, "s");
-  for (i = 0; i < num_params; ++i)
-    if (plan->parameters[i].role & role) {
-      tvmffi_i_append(text, before);
-      tvmffi_i_append(text, plan->parameters[i].name);
-      before = ", ";
-    }
-  if (is_result && plan->returns_tensor) {
-    tvmffi_i_append(text, before);
-    tvmffi_i_append(text, "the returned tensor");
-    before = ", ";
+  if (n + more != 1) tvmffi_i_append(text, "s");
+  for (i = 0; i < n + more; ++i) {
+    tvmffi_i_append(text, i ? ", " : " (");
+    tvmffi_i_append(
+        text, i < n ? plan->parameters[which[i]].name : "the returned tensor");
   }
-  if (*before == ',') tvmffi_i_append(text, ")");
-  return text->data;
+  if (n + more) tvmffi_i_append(text, ")");
 }
 
-TVMFFI_I_COLD int tvmffi_i_xla_bad_count(const tvmffi_i_xla_call *c, int role) {
+TVMFFI_I_COLD int tvmffi_i_xla_bad_count(const tvmffi_i_xla_call *c,
+                                         int is_result) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   tvmffi_i_text text = {buffer, 0, sizeof(buffer)};
-  const int64_t given =
-      role == TVMFFI_I_XLA_RESULT ? c->frame->rets.size : c->frame->args.size;
-  return tvmffi_i_raise(
-      "TypeError", "%s takes %s, but the call has %lld",
-      tvmffi_i_xla_name(c->handler),
-      tvmffi_i_xla_say_counts(c->plan, c->handler->func->num_args, role, &text),
-      (long long)given);
+  const int64_t given = is_result ? c->frame->rets.size : c->frame->args.size;
+  tvmffi_i_xla_say_counts(c->plan, is_result, &text);
+  return tvmffi_i_raise("TypeError", "%s takes %s, but the call has %lld",
+                        tvmffi_i_xla_name(c->handler), buffer,
+                        (long long)given);
 }
 
-/* Gives each tensor its buffers. If the call has more than it must have, the
-   first optional tensors take the rest; the others are None or the default. */
-TVMFFI_I_INLINE int tvmffi_i_xla_tensors(tvmffi_i_xla_call *c) {
+/* Decides which optional tensors a call has. If it has more arguments or
+   results than it must have, the first optional tensors take the rest. */
+TVMFFI_I_COLD int tvmffi_i_xla_choose(const tvmffi_i_xla_call *c,
+                                      tvmffi_i_xla_order *order) {
   const tvmffi_i_xla_plan *plan = c->plan;
-  const int32_t num_params = c->handler->func->num_args;
-  int64_t args = c->frame->args.size - plan->num_args;
-  int64_t results = c->frame->rets.size - plan->num_results;
+  int64_t args = c->frame->args.size - plan->least_args;
+  int64_t results =
+      c->frame->rets.size - plan->returns_tensor - plan->least_results;
   int32_t i;
-  if (TVMFFI_I_UNLIKELY(args < 0))
-    return tvmffi_i_xla_bad_count(c, TVMFFI_I_XLA_ARGUMENT);
-  if (TVMFFI_I_UNLIKELY(results < 0))
-    return tvmffi_i_xla_bad_count(c, TVMFFI_I_XLA_RESULT);
-  for (i = 0; i < num_params; ++i) {
+  order->num_args = order->num_results = 0;
+  if (args < 0) return tvmffi_i_xla_bad_count(c, 0);
+  if (results < 0) return tvmffi_i_xla_bad_count(c, 1);
+  for (i = 0; i < c->handler->func->num_args; ++i) {
     const tvmffi_i_xla_parameter *p = &plan->parameters[i];
-    if (!p->role) continue;
+    const int takes_arg = (p->role & TVMFFI_I_XLA_ARGUMENT) != 0;
+    const int takes_result = (p->role & TVMFFI_I_XLA_RESULT) != 0;
     if (p->is_optional) {
-      const int takes_arg = p->role & TVMFFI_I_XLA_ARGUMENT;
-      const int takes_result = p->role & TVMFFI_I_XLA_RESULT;
-      if ((takes_arg && !args) || (takes_result && !results)) continue;
-      args -= takes_arg != 0;
-      results -= takes_result != 0;
+      if (takes_arg > args || takes_result > results) continue;
+      args -= takes_arg;
+      results -= takes_result;
     }
-    TVMFFI_TRY(tvmffi_i_xla_next_tensor(c, i, p->role));
+    if (takes_arg) order->args[order->num_args++] = (uint8_t)i;
+    if (takes_result) order->results[order->num_results++] = (uint8_t)i;
   }
-  if (TVMFFI_I_UNLIKELY(args))
-    return tvmffi_i_xla_bad_count(c, TVMFFI_I_XLA_ARGUMENT);
-  if (TVMFFI_I_UNLIKELY(results))
-    return tvmffi_i_xla_bad_count(c, TVMFFI_I_XLA_RESULT);
-  return 0;
+  if (args) return tvmffi_i_xla_bad_count(c, 0);
+  return results ? tvmffi_i_xla_bad_count(c, 1) : 0;
+}
+
+/* Sets the arguments of the tensors. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_tensors(tvmffi_i_xla_call *c) {
+  const tvmffi_i_xla_plan *plan = c->plan;
+  const tvmffi_i_xla_order *order = &plan->all;
+  tvmffi_i_xla_order chosen;
+  if (TVMFFI_I_UNLIKELY(c->frame->args.size != plan->all.num_args ||
+                        c->frame->rets.size !=
+                            plan->all.num_results + plan->returns_tensor)) {
+    TVMFFI_TRY(tvmffi_i_xla_choose(c, &chosen));
+    order = &chosen;
+  }
+  return tvmffi_i_xla_views(c, order);
 }
 
 /* ---- Attributes ---- */
 
 /* Converts one value of a scalar or an array. Returns 0, 1 if the dtype has no
    form, or -1 with an OverflowError. */
-TVMFFI_I_INLINE int tvmffi_i_xla_value(XLA_FFI_DataType dtype, const void *at,
-                                       TVMFFIAny *out) {
+TVMFFI_I_COLD int tvmffi_i_xla_value(XLA_FFI_DataType dtype, const void *at,
+                                     TVMFFIAny *out) {
   switch ((int)dtype) {
     case XLA_FFI_DataType_PRED:
       *out = tvmffi_bool(*(const uint8_t *)at != 0);
@@ -491,15 +531,15 @@ TVMFFI_I_INLINE int tvmffi_i_xla_value(XLA_FFI_DataType dtype, const void *at,
 TVMFFI_I_COLD int tvmffi_i_xla_no_value(XLA_FFI_DataType dtype) {
   char text[TVMFFI_I_SAID];
   return tvmffi_i_raise("TypeError", "elements of %s are not supported",
-                        tvmffi_i_say_dtype(tvmffi_i_xla_dtype(dtype), text));
+                        tvmffi_i_say_dtype(*tvmffi_i_xla_dtype(dtype), text));
 }
 
 /* Makes an array object *out of the elements at `data`. `step` is the size of
    one. */
 TVMFFI_I_COLD int tvmffi_i_xla_array(const XLA_FFI_Array *array,
                                      TVMFFIAny *out) {
-  const DLDataType dtype = tvmffi_i_xla_dtype(array->dtype);
-  const size_t step = dtype.bits / 8u, n = array->size;
+  const size_t step = tvmffi_i_xla_dtype(array->dtype)->bits / 8u,
+               n = array->size;
   TVMFFIAny few[8], *items = few;
   size_t i;
   int code = 0;
@@ -532,17 +572,16 @@ TVMFFI_I_COLD int tvmffi_i_xla_text(const tvmffi_i_word *word,
 }
 
 /* Converts attribute k of the call to the argument of parameter i. */
-TVMFFI_I_INLINE int tvmffi_i_xla_attribute(tvmffi_i_xla_call *c, int64_t k,
-                                           int32_t i) {
+TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_xla_attribute(tvmffi_i_xla_call *c,
+                                                         int64_t k, int32_t i) {
   const XLA_FFI_AttrType type = c->frame->attrs.types[k];
   const void *at = c->frame->attrs.attrs[k];
   TVMFFIAny made = tvmffi_none();
   int code = 0;
-  if (TVMFFI_I_LIKELY(type == XLA_FFI_AttrType_SCALAR)) {
+  if (type == XLA_FFI_AttrType_SCALAR) {
     const XLA_FFI_Scalar *scalar = (const XLA_FFI_Scalar *)at;
     code = tvmffi_i_xla_value(scalar->dtype, scalar->value, &made);
-    if (TVMFFI_I_UNLIKELY(code > 0))
-      code = tvmffi_i_xla_no_value(scalar->dtype);
+    if (code > 0) code = tvmffi_i_xla_no_value(scalar->dtype);
   } else if (type == XLA_FFI_AttrType_STRING) {
     code = tvmffi_i_xla_text(c->handler->func->types[i + 1],
                              (const XLA_FFI_ByteSpan *)at, &made);
@@ -551,13 +590,34 @@ TVMFFI_I_INLINE int tvmffi_i_xla_attribute(tvmffi_i_xla_call *c, int64_t k,
   } else {
     code = tvmffi_i_raise("TypeError", "a dictionary is not supported");
   }
-  if (TVMFFI_I_UNLIKELY(code))
+  if (code)
     return tvmffi_error_context(code, "%s: attribute %s",
                                 tvmffi_i_xla_name(c->handler),
                                 c->plan->parameters[i].name);
   c->args[i] = made;
   if (made.type_index >= kTVMFFIStaticObjectBegin) c->owned |= 1u << i;
   return 0;
+}
+
+/* Does what tvmffi_i_xla_attribute does, faster for the types of Python's
+   numbers. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_number(tvmffi_i_xla_call *c, int64_t k,
+                                               int32_t i) {
+  const XLA_FFI_Scalar *scalar =
+      (const XLA_FFI_Scalar *)c->frame->attrs.attrs[k];
+  if (TVMFFI_I_LIKELY(c->frame->attrs.types[k] == XLA_FFI_AttrType_SCALAR)) {
+#if !TVMFFI_NO_FLOAT
+    if (scalar->dtype == XLA_FFI_DataType_F64) {
+      c->args[i] = tvmffi_float(*(const double *)scalar->value);
+      return 0;
+    }
+#endif
+    if (scalar->dtype == XLA_FFI_DataType_S64) {
+      c->args[i] = tvmffi_int(*(const int64_t *)scalar->value);
+      return 0;
+    }
+  }
+  return tvmffi_i_xla_attribute(c, k, i);
 }
 
 TVMFFI_I_COLD int tvmffi_i_xla_unknown(const tvmffi_i_xla_call *c, int64_t k) {
@@ -569,7 +629,7 @@ TVMFFI_I_COLD int tvmffi_i_xla_unknown(const tvmffi_i_xla_call *c, int64_t k) {
   tvmffi_i_append(&text, plan->num_attributes ? "" : "none");
   for (i = 0; i < plan->num_attributes; ++i) {
     if (i) tvmffi_i_append(&text, ", ");
-    tvmffi_i_append(&text, plan->parameters[plan->by_name[i]].name);
+    tvmffi_i_append(&text, plan->parameters[plan->attributes[i]].name);
   }
   return tvmffi_i_raise(
       "TypeError", "%s has no attribute %.*s; its attributes: %s",
@@ -584,28 +644,54 @@ TVMFFI_I_COLD int tvmffi_i_xla_defaults(tvmffi_i_xla_call *c) {
   return f->defaults ? f->defaults(c->args) : 0;
 }
 
-/* Sets the arguments of the attributes. Both XLA's and the plan's are sorted by
-   name. */
-TVMFFI_I_INLINE int tvmffi_i_xla_attributes(tvmffi_i_xla_call *c) {
+/* Sets the arguments of the attributes from number n on, if the call has an
+   attribute that the function has not, or the reverse. */
+TVMFFI_I_COLD int tvmffi_i_xla_some_attributes(tvmffi_i_xla_call *c,
+                                               int32_t n) {
   const XLA_FFI_Attrs *attrs = &c->frame->attrs;
   const tvmffi_i_xla_plan *plan = c->plan;
-  int64_t k = 0;
-  int32_t n = 0;
+  int64_t k = n;
   for (; n < plan->num_attributes; ++n) {
-    const int32_t i = plan->by_name[n];
+    const int32_t i = plan->attributes[n];
     const tvmffi_i_xla_parameter *p = &plan->parameters[i];
     int order = -1;
-    if (TVMFFI_I_LIKELY(k < attrs->size))
+    if (k < attrs->size)
       order = tvmffi_i_xla_compare(p->name, p->size, attrs->names[k]->ptr,
                                    attrs->names[k]->len);
     if (order > 0) break;
-    if (TVMFFI_I_LIKELY(!order))
+    if (!order)
       TVMFFI_TRY(tvmffi_i_xla_attribute(c, k++, i));
     else if (!p->is_optional)
       return tvmffi_i_raise("TypeError", "%s: the attribute %s is missing",
                             tvmffi_i_xla_name(c->handler), p->name);
   }
-  return TVMFFI_I_UNLIKELY(k < attrs->size) ? tvmffi_i_xla_unknown(c, k) : 0;
+  return k < attrs->size ? tvmffi_i_xla_unknown(c, k) : 0;
+}
+
+TVMFFI_I_INLINE int tvmffi_i_xla_is_name(const tvmffi_i_xla_parameter *p,
+                                         const XLA_FFI_ByteSpan *name) {
+  size_t i = 0;
+  if (p->size != name->len) return 0;
+  while (i < p->size && p->name[i] == name->ptr[i]) ++i;
+  return i == p->size;
+}
+
+/* Sets the arguments of the attributes. Both the call's and the function's are
+   sorted by name. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_attributes(tvmffi_i_xla_call *c) {
+  const XLA_FFI_Attrs *attrs = &c->frame->attrs;
+  const tvmffi_i_xla_plan *plan = c->plan;
+  int32_t n;
+  for (n = 0; n < plan->num_attributes && n < attrs->size; ++n) {
+    const int32_t i = plan->attributes[n];
+    if (TVMFFI_I_UNLIKELY(
+            !tvmffi_i_xla_is_name(&plan->parameters[i], attrs->names[n])))
+      break;
+    TVMFFI_TRY(tvmffi_i_xla_number(c, n, i));
+  }
+  return TVMFFI_I_LIKELY(n == plan->num_attributes && n == attrs->size)
+             ? 0
+             : tvmffi_i_xla_some_attributes(c, n);
 }
 
 /* If the call failed because an attribute has the wrong type, prefixes the
@@ -638,8 +724,8 @@ TVMFFI_I_COLD int tvmffi_i_xla_copy_result(tvmffi_i_xla_call *c,
   const char *name = tvmffi_i_xla_name(c->handler);
   const tvmffi_i_plan any = TVMFFI_I_ZERO;
   const XLA_FFI_Buffer *to =
-      (const XLA_FFI_Buffer *)c->frame->rets.rets[c->next_result];
-  const DLDataType dtype = tvmffi_i_xla_dtype(to->dtype);
+      (const XLA_FFI_Buffer *)c->frame->rets.rets[c->frame->rets.size - 1];
+  const DLDataType dtype = *tvmffi_i_xla_dtype(to->dtype);
   const DLTensor *from;
   DLTensor want = TVMFFI_I_ZERO;
   char one[TVMFFI_I_SAID], two[TVMFFI_I_SAID];
@@ -742,10 +828,10 @@ TVMFFI_I_INLINE int tvmffi_i_xla_drop(const XLA_FFI_Api *api,
 
 /* ---- Devices other than the CPU ---- */
 
-/* Stores the number of the call's device, and the stream that XLA runs. */
-TVMFFI_I_COLD int tvmffi_i_xla_device(const XLA_FFI_CallFrame *frame,
-                                      int32_t *device_id, void **stream) {
-  const XLA_FFI_Api *api = frame->api;
+/* Makes XLA's stream the current one of the call's device. The call's end
+   brings back c->stream. */
+TVMFFI_I_COLD int tvmffi_i_xla_enter_device(tvmffi_i_xla_call *c) {
+  const XLA_FFI_Api *api = c->frame->api;
   XLA_FFI_DeviceOrdinal_Get_Args device = TVMFFI_I_ZERO;
   XLA_FFI_Stream_Get_Args current = TVMFFI_I_ZERO;
   if (api->struct_size <
@@ -753,51 +839,46 @@ TVMFFI_I_COLD int tvmffi_i_xla_device(const XLA_FFI_CallFrame *frame,
     return tvmffi_i_raise("NotImplementedError",
                           "this XLA does not tell the number of its device");
   device.struct_size = XLA_FFI_DeviceOrdinal_Get_Args_STRUCT_SIZE;
-  device.ctx = frame->ctx;
+  device.ctx = c->frame->ctx;
   current.struct_size = XLA_FFI_Stream_Get_Args_STRUCT_SIZE;
-  current.ctx = frame->ctx;
+  current.ctx = c->frame->ctx;
   if (tvmffi_i_xla_drop(api, api->XLA_FFI_DeviceOrdinal_Get(&device)) ||
       tvmffi_i_xla_drop(api, api->XLA_FFI_Stream_Get(&current)))
     return tvmffi_i_raise("RuntimeError",
                           "XLA has no device and stream for this call");
-  *device_id = device.device_ordinal;
-  *stream = current.stream;
-  return 0;
+  c->device_id = device.device_ordinal;
+  return TVMFFIEnvSetStream((int32_t)c->handler->device_type, c->device_id,
+                            current.stream, &c->stream);
+}
+
+TVMFFI_I_COLD int tvmffi_i_xla_leave_device(const tvmffi_i_xla_call *c,
+                                            int code) {
+  const int failed = TVMFFIEnvSetStream((int32_t)c->handler->device_type,
+                                        c->device_id, c->stream, NULL);
+  return code ? code : failed;
 }
 
 /* ---- The call ---- */
 
-/* Calls the function with its arguments, and drops these. */
-TVMFFI_I_INLINE int tvmffi_i_xla_invoke(tvmffi_i_xla_call *c) {
+/* Calls the function with the arguments. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_invoke(tvmffi_i_xla_call *c) {
   const tvmffi_func *f = c->handler->func;
   TVMFFIAny result = tvmffi_none();
-  int32_t i;
-  int code = tvmffi_i_xla_tensors(c);
-  if (TVMFFI_I_LIKELY(!code)) code = tvmffi_i_xla_attributes(c);
-  if (TVMFFI_I_LIKELY(!code)) {
-    code = f->call(NULL, c->args, f->num_args, &result);
-    if (TVMFFI_I_UNLIKELY(code)) tvmffi_i_xla_name_attribute(c);
-    if (!code && c->plan->returns_tensor)
-      code = tvmffi_i_xla_copy_result(c, &result);
-    tvmffi_i_any_release(&result);
-  }
-  for (i = 0; TVMFFI_I_UNLIKELY(c->owned >> i); ++i)
-    if (c->owned >> i & 1) tvmffi_i_any_release(&c->args[i]);
+  int code;
+  TVMFFI_TRY(tvmffi_i_xla_tensors(c));
+  TVMFFI_TRY(tvmffi_i_xla_attributes(c));
+  code = f->call(NULL, c->args, f->num_args, &result);
+  if (TVMFFI_I_UNLIKELY(code)) tvmffi_i_xla_name_attribute(c);
+  if (TVMFFI_I_UNLIKELY(c->plan->returns_tensor) && !code)
+    code = tvmffi_i_xla_copy_result(c, &result);
+  tvmffi_i_any_release(&result);
   return code;
 }
 
-/* Calls the function on another device, with XLA's stream as the current
-   one. */
-TVMFFI_I_COLD int tvmffi_i_xla_invoke_on(tvmffi_i_xla_call *c) {
-  const int32_t type = (int32_t)c->handler->device_type;
-  void *stream = NULL;
-  TVMFFIStreamHandle before = NULL;
-  int code;
-  TVMFFI_TRY(tvmffi_i_xla_device(c->frame, &c->device_id, &stream));
-  TVMFFI_TRY(TVMFFIEnvSetStream(type, c->device_id, stream, &before));
-  code = tvmffi_i_xla_invoke(c);
-  if (TVMFFIEnvSetStream(type, c->device_id, before, NULL) && !code) code = -1;
-  return code;
+TVMFFI_I_COLD void tvmffi_i_xla_release(tvmffi_i_xla_call *c) {
+  int32_t i;
+  for (i = 0; c->owned >> i; ++i)
+    if (c->owned >> i & 1) tvmffi_i_any_release(&c->args[i]);
 }
 
 /* Fails if XLA's structs are not those of c_api.h: an older XLA's call frame is
@@ -844,25 +925,28 @@ TVMFFI_I_COLD int tvmffi_i_xla_bad_stage(const tvmffi_i_xla_handler *h,
 }
 
 /* Executes the function. */
-TVMFFI_I_INLINE int tvmffi_i_xla_execute(const tvmffi_i_xla_handler *h,
-                                         const tvmffi_i_xla_plan *plan,
-                                         const XLA_FFI_CallFrame *frame) {
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_execute(
+    const tvmffi_i_xla_handler *h, const tvmffi_i_xla_plan *plan,
+    const XLA_FFI_CallFrame *frame) {
+  const int is_device = h->device_type != kDLCPU;
   tvmffi_i_xla_call c;
+  int code;
   if (TVMFFI_I_UNLIKELY(frame->stage != XLA_FFI_ExecutionStage_EXECUTE))
     return tvmffi_i_xla_bad_stage(h, frame);
   c.handler = h;
   c.plan = plan;
   c.frame = frame;
-  c.strides = c.room;
-  c.end = c.room + TVMFFI_I_XLA_DIMS;
-  c.next_arg = c.next_result = 0;
   c.device_id = 0;
   c.owned = 0;
-  if (frame->args.size + frame->rets.size + frame->attrs.size <
-      plan->num_values)
+  if (TVMFFI_I_UNLIKELY(frame->args.size + frame->rets.size +
+                            frame->attrs.size <
+                        plan->num_values))
     TVMFFI_TRY(tvmffi_i_xla_defaults(&c));
-  return h->device_type == kDLCPU ? tvmffi_i_xla_invoke(&c)
-                                  : tvmffi_i_xla_invoke_on(&c);
+  if (TVMFFI_I_UNLIKELY(is_device)) TVMFFI_TRY(tvmffi_i_xla_enter_device(&c));
+  code = tvmffi_i_xla_invoke(&c);
+  if (TVMFFI_I_UNLIKELY(c.owned)) tvmffi_i_xla_release(&c);
+  return TVMFFI_I_UNLIKELY(is_device) ? tvmffi_i_xla_leave_device(&c, code)
+                                      : code;
 }
 
 /* Implements TVMFFI_XLA_HANDLER. Returns NULL, or an error, which XLA owns. */
