@@ -28,10 +28,10 @@ ASAN = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
 
 results = []  # exit status and log of each run
 begun = []    # process and log of each run in the background
-# A Python with PyTorch, one with Apache TVM, the folders of an old TVM and of
-# an old apache-tvm-ffi, for the following builds.
-clients = {"torch_python": "", "tvm_python": "", "legacy_wheel": "",
-           "old_wheel": ""}
+# A Python with PyTorch, one with Apache TVM, one with JAX, the folders of an old
+# TVM and of an old apache-tvm-ffi, for the following builds.
+clients = {"torch_python": "", "tvm_python": "", "xla_python": "",
+           "legacy_wheel": "", "old_wheel": ""}
 
 
 def use_compilers(cc, cxx):
@@ -231,6 +231,7 @@ def prepare_clients():
     clients.update(
         torch_python=packages.client_venv("torch"),
         tvm_python=packages.client_venv("tvm"),
+        xla_python=packages.client_venv("xla"),
         # TVM's runtime is used without its package, so any Python's wheel will
         # do.
         legacy_wheel=packages.unpack_wheel(
