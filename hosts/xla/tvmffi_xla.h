@@ -261,43 +261,28 @@ TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_xla_first_call(
 /* ---- Tensors ---- */
 
 enum { TVMFFI_I_XLA_DTYPES = 34 };
+/* clang-format off */
 /* The dtypes, by XLA's number. XLA packs elements of less than 8 bits, as
-   DLPack does. `lanes` is 0 where XLA has no array of the number. */
+   DLPack does. `lanes` is 0 where XLA has no array of the number, such as 17, a
+   token. */
 TVMFFI_I_UNUSED static const DLDataType
-    tvmffi_i_xla_dtypes[TVMFFI_I_XLA_DTYPES] = {{0, 0, 0},
-                                                {kDLBool, 8, 1},
-                                                {kDLInt, 8, 1},
-                                                {kDLInt, 16, 1},
-                                                {kDLInt, 32, 1},
-                                                {kDLInt, 64, 1},
-                                                {kDLUInt, 8, 1},
-                                                {kDLUInt, 16, 1},
-                                                {kDLUInt, 32, 1},
-                                                {kDLUInt, 64, 1},
-                                                {kDLFloat, 16, 1},
-                                                {kDLFloat, 32, 1},
-                                                {kDLFloat, 64, 1},
-                                                {0, 0, 0},
-                                                {0, 0, 0},
-                                                {kDLComplex, 64, 1},
-                                                {kDLBfloat, 16, 1},
-                                                {0, 0, 0}, /* a token */
-                                                {kDLComplex, 128, 1},
-                                                {kDLFloat8_e5m2, 8, 1},
-                                                {kDLFloat8_e4m3fn, 8, 1},
-                                                {kDLInt, 4, 1},
-                                                {kDLUInt, 4, 1},
-                                                {kDLFloat8_e4m3b11fnuz, 8, 1},
-                                                {kDLFloat8_e5m2fnuz, 8, 1},
-                                                {kDLFloat8_e4m3fnuz, 8, 1},
-                                                {kDLInt, 2, 1},
-                                                {kDLUInt, 2, 1},
-                                                {kDLFloat8_e4m3, 8, 1},
-                                                {kDLFloat8_e3m4, 8, 1},
-                                                {kDLInt, 1, 1},
-                                                {kDLUInt, 1, 1},
-                                                {kDLFloat4_e2m1fn, 4, 1},
-                                                {kDLFloat8_e8m0fnu, 8, 1}};
+    tvmffi_i_xla_dtypes[TVMFFI_I_XLA_DTYPES] = {
+  {0, 0, 0}, {kDLBool, 8, 1},
+  {kDLInt, 8, 1}, {kDLInt, 16, 1}, {kDLInt, 32, 1}, {kDLInt, 64, 1},
+  {kDLUInt, 8, 1}, {kDLUInt, 16, 1}, {kDLUInt, 32, 1}, {kDLUInt, 64, 1},
+  {kDLFloat, 16, 1}, {kDLFloat, 32, 1}, {kDLFloat, 64, 1},
+  {0, 0, 0}, {0, 0, 0},
+  {kDLComplex, 64, 1}, {kDLBfloat, 16, 1}, {0, 0, 0}, {kDLComplex, 128, 1},
+  {kDLFloat8_e5m2, 8, 1}, {kDLFloat8_e4m3fn, 8, 1},
+  {kDLInt, 4, 1}, {kDLUInt, 4, 1},
+  {kDLFloat8_e4m3b11fnuz, 8, 1}, {kDLFloat8_e5m2fnuz, 8, 1},
+  {kDLFloat8_e4m3fnuz, 8, 1},
+  {kDLInt, 2, 1}, {kDLUInt, 2, 1},
+  {kDLFloat8_e4m3, 8, 1}, {kDLFloat8_e3m4, 8, 1},
+  {kDLInt, 1, 1}, {kDLUInt, 1, 1},
+  {kDLFloat4_e2m1fn, 4, 1}, {kDLFloat8_e8m0fnu, 8, 1}
+};
+/* clang-format on */
 TVMFFI_STATIC_ASSERT(XLA_FFI_DataType_F8E8M0FNU == TVMFFI_I_XLA_DTYPES - 1,
                      numbers_of_xla_dtypes);
 
@@ -534,12 +519,11 @@ TVMFFI_I_COLD int tvmffi_i_xla_no_value(XLA_FFI_DataType dtype) {
                         tvmffi_i_say_dtype(*tvmffi_i_xla_dtype(dtype), text));
 }
 
-/* Makes an array object *out of the elements at `data`. `step` is the size of
-   one. */
+/* Sets *out to a new array object of the attribute's elements. */
 TVMFFI_I_COLD int tvmffi_i_xla_array(const XLA_FFI_Array *array,
                                      TVMFFIAny *out) {
-  const size_t step = tvmffi_i_xla_dtype(array->dtype)->bits / 8u,
-               n = array->size;
+  const size_t step = tvmffi_i_xla_dtype(array->dtype)->bits / 8u;
+  const size_t n = array->size;
   TVMFFIAny few[8], *items = few;
   size_t i;
   int code = 0;
@@ -636,7 +620,7 @@ TVMFFI_I_COLD int tvmffi_i_xla_unknown(const tvmffi_i_xla_call *c, int64_t k) {
       tvmffi_i_xla_name(c->handler), (int)name->len, name->ptr, buffer);
 }
 
-/* Sets the argument of each attribute to its default or None. */
+/* Sets each argument to its default or None, because the call omits some. */
 TVMFFI_I_COLD int tvmffi_i_xla_defaults(tvmffi_i_xla_call *c) {
   const tvmffi_func *f = c->handler->func;
   int32_t i;
@@ -881,8 +865,8 @@ TVMFFI_I_COLD void tvmffi_i_xla_release(tvmffi_i_xla_call *c) {
     if (c->owned >> i & 1) tvmffi_i_any_release(&c->args[i]);
 }
 
-/* Fails if XLA's structs are not those of c_api.h: an older XLA's call frame is
-   smaller, and structs inside it cannot grow. */
+/* Returns 1 if XLA's call frame is that of c_api.h, else 0. A newer XLA may add
+   members at its end, but structs inside it cannot grow. */
 TVMFFI_I_INLINE int tvmffi_i_xla_is_known(const XLA_FFI_CallFrame *frame) {
   return frame->struct_size >= XLA_FFI_CallFrame_STRUCT_SIZE &&
          frame->args.struct_size == XLA_FFI_Args_STRUCT_SIZE &&

@@ -24,6 +24,15 @@ TVMFFI_EXPORT(returns, tensor("int64[1] cuda"), (tensor, x)) {
 }
 TVMFFI_XLA_HANDLER(returns, cuda)
 
+/* Keeps its attribute. */
+static TVMFFIObject *kept;
+TVMFFI_EXPORT(keep, none, (tensor("any cpu out"), y), (object, value)) {
+  (void)y;
+  tvmffi_keep(&kept, value);
+  TVMFFI_RETURN();
+}
+TVMFFI_XLA_HANDLER(keep)
+
 /* ---- A stand-in for XLA's API, whose errors are texts ---- */
 
 static char text[512];
@@ -172,6 +181,31 @@ static void devices(void) {
   api.struct_size += sizeof(void *);
 }
 
+/* The call drops its references to what it makes of attributes. */
+static void references(void) {
+  XLA_FFI_CallFrame frame;
+  XLA_FFI_AttrType type = XLA_FFI_AttrType_ARRAY;
+  XLA_FFI_ByteSpan name = {"value", 5}, *names[] = {&name};
+  XLA_FFI_ByteSpan span = {"a long text", 11};
+  int16_t numbers[20] = TVMFFI_I_ZERO;
+  XLA_FFI_Array array = {XLA_FFI_DataType_S16, 20, numbers};
+  void *attrs[] = {&array};
+  reset(&frame);
+  frame.attrs.size = 1;
+  frame.attrs.types = &type;
+  frame.attrs.names = names;
+  frame.attrs.attrs = attrs;
+  CHECK(tvmffi_xla_keep(&frame), "none");
+  CHECK_IS(kept->type_index, kTVMFFIArray);
+  CHECK_IS(kept->combined_ref_count & UINT32_MAX, 1);
+  type = XLA_FFI_AttrType_STRING;
+  attrs[0] = &span;
+  CHECK(tvmffi_xla_keep(&frame), "none");
+  CHECK_IS(kept->type_index, kTVMFFIStr);
+  CHECK_IS(kept->combined_ref_count & UINT32_MAX, 1);
+  tvmffi_release(kept);
+}
+
 static void metadata(void) {
   XLA_FFI_CallFrame frame;
   XLA_FFI_Metadata answer = TVMFFI_I_ZERO;
@@ -214,6 +248,7 @@ int main(void) {
   versions();
   dimensions();
   devices();
+  references();
   metadata();
   puts("ok");
   return 0;
