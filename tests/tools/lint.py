@@ -219,8 +219,9 @@ def mentioned_names(tree):
                                                        "reference"):
             said.append((name, text))
     # tvmffi_out_##T makes tvmffi_out_int64.
-    made = tuple(set(re.findall(r"\b((?:tvmffi_|TVMFFI_?)\w+_)##",
-                                tree.read(HEADER))))
+    headers = "".join(tree.read(name) for name in tree.files()
+                      if name == HEADER or re.match(r"hosts/.*\.h$", name))
+    made = tuple(set(re.findall(r"\b((?:tvmffi_|TVMFFI_?)\w+_)##", headers)))
     # tvmffi_##T##_needs_a_value_for_each_field_without_default: a sentence.
     ends = tuple(set(re.findall(r"##(_\w{20,})", tree.read(HEADER))))
     return sorted({f"{name}: {word} does not exist" for name, text in said
