@@ -34,8 +34,9 @@ def build(folder, include, compiler, source, *options):
     return library
 
 
-def interleaved(functions, rounds=21):
-    """The least time of each function, of rounds in turn."""
+def interleaved(functions, rounds=101):
+    """The least time of each function, of rounds in turn: others use the
+    machine, too."""
     times = {name: [] for name in functions}
     for _ in range(rounds):
         for name, function in functions.items():
@@ -99,9 +100,9 @@ def main():
         loops[name] = timed(lambda loop=loop: loop(x).block_until_ready(),
                             LOOP)
         calls[name] = timed(lambda one=one: [
-            one(x).block_until_ready() for _ in range(1000)], 1000)
+            one(x).block_until_ready() for _ in range(200)], 200)
     alone = {name: lambda handler=handler: frame.time_handler(
-        ctypes.cast(handler, ctypes.c_void_p), None, 200_000)
+        ctypes.cast(handler, ctypes.c_void_p), None, 20_000)
         for name, handler in handlers.items()}
 
     rows = {"the handler alone": interleaved(alone),
