@@ -169,6 +169,8 @@ def sanitizers():
 def prepare_ports():
     packages.need_venv("build/venv-ports", "tests/builds/ports",
                        "tests/builds/ports/systems")
+    packages.need_venv("build/venv-cuda", "tests/hosts/requirements-cuda.txt",
+                       options=["--no-deps"])
 
 
 def ports(*options):
@@ -188,6 +190,8 @@ def ports(*options):
             ("firmware/profiles", *write), ("languages/languages",),
             ("msvc/msvc",), ("interrupts/interrupts",)):
         record(path.split("/")[1], "python", f"{folder}/{path}.py", *more)
+    record("cuda", "python", "tests/hosts/cuda_compiler.py", "--cuda",
+           "build/venv-cuda")
     record("systems", python, f"{folder}/systems/systems.py", "--cache",
            "build/systems")
     finish(2)
