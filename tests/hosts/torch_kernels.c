@@ -1,0 +1,51 @@
+/* Kernels for torch_host.py. */
+#define TVMFFI_IMPLEMENTATION
+#define TVMFFI_DYNAMIC 1
+#include <stdbool.h>
+
+#include "tvmffi_torch.h"
+
+/* y = a * x + y, in place. */
+TVMFFI_EXPORT(axpy, none, (tensor("float32[n] inout"), y),
+              (tensor("float32[n]"), x), (float64, a, 1.0)) {
+  const float *px = TVMFFI_DATA(x, float);
+  float *py = TVMFFI_DATA(y, float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) py[i] += (float)a * px[i];
+  TVMFFI_RETURN();
+}
+
+TVMFFI_EXPORT(row_sums, tensor("float32[n]"), (tensor("float32[n, m]"), x)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 1, x->shape, &made));
+  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) {
+    out[i] = 0;
+    for (int64_t j = 0; j < x->shape[1]; ++j)
+      out[i] += TVMFFI_ELEMENT(x, float, i, j);
+  }
+  TVMFFI_RETURN(made);
+}
+
+/* x + bias, or a copy of x. */
+TVMFFI_EXPORT(add_bias, tensor("float32[n, m]"), (tensor("float32[n, m]"), x),
+              (optional(tensor("float32[m]")), bias, NULL)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+  DLTensor *out = TVMFFITensorGetDLTensorPtr(made);
+  for (int64_t i = 0; i < x->shape[0]; ++i)
+    for (int64_t j = 0; j < x->shape[1]; ++j)
+      TVMFFI_ELEMENT(out, float, i, j) =
+          TVMFFI_ELEMENT(x, float, i, j) +
+          (bias ? TVMFFI_ELEMENT(bias, float, j) : 0);
+  TVMFFI_RETURN(made);
+}
+
+TVMFFI_EXPORT(at, float64, (tensor("float32[n]"), x), (int64, i, 0),
+              (bool, negate, false)) {
+  if (i < 0 || i >= x->shape[0])
+    return TVMFFI_RAISE("IndexError", "index %d of %d", (int)i,
+                        (int)x->shape[0]);
+  TVMFFI_RETURN(TVMFFI_DATA(x, float)[i] * (negate ? -1.0 : 1.0));
+}
+
+TVMFFI_TORCH_LIBRARY(demo)
