@@ -54,10 +54,10 @@ def build(torch, folder):
     source.write_text(CXX)
     old = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     subprocess.run(
-        ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-w",
+        ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-w", f"-L{home}/lib",
          f"-D_GLIBCXX_USE_CXX11_ABI={old}", f"-I{home}/include",
          f"-I{home}/include/torch/csrc/api/include", source, "-o",
-         folder / "cxx.so"], check=True)
+         folder / "cxx.so", "-ltorch", "-ltorch_cpu", "-lc10"], check=True)
     subprocess.run(
         ["cc", "-O2", "-shared", "-fPIC", f"-I{ROOT}", f"-I{ROOT}/hosts/torch",
          ROOT / "tests/hosts/torch_kernels.c", "-o", folder / "c.so",

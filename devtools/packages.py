@@ -3,6 +3,7 @@ and installs Python packages into build/."""
 
 import os
 import sys
+from glob import glob
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree, which
@@ -215,6 +216,9 @@ def client_venv(name):
         if not have_torch():
             return ""
     if make_venv(f"build/venv-{name}", base, "--no-deps", "-r", file):
+        if name in ("torch-host", "torch-oldest"):
+            run(sys.executable, "devtools/torch_cpu.py",
+                *glob(f"build/venv-{name}/lib/python*/site-packages"))
         return os.path.abspath(f"build/venv-{name}/bin/python")
     say(f"pip could not install {file}")
     return ""

@@ -28,9 +28,10 @@ ASAN = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
 
 results = []  # exit status and log of each run
 begun = []    # process and log of each run in the background
-# A Python with PyTorch, one with Apache TVM, one with JAX, the folders of an old
-# TVM and of an old apache-tvm-ffi, for the following builds.
-clients = {"torch_python": "", "tvm_python": "", "xla_python": "",
+# Pythons with Debian's and the newest PyTorch, with Apache TVM and with JAX, the
+# folders of an old TVM and of an old apache-tvm-ffi, for the following builds.
+clients = {"torch_python": "", "torch_host_python": "", "tvm_python": "",
+           "xla_python": "",
            "legacy_wheel": "", "old_wheel": ""}
 
 
@@ -214,7 +215,7 @@ def heavy_clients(*options):
     plain, cxx = "dropin/libtvm_ffi.so", "dropin/cxx/libtvm_ffi.so"
     optimised(plain, cxx)
     python = {name: packages.client_venv(name)
-              for name in ("jax", "tilelang", "wheels")}
+              for name in ("jax", "tilelang", "wheels", "torch-oldest")}
     if not all(python.values()):
         sys.exit(1)
     for name, venv, program, library, *more in (
@@ -225,6 +226,7 @@ def heavy_clients(*options):
              "--newest", stock_library())):
         record(f"client-{name}", python[venv], f"tests/clients/{program}.py",
                "--lib", f"build/opt/{library}", *more)
+    record("host-torch", python["torch-oldest"], "tests/hosts/torch_host.py")
     if options[:1] == ("--write",):
         run("python", "tests/clients/table.py",
             *(f"build/client-{name}.json"
@@ -234,6 +236,7 @@ def heavy_clients(*options):
 def prepare_clients():
     clients.update(
         torch_python=packages.client_venv("torch"),
+        torch_host_python=packages.client_venv("torch-host"),
         tvm_python=packages.client_venv("tvm"),
         xla_python=packages.client_venv("xla"),
         # TVM's runtime is used without its package, so any Python's wheel will
