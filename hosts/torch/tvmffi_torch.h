@@ -546,6 +546,7 @@ typedef struct {
   const tvmffi_func *func;
   tvmffi_i_torch_kernel *kernel;
   uint32_t optional; /* a bit for each parameter that may be None */
+  int has_tensor;    /* as a parameter */
 } tvmffi_i_torch_op;
 
 /* Takes the arguments from the stack. Takes all of them, also after an
@@ -715,6 +716,7 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
     return -1;
   }
   op->optional = 0;
+  op->has_tensor = 0;
   tvmffi_i_append(t, f->name);
   tvmffi_i_append(t, "(");
   for (i = 0; i < f->num_args; ++i) {
@@ -731,6 +733,7 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
       return tvmffi_i_torch_refuse("NotImplementedError", library, f,
                                    "parameter ", name,
                                    ": this type needs PyTorch 2.10");
+    if (word->kind == TVMFFI_I_TENSOR) op->has_tensor = 1;
     if (i) tvmffi_i_append(t, ", ");
     tvmffi_i_append(t, type);
     if (text && (tvmffi_i_torch_has_word(text, "out") ||
@@ -768,7 +771,9 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
 TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
     const char *library, tvmffi_i_torch_op *const *begin,
     tvmffi_i_torch_op *const *end) {
-  static const char *const keys[] = {"CPU", "CUDA"};
+  /* Without a tensor argument, PyTorch finds only a kernel of the last. */
+  static const char *const keys[] = {"CPU", "CUDA",
+                                     "CompositeExplicitAutograd"};
   char schema[TVMFFI_I_TORCH_SCHEMA];
   tvmffi_i_torch_op *const *at;
   void *defined = NULL, *kernels = NULL;
@@ -801,12 +806,13 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
                                   "PyTorch refused the operator: ", wrong, "");
     }
   }
-  for (key = 0; key < 2 && !code; ++key) {
+  for (key = 0; key < 3 && !code; ++key) {
     code = tvmffi_i_torch.aoti_torch_library_init_impl(
         library, keys[key], __FILE__, __LINE__, &kernels);
     for (at = begin; at < end && !code; ++at)
-      code = tvmffi_i_torch.aoti_torch_library_impl(
-          kernels, (*at)->func->name, (*at)->kernel);
+      if ((*at)->has_tensor == (key < 2))
+        code = tvmffi_i_torch.aoti_torch_library_impl(
+            kernels, (*at)->func->name, (*at)->kernel);
   }
   tvmffi_i_torch.is_registered = !code;
   if (!code) return NULL;
@@ -882,7 +888,7 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_describe(
 #define TVMFFI_I_TORCH_EXPORT(name)                                         \
   static tvmffi_i_torch_kernel tvmffi_i_torch_kernel_##name;                \
   static tvmffi_i_torch_op tvmffi_i_torch_op_##name = {                     \
-      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, 0};                \
+      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, 0, 0};               \
   static tvmffi_i_torch_op *tvmffi_i_torch_at_##name                        \
       __attribute__((__section__("tvmffi_torch"), __used__)) =              \
           &tvmffi_i_torch_op_##name;                                        \

@@ -23,8 +23,13 @@ sys.dont_write_bytecode = True
 
 from tap import Tap
 
-HEAD = """
+# The other libraries share one compiled runtime, because it takes the time.
+RUNTIME = """
 #define TVMFFI_IMPLEMENTATION
+#define TVMFFI_DYNAMIC 1
+#include "tvmffi.h"
+"""
+HEAD = """
 #define TVMFFI_DYNAMIC 1
 #include "tvmffi_torch.h"
 """
@@ -84,13 +89,14 @@ TVMFFI_TORCH_LIBRARY(text)
 """
 
 
-def compile_c(args, source, target, cxx=False, flags=()):
+def compile_c(args, source, target, cxx=False):
     language = ["-std=c++11", "-x", "c++"] if cxx else ["-std=gnu99"]
+    link = ["-c"] if target.suffix == ".o" else ["-shared", "-lpthread"]
     subprocess.run(
         [*shlex.split(args.cxx if cxx else args.cc), *language, "-Wall",
-         "-Wextra", "-Werror", "-Wno-unused-function", "-O1", "-shared",
-         "-fPIC", f"-I{ROOT}", f"-I{ROOT}/hosts/torch", *flags, str(source),
-         "-o", str(target), "-lpthread"], check=True)
+         "-Wextra", "-Werror", "-O0", "-fPIC", f"-I{ROOT}",
+         f"-I{ROOT}/hosts/torch", str(source), *args.runtime, "-o",
+         str(target), *link], check=True)
     return str(target)
 
 
@@ -235,6 +241,7 @@ def main():
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
     args = parser.parse_args()
+    args.runtime = []
     try:
         import torch
         found = tuple(map(int, torch.__version__.split(".")[:2]))
@@ -251,6 +258,9 @@ def main():
         folder = pathlib.Path(folder)
         compile_c(args, HERE / "torch_kernels.c", folder / "cxx.so", cxx=True)
         path = compile_c(args, HERE / "torch_kernels.c", folder / "demo.so")
+        (folder / "runtime.c").write_text(RUNTIME)
+        runtime = compile_c(args, folder / "runtime.c", folder / "runtime.o")
+        args.runtime = [runtime]
         demo = tvmffi_torch.load(path)
         tap.ok(tvmffi_torch.load(path) is demo, "a second load is the same")
         eager(tap, torch, demo)
