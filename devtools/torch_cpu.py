@@ -2,9 +2,9 @@
 
     torch_cpu.py SITE_PACKAGES
 
-PyPI has no wheel of PyTorch for Linux without CUDA, and that wheel is linked with
-15 libraries of CUDA, 3 GB installed. Where there is no GPU, PyTorch calls few of
-their functions, and these only when it starts. Each function of a stand-in
+PyPI has no wheel of PyTorch for Linux without CUDA, and that wheel is linked
+with 15 libraries of CUDA, 3 GB installed. Where there is no GPU, PyTorch calls
+few of their functions, and these only when it starts. Each function of a stand-in
 returns 100, CUDA's code for "no device". Needs cc, nm and readelf.
 """
 

@@ -316,14 +316,15 @@ static TVMFFI_I_UNUSED void tvmffi_i_torch_free(
    Returns NULL, or the error. */
 TVMFFI_I_INLINE const char *tvmffi_i_torch_view(void *handle, DLTensor *t) {
   int64_t ndim;
-  int32_t dtype, type, index;
+  int32_t dtype, type, index = 0;
   int failed = tvmffi_i_torch.aoti_torch_get_data_ptr(handle, &t->data) |
                tvmffi_i_torch.aoti_torch_get_dim(handle, &ndim) |
                tvmffi_i_torch.aoti_torch_get_sizes(handle, &t->shape) |
                tvmffi_i_torch.aoti_torch_get_strides(handle, &t->strides) |
                tvmffi_i_torch.aoti_torch_get_dtype(handle, &dtype) |
-               tvmffi_i_torch.aoti_torch_get_device_type(handle, &type) |
-               tvmffi_i_torch.aoti_torch_get_device_index(handle, &index);
+               tvmffi_i_torch.aoti_torch_get_device_type(handle, &type);
+  if (TVMFFI_I_LIKELY(!failed) && type != tvmffi_i_torch.cpu)
+    failed = tvmffi_i_torch.aoti_torch_get_device_index(handle, &index);
   if (TVMFFI_I_UNLIKELY(failed))
     return "TypeError: a tensor without strides or data";
   if (TVMFFI_I_UNLIKELY((uint32_t)dtype >= TVMFFI_I_TORCH_DTYPES ||

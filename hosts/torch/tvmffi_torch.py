@@ -25,8 +25,8 @@ def _parse(text):
     """Returns the dtypes, the dimensions (None: any) and the other words."""
     head, _, words = text.partition("]") if "[" in text else text.partition(" ")
     dtypes, bracket, dims = head.partition("[")
-    dims = [d.strip() for d in dims.split(",") if d.strip()] if bracket else None
-    return dtypes.split("|"), dims, words.split()
+    dims = [d.strip() for d in dims.split(",") if d.strip()]
+    return dtypes.split("|"), dims if bracket else None, words.split()
 
 
 def _is_run(dim):
@@ -68,8 +68,8 @@ def _rule(name, operator, texts):
     """Returns the dtype (None: the first tensor's) and the dimensions of the
     result; raises a ValueError if the texts do not give them."""
     if "return" not in texts:
-        raise ValueError(f'{name}: no rule gives the shape of the result: write '
-                         f'tensor("float32[n]") for the result\'s type')
+        raise ValueError(f"{name}: no rule gives the shape of the result: "
+                         f'write tensor("float32[n]") for its type')
     dtypes, dims, words = texts["return"]
     if len(dtypes) != 1 or dtypes == ["any"]:
         raise ValueError(f"{name}: no rule gives the dtype of the result: "
