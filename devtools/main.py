@@ -173,6 +173,11 @@ def prove(*names):
     run(sys.executable, "tests/eva/run.py", *names)
 
 
+def harden(*names):
+    packages.need_tools("harden")
+    run(sys.executable, "tests/hostile/harden.py", *names)
+
+
 def web(option, page=""):
     tvm = packages.installed_tvm()
     if option == "--serve":

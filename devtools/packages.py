@@ -49,6 +49,10 @@ SANITIZERS = """clang: clang++
 llvm: llvm-symbolizer
 libclang-rt-dev: links clang -fsanitize=address
 """
+HARDEN = GCC + """clang-19 lld-19 libclang-rt-19-dev: \
+links clang-19 -fsanitize=integer
+llvm-19: llvm-symbolizer-19
+"""
 COVERAGE = """clang-19 libclang-rt-19-dev: \
 links clang-19 -fprofile-instr-generate
 llvm-19: llvm-cov-19
@@ -111,6 +115,7 @@ def needs(kind):
                "spin: spin\n"
                + COVERAGE + PACKAGING + PORTS + TORCH,
         "coverage": COVERAGE,
+        "harden": HARDEN,
         "ports": PORTS,
         "proofs": GCC + "frama-c-base: frama-c\n",
         "sanitizers": SANITIZERS + GCC,
@@ -131,8 +136,8 @@ def missing(kind):
 
 
 def need_tools(kind=None):
-    """`kind` is all, compare, coverage, packaging, ports, proofs, release or
-    sanitizers."""
+    """`kind` is all, compare, coverage, harden, packaging, ports, proofs,
+    release or sanitizers."""
     names = missing(kind)
     if names and CI and os.getuid() == 0:
         say(f"installing {names}")

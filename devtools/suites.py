@@ -255,6 +255,8 @@ def everything():
         installing = start(sys.executable, "devtools/main.py", "install",
                            stdout=log, stderr=log)
     coverage()
+    say("wrapping integers, small stacks")
+    record("harden", "python", "tests/hostile/harden.py", "--quick")
     say("gcc: 32 bits")
     # Debian has no asm/ headers for 32 bits if cross compilers are installed.
     flags = f"-m32 -idirafter/usr/include/{output('gcc', '-print-multiarch')}"
