@@ -100,15 +100,15 @@ def integer(tap, folder):
            "numbers wrap only where that is meant",
            tests_failed(done) + compare(found, known))
     copy = broken_copy(folder, FAULT[0], FAULT[1])
-    found, done = wraps(build(folder, CLANG, copy / "unit.c", ASSERT, "-O0",
-                              *INTEGER[1:], header=copy), "--only", "repr")
-    tap.ok(found - known == {"tvmffi_i_new_items"},
+    found, done = wraps(build(folder, CLANG, copy / "unit.c", ASSERT,
+                              *INTEGER, header=copy))
+    tap.ok("tvmffi_i_new_items" in found - known,
            "a number that wraps is found", str(found - known))
 
 
 FAULT = ("  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);\n"
          "  *items = TVMFFI_I_ITEMS(s);",
-         "  n = (int64_t)((uint64_t)n - 1 + 1);\n"
+         "  n = -(int64_t)(0 - (uint64_t)n);\n"
          "  *items = TVMFFI_I_ITEMS(s);")
 
 
