@@ -2227,8 +2227,14 @@ typedef struct {
       __attribute__((__section__("tvmffi_python"), __used__)) =                \
           &tvmffi_py_##kind##_##name;
 #undef TVMFFI_I_ON_EXPORT
+#if defined(TVMFFI_TORCH_H_)
+#define TVMFFI_I_ON_EXPORT(name)                           \
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL) \
+  TVMFFI_I_TORCH_EXPORT(name)
+#else
 #define TVMFFI_I_ON_EXPORT(name) \
   TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL)
+#endif
 #undef TVMFFI_I_ON_DOC
 #define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
 
