@@ -18,6 +18,9 @@ count.
   covered if two evaluations differ in it and in the result, and in no other
   condition that was evaluated.
 
+unreached.txt lists what is missing, with reasons. What is missing and not listed
+is an error, and so is what is listed and not missing.
+
 Constant conditions do not count. What the expansion of a macro contains counts
 where it is expanded, if that is a function of src/. What no build of the tests
 compiles, such as code for boards, is not measured.
@@ -46,7 +49,11 @@ sys.dont_write_bytecode = True
 
 # Layers with macros that expand in files of users.
 USER_LAYERS = ("head", "base", "interface")
-LIMITS = {"lines": 99.3, "branches": 98.8, "conditions": 98.0}
+FIGURES = ("lines", "branches", "conditions")
+LIST = Path(__file__).with_name("unreached.txt")
+AT_TIMES = "at times"  # begins a reason for which a condition may be reached
+# What only another thread's timing reaches may be missing in one run.
+MOST_RUNS = 3
 # The kinds of regions that llvm-cov exports.
 CODE, EXPANSION, SKIPPED, GAP, BRANCH, DECISION, CONDITION = range(7)
 PROGRAM = "tvmffi_impl_test.c"
@@ -317,23 +324,30 @@ def measure(root, version, folder, places):
         build = Build(root, version, header, folder / "c")
         started = [build.start(), build.start("--oom", "--short")]
         results = [finished("", each) for each in started]
-        figures = [count(build.exported(profiles), header, lines, places)
-                   for profiles in ("plain-*", "*.profraw")]
-        together = figures[1]
-        for built, result in (other.result() for other in others):
-            results.append(result)
-            figure = count(built.exported("*.profraw"), header, lines, places)
-            together = {name: each.with_those_of(figure[name])
-                        for name, each in together.items()}
+        first = count(build.exported("plain-*"), header, lines, places)
+        others = [other.result() for other in others]
     dropped = [(int(line), "not measured: " + (
         "a decision is inside a condition" if "nested" in text else text))
         for line, text in DROPPED.findall(build.compiled.stderr)]
-    return [*figures, together], dropped, results
+    results += [result for _, result in others]
+    figures = [count(built.exported("*.profraw"), header, lines, places)
+               for built, _ in others]
+    listed = read_list()
+    while True:
+        second = count(build.exported("*.profraw"), header, lines, places)
+        together = second
+        for figure in figures:
+            together = {name: each.with_those_of(figure[name])
+                        for name, each in together.items()}
+        if len(results) > len(others) + MOST_RUNS or not unlisted(
+                entries(gaps(together, dropped, places), places), listed):
+            return [first, second, together], dropped, results
+        results.append(finished("again", build.start()))
 
 
 def count(data, header, lines, places):
     """{"lines": Figure, ...}"""
-    figures = {name: Figure() for name in LIMITS}
+    figures = {name: Figure() for name in FIGURES}
     for function in functions(data, header, lines, places):
         function.count_lines(figures["lines"])
         function.count_branches(figures["branches"])
@@ -350,10 +364,10 @@ def is_named(room, names):
     return not names or any(name in (room, *room.split("/")) for name in names)
 
 
-def show(figures, dropped, places, rooms):
-    """Prints what is missing, by room and line."""
+def gaps(figures, dropped, places):
+    """[first line, last line, text] of what is missing, by line."""
     order = {number: at for at, number in enumerate(sorted(figures["lines"]))}
-    found = []  # [first line, last line, text]
+    found = []
     for line, text in sorted(
             [entry for figure in figures.values()
              for entry in figure.missing() if entry[1]]
@@ -365,6 +379,11 @@ def show(figures, dropped, places, rooms):
             last[1] = line
         else:
             found.append([line, line, text])
+    return found
+
+
+def show(found, places, rooms):
+    """Prints what is missing, by room and line."""
     for first, last, text in found:
         place = places[first - 1]
         if is_named(room_of(place), rooms):
@@ -372,6 +391,44 @@ def show(figures, dropped, places, rooms):
             print("/".join(place.path.parts[-3:])
                   + f":{place.number}" + f"-{end}" * (end != place.number)
                   + f": {text}")
+
+
+def entries(found, places):
+    """What is missing as unreached.txt writes it, without line numbers: lines
+    after a condition that was never true or false are missing by it."""
+    named, after = [], 0
+    for first, last, text in found:
+        if text != NOT_REACHED:
+            after = last
+        elif first <= after + 2:
+            after = last
+            continue
+        else:
+            text += f": {places[first - 1].text.strip()}"
+        named.append(f"{room_of(places[first - 1])}: {text}")
+    return named
+
+
+def read_list():
+    """{entry: reason}"""
+    listed, reason = {}, None
+    for line in LIST.read_text(encoding="utf-8").splitlines():
+        if line.startswith("  "):
+            listed[line.strip()] = reason
+        elif line and not line.startswith("#"):
+            reason = line
+    return listed
+
+
+def condition_of(entry):
+    """An entry without what is missing of its condition."""
+    return re.sub(r": (?:never true|never false|decides nothing): (.*?)"
+                  r"(?: -- in: .*)?$", r": \1", entry)
+
+
+def unlisted(missing, listed):
+    return [entry for entry in missing if entry not in listed and
+            not listed.get(condition_of(entry), "").startswith(AT_TIMES)]
 
 
 def report(figures, dropped, results, places):
@@ -391,15 +448,20 @@ def report(figures, dropped, results, places):
         percent = 100.0 * (total - len(missing)) / max(1, total)
         text = (f"{name}: {percent:.2f} % ({total - len(missing)} of {total})")
         tap.note(text)
-        tap.ok(total > 1000 and percent >= LIMITS[name],
-               f"at least {LIMITS[name]:g} % of the {name} are covered", text)
+        tap.ok(total > 1000, f"{name} are counted", text)
     order = list(dict.fromkeys(room_of(place) for place in places))
     for room in sorted(by_room, key=order.index):
         tap.note(f"missing in {room}: " + ", ".join(
             f"{number} {name}" for name, number in by_room[room].items()))
-    for line, text in sorted(dropped):
-        place = places[line - 1]
-        tap.note(f"{room_of(place)}:{place.number}: {text}")
+    listed = read_list()
+    missing = entries(gaps(figures, dropped, places), places)
+    new = unlisted(missing, listed)
+    tap.ok(not new, "what is missing is listed", "\n".join(
+        [*new, f"write a test, or list it in {LIST.name} with the reason"]))
+    reached = [entry for entry, reason in listed.items()
+               if entry not in missing and not reason.startswith(AT_TIMES)]
+    tap.ok(not reached, "what is listed is missing", "\n".join(
+        [*reached, f"remove it from {LIST.name}"]))
     return tap.done()
 
 
@@ -442,7 +504,7 @@ def main():
         write_table(root / "docs/reliability.md", steps)
     if args.list is None:
         return report(figures, dropped, results, places)
-    show(figures, dropped, places, args.list)
+    show(gaps(figures, dropped, places), places, args.list)
     failed = [name for name, status, _ in results if status]
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
