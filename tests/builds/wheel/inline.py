@@ -281,6 +281,17 @@ def page(work):
     expect_text(outputs[3][1], "5")
 
 
+def example(work):
+    """The example of one kernel in all hosts."""
+    folder = ROOT / "examples/20_one_kernel"
+    output = work.python(
+        f"import runpy, sys\nsys.path.insert(0, {str(folder)!r})\n"
+        f"runpy.run_path({str(folder / 'use_notebook.py')!r})")
+    expect(output.splitlines() == ["row_sums: 3 12", "axpy: 1 3 5",
+                                   "scale: 0 2 4", "scale with bias: 1 6 11"],
+           output)
+
+
 def notebook(work):
     """A notebook's cells, which a kernel of Jupyter runs."""
     jupyter = work.top / "jupyter"
@@ -302,4 +313,5 @@ CASES = [
     ("load_inline: in IPython", ipython),
     ("load_inline: the page's blocks in IPython", page),
     ("load_inline: in a notebook", notebook),
+    ("load_inline: the example of one kernel", example),
 ]
