@@ -1,4 +1,7 @@
 /* bench.c: the benchmark program: its options, its rows, and the guard. */
+#define _GNU_SOURCE
+#include <regex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +73,7 @@ static int guard_row(char **argv, outcome *r, int number) {
   int ok = 0;
   for (int attempt = 0; !ok && attempt <= ATTEMPTS; ++attempt) {
     measure(argv, r);
+    if (r->passes == 0) return 0;
     ok = reaches_stock(r) && reaches_limit(r);
   }
   printf("%s %d - %s: %s: %.2f of stock, at most %.2f", ok ? "ok" : "not ok",
@@ -92,16 +96,24 @@ static const char usage[] =
     "  --ours PATH     our library (libtvmffi.so)\n"
     "  --stock PATH    the stock libtvm_ffi.so, to be compared with\n"
     "  --short         the call and the reference count only\n"
-    "  --filter TEXT   only rows with TEXT in \"group: name\"\n"
+    "  --filter RE     only rows whose \"group: name\" matches RE, an\n"
+    "                  extended regular expression\n"
+    "  --exclude RE    no rows that match RE\n"
     "  --list          the rows' names, nothing is measured\n"
-    "  --json FILE     also write the figures to FILE\n"
+    "  --json FILE     also write the figures, the machine and the least time\n"
+    "                  of each process to FILE; - is the standard output, and\n"
+    "                  the table then goes to the standard error\n"
+    "  --csv FILE      also write the figures as CSV\n"
+    "  --commit TEXT   the version of the sources, for --json\n"
     "  --compare FILE  also show what changed since that --json, in relation\n"
     "                  to stock, so that the machine may have changed too\n"
     "  --guard         check the ratios to stock and to the limits; TAP\n"
     "                  output, exit status 1 when a row fails\n"
     "  --passes N      processes for each row (until its ratios stand)\n"
     "  --cpu N         run on processor N\n"
-    "  --namespaces    load each library into a link namespace of its own\n";
+    "  --namespaces    load each library into a link namespace of its own\n"
+    "An interrupt ends the run after writing the rows measured so far.\n"
+    "Marks: = a control, which runs no library code; ~ not settled.\n";
 
 static const char *value_of(char **argv, int *i) {
   if (!argv[*i + 1]) die(argv[*i], "needs a value");
@@ -127,7 +139,10 @@ static void parse_options(char **argv) {
       {"--ours", &option.ours, NULL, NULL},
       {"--stock", &option.stock, NULL, NULL},
       {"--filter", &option.filter, NULL, NULL},
+      {"--exclude", &option.exclude, NULL, NULL},
       {"--json", &option.json, NULL, NULL},
+      {"--csv", &option.csv, NULL, NULL},
+      {"--commit", &option.commit, NULL, NULL},
       {"--compare", &option.compare, NULL, NULL},
       {"--cpu", NULL, &option.cpu, NULL},
       {"--passes", NULL, &option.passes, NULL},
@@ -152,12 +167,19 @@ static void parse_options(char **argv) {
   }
 }
 
-static int wanted(const char *group, const bench_case *row) {
+/* Compiles the pattern of an option into `out`, or ends the program. */
+static void compile_pattern(const char *name, const char *text, regex_t *out) {
+  char why[128];
+  int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB);
+  if (code == 0) return;
+  regerror(code, out, why, sizeof why);
+  die(name, why);
+}
+
+static int matches(const regex_t *pattern, const outcome *r) {
   char full[256];
-  if (option.brief && !row->brief) return 0;
-  if (!option.filter) return 1;
-  snprintf(full, sizeof full, "%s: %s", group, row->name);
-  return strstr(full, option.filter) != NULL;
+  snprintf(full, sizeof full, "%s: %s", r->group, r->row->name);
+  return regexec(pattern, full, 0, NULL, 0) == 0;
 }
 
 /* All rows, in order; the caller frees them. */
@@ -183,11 +205,22 @@ static outcome *all_rows(int *count) {
 
 /* Keeps the wanted rows; how many there are. */
 static int select_rows(outcome *rows, int count) {
+  regex_t filter, exclude;
   int kept = 0;
+  if (option.filter) compile_pattern("--filter", option.filter, &filter);
+  if (option.exclude) compile_pattern("--exclude", option.exclude, &exclude);
   for (int i = 0; i < count; ++i) {
-    if (wanted(rows[i].group, rows[i].row)) rows[kept++] = rows[i];
+    if (option.brief && !rows[i].row->brief) continue;
+    if (option.filter && !matches(&filter, &rows[i])) continue;
+    if (option.exclude && matches(&exclude, &rows[i])) continue;
+    rows[kept++] = rows[i];
   }
-  if (kept == 0) die(option.filter, "matches no row");
+  if (option.filter) regfree(&filter);
+  if (option.exclude) regfree(&exclude);
+  if (kept == 0) {
+    die(option.filter ? option.filter : "--exclude",
+        option.filter ? "matches no row" : "leaves no row");
+  }
   return kept;
 }
 
@@ -201,7 +234,9 @@ static int run_list(const outcome *rows, int count) {
 static int run_guard(char **argv, outcome *rows, int count) {
   int failed = 0;
   printf("1..%d\n", count);
-  for (int i = 0; i < count; ++i) failed += !guard_row(argv, &rows[i], i + 1);
+  for (int i = 0; i < count && !interrupted; ++i) {
+    failed += !guard_row(argv, &rows[i], i + 1);
+  }
   return failed != 0;
 }
 
@@ -212,11 +247,13 @@ static int run_table(char **argv, outcome *rows, int count) {
     progress(rows, i, count);
     measure(argv, &rows[i]);
     progress(rows, count, count);
+    if (rows[i].passes == 0) count = i;
+    if (i == count) break;
     if (first && !option.brief) printf("\n%s\n", rows[i].group);
     print_row(&rows[i]);
   }
   for (int i = 0; i < count; ++i) {
-    if (!stands_out(rows, count, i)) continue;
+    if (interrupted || !stands_out(rows, count, i)) continue;
     measure_again(argv, &rows[i]);
     printf("\n%s, measured again\n", rows[i].group);
     print_row(&rows[i]);
@@ -239,18 +276,35 @@ static int run_as_child(const outcome *rows, int count) {
   return write(to, figures, sizeof figures) != (ssize_t)sizeof figures;
 }
 
+static void on_interrupt(int number) { interrupted = number; }
+
+/* Rows end between two processes, or with the process that they wait for,
+ * which a terminal interrupts, too. */
+static void catch_interrupts(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+}
+
 static int run(char **argv, outcome *rows, int count) {
   int status, cpu = pin();
   option.cpu = cpu;
   if (option.guard && !option.stock) die("--guard", "needs --stock");
   if (option.compare) read_old(rows, count);
+  check_outputs();
   load_libraries();
   check_libraries();
   print_machine(cpu);
+  note_start();
+  catch_interrupts();
   status = option.guard ? run_guard(argv, rows, count)
                         : run_table(argv, rows, count);
   if (option.json) write_json(rows, count, cpu);
-  return status;
+  if (option.csv) write_csv(rows, count);
+  return interrupted ? 128 + interrupted : status;
 }
 
 int main(int argc, char **argv) {

@@ -2,7 +2,8 @@
  *
  * call.h says what the limit of a call is. The runtime that is linked in is
  * ours in both columns but stock's; std::function and libffi are the same in
- * both, as no library has a part in them. The limit of a chain is one of C
+ * both, as no library has a part in them. Like the rows of the cell, which the
+ * loop calls itself, they are controls. The limit of a chain is one of C
  * functions that call each other through pointers.
  */
 #include "call.h"
@@ -124,24 +125,26 @@ static void chain_limit(const bench_lib *lib, void *state, long n) {
   bench_call_loop(lib, &target, &c->raw[c->length - 1], 3, n);
 }
 
-#define CALL_ROW(label, loop, count, self, in_short) \
+#define CALL_ROW(label, loop, count, self, in_short, null) \
   {.name = label,                                    \
    .run = BENCH_SIDES(loop##_##count),               \
    .setup = function_setup,                          \
    .teardown = function_teardown,                    \
    .limit = raw_##count,                             \
    .param = self,                                    \
+   .control = null,                                  \
    .brief = in_short}
 
 #define CELL_ROW(count) \
-  CALL_ROW("cell, " #count " args", cell, count, 0, (count) == 3)
+  CALL_ROW("cell, " #count " args", cell, count, 0, (count) == 3, 1)
 #define FUNCTION_CALL_ROW(count)                                           \
   CALL_ROW("TVMFFIFunctionCall, " #count " args", function_call, count, 0, \
-           (count) == 3)
+           (count) == 3, 0)
 
 #define LINKED_ROW(count)                                        \
   {.name = "linked in, " #count " args",                         \
    .run = {function_call_##count##_stock, bench_linked_##count}, \
+   .fixed_sides = 1,                                             \
    .setup = bench_linked_setup,                                  \
    .teardown = bench_linked_teardown,                            \
    .limit = raw_##count}
@@ -149,11 +152,13 @@ static void chain_limit(const bench_lib *lib, void *state, long n) {
 #define STD_FUNCTION_ROW(count)                                     \
   {.name = "std::function, " #count " args",                        \
    .run = {bench_std_function_##count, bench_std_function_##count}, \
+   .control = 1,                                                    \
    .limit = raw_##count}
 
 #define LIBFFI_ROW(count)               \
   {.name = "libffi, " #count " args",   \
    .run = {bench_libffi, bench_libffi}, \
+   .control = 1,                        \
    .setup = bench_libffi_setup,         \
    .teardown = bench_libffi_teardown,   \
    .limit = raw_##count,                \
@@ -175,8 +180,9 @@ const bench_case bench_call[] = {
     LINKED_ROW(3),
     LINKED_ROW(8),
     LINKED_ROW(16),
-    CALL_ROW("cell, 3 args, with self", cell, 3, 1, 0),
-    CALL_ROW("TVMFFIFunctionCall, 3 args, with self", function_call, 3, 1, 0),
+    CALL_ROW("cell, 3 args, with self", cell, 3, 1, 0, 1),
+    CALL_ROW("TVMFFIFunctionCall, 3 args, with self", function_call, 3, 1, 0,
+             0),
 #ifdef BENCH_CXX
     STD_FUNCTION_ROW(0),
     STD_FUNCTION_ROW(3),

@@ -1,11 +1,14 @@
 /* harness.h: what the harness's own files share. No benchmark needs it.
  *
  * bench.c is the program and the guard, measure.c loads and measures, print.c
- * has the table, the bars and the JSON, series.c finds rows to measure again.
+ * has the table and the bars, record.c describes the machine and writes the
+ * JSON and the CSV, series.c finds rows to measure again.
  * Calls go one way: from bench.c to the others, and from all to support.c.
  */
 #ifndef TVMFFI_BENCH_HARNESS_H_
 #define TVMFFI_BENCH_HARNESS_H_
+
+#include <signal.h>
 
 #include "bench.h"
 
@@ -17,12 +20,22 @@ typedef struct figure {
   double cycles, instructions; /* the processor's counters, in user mode */
 } figure;
 
+#define MAX_PASSES 31 /* of one measurement; a row may be measured twice */
+#define MAX_SAMPLES (2 * MAX_PASSES)
+
+/* The least time of each subject in one process, in nanoseconds. */
+typedef struct sample {
+  double ns[SUBJECTS];
+  int exchanged; /* ours ran in the loop copy of stock, and stock in ours */
+} sample;
+
 /* A row and what came out. */
 typedef struct outcome {
   const char *group;
   const bench_case *row;
   int number; /* its place among all rows, which a child is told */
-  int passes;
+  int passes;               /* 0: not measured, as of an interrupt */
+  sample samples[MAX_SAMPLES]; /* one of each pass */
   figure figures[SUBJECTS]; /* the least minimum, the median of the others */
   int settled;              /* each minimum was met again by other passes */
   double ratio[SUBJECTS];   /* of the minima, ours to each; 0: there is none */
@@ -30,15 +43,18 @@ typedef struct outcome {
 } outcome;
 
 typedef struct options {
-  const char *ours, *stock, *filter, *json, *compare;
+  const char *ours, *stock, *filter, *exclude, *json, *csv, *compare, *commit;
   const char *child; /* "row,pass,pipe": this process measures one pass */
   int brief, guard, list, namespaces, cpu, passes;
+  int results; /* the standard output, where "-" is a result file */
 } options;
 
 /* support.c */
 extern options option;
 extern bench_lib ours, stock;
 __attribute__((noreturn)) void die(const char *what, const char *why);
+/* The signal that asked the program to end, or 0. */
+extern volatile sig_atomic_t interrupted;
 /* The groups of BENCH_GROUP, linked. */
 bench_group *added_groups(void);
 
@@ -46,7 +62,10 @@ bench_group *added_groups(void);
 void load_libraries(void);
 void check_libraries(void);
 int pin(void);
+/* Whether the kernel lets this program read the processor's counters. */
+int have_counters(void);
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]);
+/* On an interrupt, leaves the row unmeasured. */
 void measure(char **argv, outcome *out);
 /* Measures a row once more, and keeps the least of both. */
 void measure_again(char **argv, outcome *out);
@@ -57,12 +76,18 @@ void measure_again(char **argv, outcome *out);
 int stands_out(const outcome *rows, int count, int i);
 
 /* print.c */
-void print_machine(int cpu);
 void print_head(void);
 void print_row(const outcome *r);
 void print_summary(const outcome *results, int count);
 void progress(const outcome *results, int done, int count);
+
+/* record.c */
+void print_machine(int cpu);
+/* Ends the program if a result file cannot be written, before it measures. */
+void check_outputs(void);
+void note_start(void);
 void write_json(const outcome *results, int count, int cpu);
+void write_csv(const outcome *results, int count);
 void read_old(outcome *results, int count);
 
 #endif /* TVMFFI_BENCH_HARNESS_H_ */

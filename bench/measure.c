@@ -42,11 +42,10 @@
 #define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
 #define LEAST_ROUNDS 5   /* once there were so many */
 #define MIN_PASSES 5
-#define MAX_PASSES 31
 #define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
 #define ALIKE 1.01     /* to within this */
 #define ROW_SECONDS 1  /* of processor time; fewer passes then, */
-#define LEAST_PASSES 3 /* but never fewer than these */
+#define LEAST_PASSES 4 /* but never fewer than these */
 
 /* Loading */
 
@@ -151,6 +150,11 @@ static void open_counters(void) {
     if (counters < 0) counters = (int)fd;
   }
 #endif
+}
+
+int have_counters(void) {
+  if (counters < 0) open_counters();
+  return counters >= 0;
 }
 
 static int read_counters(uint64_t values[COUNTERS]) {
@@ -284,10 +288,17 @@ static void summarise(contender *s, figure *out) {
   out->instructions = s->counted[INSTRUCTIONS];
 }
 
-static void prepare(contender *s, const bench_case *row, int side) {
+/* Every other pass, the libraries exchange the two copies of the loop: where a
+ * copy lies in the program then favours each library in as many passes. */
+static int exchanges(const bench_case *row, int pass) {
+  return pass % 2 && !row->fixed_sides && row->run[0] != row->run[1] &&
+         row->run[0] && row->run[1];
+}
+
+static void prepare(contender *s, const bench_case *row, int side, int pass) {
   const bench_lib *lib = side == OURS ? &ours : &stock;
   if (!lib->handle || !row->run[side - STOCK]) return;
-  s->loop = row->run[side - STOCK];
+  s->loop = row->run[(side - STOCK) ^ exchanges(row, pass)];
   s->lib = lib;
   if (row->setup) s->state = row->setup(lib, row->param);
   calibrate(s, row);
@@ -298,10 +309,11 @@ static void prepare(contender *s, const bench_case *row, int side) {
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
   static contender subjects[SUBJECTS];
   contender *least = &subjects[LIMIT];
+  const int first = pass / 2 % 2 ? OURS : STOCK;
   int round = 0;
   open_counters();
-  prepare(&subjects[pass % 2 ? OURS : STOCK], row, pass % 2 ? OURS : STOCK);
-  prepare(&subjects[pass % 2 ? STOCK : OURS], row, pass % 2 ? STOCK : OURS);
+  prepare(&subjects[first], row, first, pass);
+  prepare(&subjects[STOCK + OURS - first], row, STOCK + OURS - first, pass);
   least->loop = row->limit;
   least->lib = &ours;
   least->state = subjects[OURS].state;
@@ -339,8 +351,9 @@ static void run_child(char **argv, const outcome *out, int pass, int to) {
   _exit(127);
 }
 
-static void run_pass(char **argv, const outcome *out, int pass,
-                     pass_figures figures) {
+/* 0 if an interrupt ended it. */
+static int run_pass(char **argv, const outcome *out, int pass,
+                    pass_figures figures) {
   int ends[2], status = 1;
   ssize_t got;
   pid_t child;
@@ -355,8 +368,10 @@ static void run_pass(char **argv, const outcome *out, int pass,
   close(ends[0]);
   if (waitpid(child, &status, 0) < 0 || status != 0 ||
       got != (ssize_t)sizeof(pass_figures)) {
+    if (interrupted) return 0;
     die(out->row->name, "its process failed");
   }
+  return 1;
 }
 
 /* The median over the passes of one member of the figures. */
@@ -382,6 +397,12 @@ static int met_again(pass_figures *all, int count, int subject, double min) {
   int met = 0;
   for (int i = 0; i < count; ++i) met += all[i][subject].min <= min * ALIKE;
   return min <= 0 || met >= MET_AGAIN;
+}
+
+static void keep_sample(pass_figures figures, outcome *out, int pass) {
+  sample *s = &out->samples[pass];
+  for (int k = 0; k < SUBJECTS; ++k) s->ns[k] = figures[k].min;
+  s->exchanged = exchanges(out->row, pass);
 }
 
 static void set_ratios(outcome *out) {
@@ -425,7 +446,11 @@ void measure(char **argv, outcome *out) {
   double start = processor_seconds();
   out->passes = 0;
   do {
-    run_pass(argv, out, out->passes, all[out->passes]);
+    if (interrupted || !run_pass(argv, out, out->passes, all[out->passes])) {
+      out->passes = 0;
+      return;
+    }
+    keep_sample(all[out->passes], out, out->passes);
     ++out->passes;
     combine(all, out);
   } while (!enough(out, processor_seconds() - start));
@@ -434,6 +459,12 @@ void measure(char **argv, outcome *out) {
 void measure_again(char **argv, outcome *out) {
   const outcome first = *out;
   measure(argv, out);
+  if (out->passes == 0) {
+    *out = first;
+    return;
+  }
+  memcpy(&out->samples[out->passes], first.samples,
+         (size_t)first.passes * sizeof first.samples[0]);
   out->passes += first.passes;
   for (int k = 0; k < SUBJECTS; ++k) {
     if (first.figures[k].min < out->figures[k].min)

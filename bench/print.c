@@ -1,12 +1,10 @@
-/* print.c: the table with its bars, the progress line, and the JSON. */
+/* print.c: the table with its bars, and the progress line. */
 #define _GNU_SOURCE
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,57 +12,6 @@
 
 #define BAR 16       /* characters */
 #define CHANGED 0.05 /* --compare: a ratio that moved by more has changed */
-
-#ifdef __clang__
-#define COMPILER __VERSION__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
-
-#ifdef __OPTIMIZE__
-#define OPTIMISED 1
-#else
-#define OPTIMISED 0
-#endif
-
-/* What ran it */
-
-static const char *processor(void) {
-  static char line[256];
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  const char *model = NULL;
-  while (file && !model && fgets(line, sizeof line, file)) {
-    if (strncmp(line, "model name", 10) == 0) model = strchr(line, ':');
-  }
-  if (file) fclose(file);
-  line[strcspn(line, "\n")] = '\0';
-  return model && model[1] ? model + 2 : "unknown processor";
-}
-
-static const char *operating_system(void) {
-  static char text[sizeof(struct utsname)];
-  struct utsname name;
-  if (uname(&name) < 0) return "unknown";
-  snprintf(text, sizeof text, "%s %s", name.sysname, name.machine);
-  return text;
-}
-
-static void print_library(const bench_lib *lib) {
-  TVMFFIVersion v;
-  if (!lib->handle) return;
-  lib->GetVersion(&v);
-  printf("# %s: %s (ABI %u.%u.%u)\n", lib->label, lib->path, (unsigned)v.major,
-         (unsigned)v.minor, (unsigned)v.patch);
-}
-
-void print_machine(int cpu) {
-  printf("# machine: %s, %s, ", processor(), operating_system());
-  printf(cpu < 0 ? "not pinned\n" : "pinned to processor %d\n", cpu);
-  printf("# compiler: %s%s\n", COMPILER,
-         OPTIMISED ? "" : ", WITHOUT OPTIMISATION: the figures mean nothing");
-  print_library(&ours);
-  print_library(&stock);
-}
 
 /* The table */
 
@@ -125,7 +72,7 @@ void print_row(const outcome *r) {
   for (int k = 0; k < SUBJECTS; ++k) print_ns(r->figures[k].min);
   print_ratio(r->ratio[LIMIT]);
   print_ratio(r->ratio[STOCK]);
-  putchar(r->settled ? ' ' : '~');
+  putchar(r->row->control ? '=' : r->settled ? ' ' : '~');
   if (option.compare) print_ratio(change(r));
   print_bar(r);
   printf("\n");
@@ -185,87 +132,4 @@ void progress(const outcome *results, int done, int count) {
   left = done ? (long)(time(NULL) - start) * (count - done) / done : 0;
   if (left > 1) fprintf(stderr, ", about %ld s left", left);
   fflush(stderr);
-}
-
-/* JSON: a line for each row, which read_old() relies on */
-
-static void json_text(FILE *file, const char *key, const char *text) {
-  fprintf(file, "\"%s\": \"", key);
-  for (; *text; ++text) {
-    if (*text == '"' || *text == '\\') fputc('\\', file);
-    fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
-  }
-  fputc('"', file);
-}
-
-static void json_figure(FILE *file, const char *key, const figure *f) {
-  if (f->min <= 0) return;
-  fprintf(file, ", \"%s\": {\"min_ns\": %.3f, \"median_ns\": %.3f", key, f->min,
-          f->median);
-  if (f->cycles > 0) {
-    fprintf(file, ", \"cycles\": %.2f, \"instructions\": %.2f", f->cycles,
-            f->instructions);
-  }
-  fputc('}', file);
-}
-
-static void json_row(FILE *file, const outcome *r) {
-  static const char *const keys[SUBJECTS] = {"limit", "stock", "ours"};
-  const char *limit = bench_limit_text(r->row);
-  fprintf(file, "    {");
-  json_text(file, "group", r->group);
-  fprintf(file, ", ");
-  json_text(file, "name", r->row->name);
-  fprintf(file, ", \"passes\": %d, \"settled\": %s", r->passes,
-          r->settled ? "true" : "false");
-  for (int k = 0; k < SUBJECTS; ++k) json_figure(file, keys[k], &r->figures[k]);
-  if (r->ratio[LIMIT] > 0) {
-    fprintf(file, ", \"to_limit\": %.4f", r->ratio[LIMIT]);
-  }
-  if (r->ratio[STOCK] > 0) {
-    fprintf(file, ", \"to_stock\": %.4f", r->ratio[STOCK]);
-  }
-  if (limit) {
-    fprintf(file, ", ");
-    json_text(file, "limit_is", limit);
-  }
-  fprintf(file, "}");
-}
-
-void write_json(const outcome *results, int count, int cpu) {
-  FILE *file = fopen(option.json, "w");
-  double load = 0;
-  if (!file) die(option.json, "cannot be written");
-  if (getloadavg(&load, 1) != 1) load = 0;
-  fprintf(file, "{\n  ");
-  json_text(file, "processor", processor());
-  fprintf(file, ",\n  \"processors\": %ld,\n  ", sysconf(_SC_NPROCESSORS_ONLN));
-  json_text(file, "system", operating_system());
-  fprintf(file, ",\n  ");
-  json_text(file, "compiler", COMPILER);
-  fprintf(file, ",\n  \"pinned\": %s,\n  \"load\": %.1f,\n  \"rows\": [\n",
-          cpu < 0 ? "false" : "true", load);
-  for (int i = 0; i < count; ++i) {
-    json_row(file, &results[i]);
-    fprintf(file, i + 1 < count ? ",\n" : "\n");
-  }
-  fprintf(file, "  ]\n}\n");
-  if (fclose(file) != 0) die(option.json, "cannot be written");
-}
-
-/* A file that write_json() wrote: only its own lines are understood. */
-void read_old(outcome *results, int count) {
-  FILE *file = fopen(option.compare, "r");
-  char line[1024], name[256];
-  if (!file) die(option.compare, "cannot be read");
-  while (fgets(line, sizeof line, file)) {
-    const char *at = strstr(line, "\"to_stock\": ");
-    for (int i = 0; i < count && at; ++i) {
-      snprintf(name, sizeof name, "{\"group\": \"%s\", \"name\": \"%s\",",
-               results[i].group, results[i].row->name);
-      if (!strstr(line, name)) continue;
-      results[i].old_ratio = strtod(at + strlen("\"to_stock\": "), NULL);
-    }
-  }
-  fclose(file);
 }

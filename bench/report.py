@@ -3,8 +3,8 @@
 
 Figures come from JSON: of the program bench (--json), of tests/builds/sizes.py and of
 bench/compare/compare.py. Several runs of the program may be given, each of
-which measured every row at another time: a figure is their median, and a goal
-is met if every run meets it. Words come from bench/report.ini, which is written by
+which measured every row at another time: a figure is their median, and an
+interval is of the processes of all. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
 With --goals nothing is written, and the goals are printed. With --growth, plots of
 time by size go into a folder of their own, which no page shows.
@@ -21,10 +21,18 @@ import statistics
 import sys
 from pathlib import Path
 
+import verdicts
+
 HERE = Path(__file__).resolve().parent
 LOST = 1.05  # slower than stock by more than a second run would differ
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
+# What else the page says of the first run, where the record has it.
+RECORD = (("date", "date"), ("commit", "commit"), ("microcode", "microcode"),
+          ("governor", "governor"), ("virtualisation", "virtualisation"),
+          ("aslr", "randomize_va_space"), ("kernel", "kernel"),
+          ("libc", "libc"), ("load_before", "load before"),
+          ("load", "load after"))
 RATIOS = ("to_limit", "to_stock")
 COLOURS = {"limit": "#888888", "stock": "#d08030", "ours": "#2060a0"}
 SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
@@ -53,11 +61,12 @@ class Rows:
     def summary(self):
         """Times and ratios as JSON, a line for each row, as `bench --compare`
         reads them."""
-        head = [f"{json.dumps(key)}: {json.dumps(value)}"
+        head = [f"{json.dumps(key)}: {json.dumps(without_path(value))}"
                 for key, value in self.run.items() if key != "rows"]
         rows = [{key: value["min_ns"] if key in SUBJECTS else value
                  for key, value in row.items()
-                 if key in ("group", "name", *SUBJECTS, *RATIOS)}
+                 if key in ("group", "name", "control", *SUBJECTS, *RATIOS,
+                            *(f"{ratio}_interval" for ratio in RATIOS))}
                 for row in self.all]
         lines = ",\n".join("    " + json.dumps(row) for row in rows)
         return "{\n  " + ",\n  ".join(head) + ',\n  "rows": [\n' \
@@ -83,9 +92,24 @@ class Rows:
                 if len(rows) >= least}
 
 
+def without_path(value):
+    """A library as the summary names it: a path is of one machine."""
+    if not isinstance(value, dict):
+        return value
+    return {key: text for key, text in value.items() if key != "path"}
+
+
 def combined(rows):
-    """A row of several runs: the median of each figure, the ratios of all."""
+    """A row of several runs: the median of each figure, the ratios of all, and
+    the samples of all."""
     row = dict(rows[0])
+    if all("samples" in r for r in rows):
+        row["samples"] = {key: sum((r["samples"][key] for r in rows), [])
+                          for key in rows[0]["samples"]}
+    for over in ("limit", "stock"):
+        if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
+            low, _, high = found
+            row[f"to_{over}_interval"] = [round(low, 4), round(high, 4)]
     for subject in SUBJECTS:
         if subject in row:
             row[subject] = {
@@ -104,6 +128,13 @@ def apart(values):
     if len(values) < 2 or max(values) <= min(values) * APART:
         return ""
     return f" ({min(values):.2f}-{max(values):.2f})"
+
+
+def spread(row, key):
+    """The interval of a ratio, or of an older record what its runs had."""
+    if f"{key}_interval" in row:
+        return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"])
+    return apart(row.get(f"{key}_runs", []))
 
 
 def nanoseconds(value):
@@ -142,6 +173,7 @@ class Goal:
         self.most = float(words["most"])
         self.names = words.get("rows", "").strip().splitlines()
         self.lines = []
+        self.bounds = []  # of the rows that have an interval
         size = self.size_ratio(sizes)
         for name in self.names:
             self.add_row(rows, name)
@@ -168,9 +200,13 @@ class Goal:
         values = [value for value in values if value is not None]
         times = " / ".join(nanoseconds(time_of(row, subject))
                            for subject in SUBJECTS)
+        key = f"to_{self.to}"
+        own = "limit" not in self.words
+        if own and f"{key}_interval" in row:
+            self.bounds.append(row[f"{key}_interval"])
         self.lines.append((name, times,
                            ratio(statistics.median(values) if values else None)
-                           + apart(values)))
+                           + (spread(row, key) if own else apart(values))))
 
     def size_ratio(self, sizes):
         """A line of tests/builds/sizes.py for ours, and one for upstream's."""
@@ -185,12 +221,16 @@ class Goal:
 
     @property
     def verdict(self):
-        """One run may be luck: a goal is met or not if all runs agree."""
+        """By the intervals of its rows, of which the worst counts; without
+        any, all runs have to agree."""
         found = {round(value, 2) <= self.most for value in self.values}
+        if self.bounds:
+            found = {round(max(bound), 2) <= self.most
+                     for bound in zip(*self.bounds)}
         if len(found) == 2:
-            return "unsettled"
+            return "cannot tell"
         return {(): "not measured", (True,): "met",
-                (False,): "not met"}[tuple(found)]
+                (False,): "missed"}[tuple(found)]
 
 
 def goals_of(ini, rows, sizes):
@@ -352,6 +392,9 @@ def page_machine(rows, ini, args):
     yield (f"Machine: {run['processor']}, {run['system']}, {place} "
            f"{run['processors']} processors. Compiler: {run['compiler']}. "
            f"Separate runs: {run['runs']}.")
+    known = [f"{title} {run[key]}" for key, title in RECORD if key in run]
+    if known:
+        yield f"Record: {'; '.join(known)}."
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
                "ratios of large tables, and those marked with \"~\", would be "
@@ -367,8 +410,10 @@ def page_goals(goals):
     yield ""
     yield ("Times are nanoseconds: limit / stock / ours. A goal is the largest "
            "ratio allowed; of several rows the worst counts. Ratios are "
-           "rounded to hundredths first. A goal is met if every run meets it, "
-           "and unsettled if the runs differ.")
+           "rounded to hundredths first. A goal is met or missed if the 95 % "
+           "interval of its worst row is on one side of it, and otherwise it "
+           "is \"cannot tell\". Where there is no interval, runs that differ "
+           "are in parentheses, and all runs have to agree.")
     yield ""
     lines = []
     for goal in goals:
@@ -385,22 +430,56 @@ def page_goals(goals):
         if "why" in goal.words:
             yield f"**{goal.what}** ({goal.verdict})."
             yield from paragraphs(goal.words["why"])
-        elif goal.verdict in ("not met", "unsettled"):
+        elif goal.verdict in ("missed", "cannot tell"):
             yield f"**{goal.what}** ({goal.verdict})."
             yield from paragraphs("Not explained yet.")
 
 
+def page_controls(rows):
+    """The bias and the noise of the run, and how many rows they let it judge."""
+    changes = [change for row in rows.all
+               if (change := verdicts.Change.within(row))]
+    controls = sum(change.control for change in changes)
+    if not controls:
+        return
+    bias, noise = verdicts.judge(changes)
+    count = {verdict: sum(change.verdict == verdict for change in changes)
+             for verdict in ("faster", "slower", "cannot tell")}
+    yield "## Controls"
+    yield ""
+    yield from paragraphs(
+        f"{controls} rows, marked \"=\", run no code of a library, so their "
+        f"true ratio is 1. Their bias in these runs is {math.exp(bias):.3f}, "
+        f"and the largest deviation of one, the noise, is "
+        f"{math.expm1(noise):.1%}: no verdict is finer. Of the other rows "
+        f"{count['faster']} are faster than stock and {count['slower']} "
+        f"slower; of {count['cannot tell']} these runs cannot tell. A verdict "
+        "needs an interval beyond the noise, and a probability by chance of "
+        "at most 5 % after Holm's correction for the number of rows.")
+
+
+def is_slower(row, judged):
+    """By its verdict, or in an older record by its ratio."""
+    if Rows.name(row) in judged:
+        return judged[Rows.name(row)] == "slower"
+    return row.get("to_stock", 0) > LOST and not row.get("control")
+
+
 def page_losses(rows, ini):
-    lost = sorted((row for row in rows.all if row.get("to_stock", 0) > LOST),
+    changes = [change for row in rows.all
+               if (change := verdicts.Change.within(row))]
+    verdicts.judge(changes)
+    judged = {change.name: change.verdict for change in changes}
+    lost = sorted((row for row in rows.all if is_slower(row, judged)),
                   key=lambda row: -row["to_stock"])
     yield "## Where we lose"
     yield ""
     if not lost:
-        yield from paragraphs("Nowhere: no row is slower than stock by more "
-                              f"than {LOST - 1:.0%}.")
+        yield from paragraphs("Nowhere: no row is slower than stock beyond "
+                              "the noise.")
     else:
         yield (f"{len(lost)} of {len(rows.all)} rows are slower than stock by "
-               f"more than {LOST - 1:.0%}:")
+               + ("a verdict:" if changes else f"more than {LOST - 1:.0%}:"))
         yield ""
         yield from table(
             ["row", "stock", "ours", "ratio"],
@@ -452,11 +531,10 @@ def page_rows(rows, pictures):
         for row in members:
             line = [row["name"], *(nanoseconds(time_of(row, subject))
                                    for subject in SUBJECTS),
-                    ratio(row.get("to_limit"))
-                    + apart(row.get("to_limit_runs", [])),
-                    ratio(row.get("to_stock"))
-                    + apart(row.get("to_stock_runs", []))
-                    + ("" if row["settled"] else " ~")]
+                    ratio(row.get("to_limit")) + spread(row, "to_limit"),
+                    ratio(row.get("to_stock")) + spread(row, "to_stock")
+                    + ("" if row["settled"] else " ~")
+                    + (" =" if row.get("control") else "")]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
@@ -505,7 +583,7 @@ def write_page(args, ini, rows, goals, sizes):
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
              *page_machine(rows, ini, args), *page_goals(goals),
-             *page_losses(rows, ini)]
+             *page_controls(rows), *page_losses(rows, ini)]
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
                              pictures)

@@ -9,6 +9,8 @@
 options option = {.ours = "libtvmffi.so", .cpu = -1};
 bench_lib ours = {.label = "ours"}, stock = {.label = "stock"};
 
+volatile sig_atomic_t interrupted;
+
 static bench_group *added;
 
 void bench_add(bench_group *group) {

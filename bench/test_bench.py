@@ -6,8 +6,12 @@ libraries in each other's place it has to fail.
 """
 
 import argparse
+import csv
 import json
+import math
+import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -91,6 +95,32 @@ class Checks:
         self.tap.ok(all("dtype: parse f" in line
                         for line in done.stdout.splitlines())
                     and done.stdout, "--filter", done)
+        done = self.bench("--list", "--filter", "^(dtype|string): ",
+                          "--exclude", "float|3 bytes$")
+        self.tap.ok(done.stdout == "".join(
+            f"{name}\n" for name in names
+            if name.startswith(("dtype: ", "string: "))
+            and "float" not in name and not name.endswith("3 bytes"))
+            and done.stdout, "regular expressions", done)
+        done = self.bench("--filter", "(")
+        self.tap.ok(done.returncode == 2 and "--filter" in done.stderr,
+                    "a wrong regular expression is an error", done)
+        for option in "--json", "--csv":
+            done = self.bench("--passes", "1", option, self.folder / "no/x")
+            self.tap.ok(done.returncode == 2 and "ns" not in done.stdout,
+                        f"{option}: a bad path fails before measuring", done)
+        done = self.bench("--passes", "1", "--filter", "parse float32",
+                          "--csv", "-")
+        lines = list(csv.DictReader(done.stdout.splitlines()))
+        self.tap.ok(len(lines) == 1 and lines[0]["name"] == "parse float32"
+                    and float(lines[0]["ours_ns"]) > 0,
+                    "--csv - has nothing else on the standard output", done)
+        self.interrupt()
+        usage = self.bench("--help").stdout
+        text = (HERE / "README.md").read_text(encoding="utf-8")
+        self.tap.ok(all(f"`{option}" in text for option in
+                        re.findall(r"^  (--[a-z]+)", usage, re.M)) and usage,
+                    "README has each option", usage)
         done = self.bench("--filter", "no such row")
         self.tap.ok(done.returncode == 2 and "matches no row" in done.stderr,
                     "a filter that matches nothing is an error", done)
@@ -102,10 +132,110 @@ class Checks:
         self.tap.ok(done.returncode == 2 and "cannot load" in done.stderr,
                     "a library that is not there is an error", done)
 
+    def interrupt(self):
+        """What was measured before an interrupt is saved."""
+        path = self.folder / "interrupted.json"
+        with subprocess.Popen(
+                [self.args.bench.resolve(), "--ours", self.args.ours,
+                 "--stock", self.args.stock, "--json", path], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            for line in child.stdout:
+                if line.startswith("cell, 1 args"):
+                    child.send_signal(signal.SIGINT)
+                    break
+            child.stdout.read()
+        saved = json.loads(path.read_text())
+        self.tap.ok(child.returncode == 130 and not saved["complete"] and
+                    2 <= len(saved["rows"]) < 100,
+                    "an interrupt saves the rows so far", child.returncode)
+
+    def statistics(self):
+        """Functions of verdicts.py, with known answers."""
+        sys.path.insert(0, str(HERE))
+        import verdicts
+
+        def near(what, value, answer):
+            self.tap.ok(abs(value - answer) < 5e-4, f"{what}: {answer}", value)
+
+        # From tables: Student's t; I(1/2; 2, 3) is 11/16.
+        near("incomplete beta", verdicts.incomplete_beta(2, 3, 0.5), 0.6875)
+        near("t quantile, 4", verdicts.t_quantile(0.05, 4), 2.7764)
+        near("t quantile, 10", verdicts.t_quantile(0.01, 10), 3.1693)
+        # With 2 degrees, both tails are 1 - t / sqrt(2 + t * t).
+        near("t test", verdicts.from_zero([1, 2, 3]),
+             1 - math.sqrt(12 / 14))
+        near("t test of a constant", verdicts.from_zero([2, 2, 2]), 0)
+        # Equal variances and counts: Student's test with 2 (n - 1) degrees.
+        near("Welch", verdicts.welch([1, 2], [4, 5]),
+             1 - math.sqrt(18 / 20))
+        near("Welch of the same", verdicts.welch([1, 2, 3], [1, 2, 3]), 1)
+        found = verdicts.holm([0.01, 0.04, 0.03, 0.9])
+        for place, answer in enumerate((0.04, 0.09, 0.09, 0.9)):
+            near("Holm", found[place], answer)
+        near("placements cancel out", verdicts.centre([[3, 3, 9], [-3]]), 0)
+        low, high = verdicts.bootstrap([(1, [[5, 5], [7, 7]])])
+        near("bootstrap of constants, low", low, 6)
+        near("bootstrap of constants, high", high, 6)
+        draws = random.Random(5)
+        covered = 0
+        for seed in range(100):
+            values = [draws.gauss(0, 1) for _ in range(20)]
+            low, high = verdicts.bootstrap([(1, [values])], seed)
+            covered += low <= 0 <= high
+        self.tap.ok(90 <= covered <= 100, "95 % intervals cover the truth",
+                    covered)
+        self.judged(verdicts, draws)
+
+    def judged(self, verdicts, draws):
+        def run_of(ratios, control=1.0):
+            """Ten processes a row, each of which is off by 0.1 %."""
+            rows = []
+            for place, (name, value, is_control) in enumerate(
+                    [("a control", control, True),
+                     *((f"row {k}", v, False) for k, v in enumerate(ratios))]):
+                stock = [100 * math.exp(draws.gauss(0, 0.001))
+                         for _ in range(10)]
+                rows.append({
+                    "group": "g", "name": name, "control": is_control,
+                    "samples": {"exchanged": [k % 2 for k in range(10)],
+                                "stock": stock,
+                                "ours": [x * value * math.exp(
+                                    draws.gauss(0, 0.001)) for x in stock]}})
+            return {"rows": rows}
+
+        def verdicts_of(*runs):
+            changes = verdicts.changes_of(*runs)
+            verdicts.judge(changes)
+            return [change.verdict for change in changes]
+
+        tell = [None, "slower", "faster", "cannot tell"]
+        self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1))) == tell,
+                    "verdicts of one run")
+        self.tap.ok(verdicts_of(run_of((1, 1, 1)), run_of((1.1, 0.9, 1)))
+                    == tell, "verdicts of two runs")
+        self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1), control=1.15)) ==
+                    [None, *["cannot tell"] * 3],
+                    "no verdict is finer than the controls")
+        alike = sum(verdict not in (None, "cannot tell") for _ in range(20)
+                    for verdict in verdicts_of(run_of((1,) * 10),
+                                               run_of((1,) * 10)))
+        self.tap.ok(alike == 0, "20 runs of the same give no verdict", alike)
+        paths = self.folder / "old.json", self.folder / "new.json"
+        paths[0].write_text(json.dumps(run_of((1,))))
+        for value, status in ((1.1, 1), (0.9, 0)):
+            paths[1].write_text(json.dumps(run_of((value,))))
+            done = run(sys.executable, HERE / "verdicts.py", *paths)
+            self.tap.ok(done.returncode == status and "controls: 1" in
+                        done.stdout, f"{value}: exit status {status}", done)
+        for wrong in HERE / "README.md", self.folder / "none.json":
+            done = run(sys.executable, HERE / "verdicts.py", wrong)
+            self.tap.ok(done.returncode == 2 and wrong.name in done.stderr,
+                        f"{wrong.name} is no run", done)
+
     def figures(self):
         first, second = self.folder / "a.json", self.folder / "b.json"
         some = ["--filter", "IncRef and DecRef", "--passes", "3"]
-        done = self.bench(*some, "--json", first)
+        done = self.bench(*some, "--json", first, "--commit", "c0ffee")
         self.tap.ok(done.returncode == 0 and "summary: " in done.stdout,
                     "a table", done)
         run_ = json.loads(first.read_text())
@@ -119,8 +249,16 @@ class Checks:
         self.tap.ok(abs(row["to_stock"] / own - 1) < 0.5,
                     "the ratios are those of the times", row)
         text = first.read_text()
-        self.tap.ok("/" not in re.sub(r'"name": "[^"]*"', "", text),
-                    "--json names no path", text)
+        self.tap.ok(all(key in run_ for key in (
+            "date", "kernel", "libc", "virtualisation", "load_before",
+            "commit")) and run_["complete"] and run_["commit"] == "c0ffee" and
+            run_["ours_library"]["path"] == self.args.ours,
+            "--json has machine, sources and libraries", text)
+        self.tap.ok(all(len(row["samples"][key]) == 3 for key in
+                        ("exchanged", "limit", "stock", "ours")) and
+                    row["samples"]["exchanged"] == [0, 1, 0] and
+                    min(row["samples"]["ours"]) - row["ours"]["min_ns"] < 0.01,
+                    "--json has a sample of each process", row)
         second.write_text(re.sub(r'"to_stock": [\d.]+', '"to_stock": 0.0010',
                                  text))
         done = self.bench(*some, "--compare", second)
@@ -129,6 +267,9 @@ class Checks:
                     "--compare sees what became slower", done)
         done = self.bench(*some, "--compare", self.folder / "none.json")
         self.tap.ok(done.returncode == 2, "--compare needs its file", done)
+        done = self.bench(*some, "--compare", HERE / "README.md")
+        self.tap.ok(done.returncode == 2 and "none of the rows" in done.stderr,
+                    "--compare of a file without rows is an error", done)
         return first
 
     def guard(self):
@@ -202,8 +343,8 @@ class Checks:
         run_.each = [run_.by_name]
         words = {"rows": "\nrefcount: x", "most": "0.25", "goal": ""}
         for to, most, verdict in (("stock", "0.25", "met"),
-                                  ("stock", "0.24", "not met"),
-                                  ("limit", "1.4", "not met")):
+                                  ("stock", "0.24", "missed"),
+                                  ("limit", "1.4", "missed")):
             goal = report.Goal("goal it", {**words, "to": to, "most": most},
                                run_, {})
             self.tap.ok(goal.verdict == verdict,
@@ -221,6 +362,10 @@ class Checks:
         page = (self.folder / "benchmarks.md")
         pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text())
         self.tap.ok(done.returncode == 0 and pictures, "the page", done)
+        summary = (self.folder / "benchmarks/summary.json").read_text()
+        self.tap.ok("/" not in re.sub(r'"name": "[^"]*"', "", summary) and
+                    "build_id" in summary and "to_stock_interval" in summary,
+                    "the summary has intervals, and no path", summary)
         self.tap.ok("Separate runs: 3." in page.read_text(),
                     "the page says how many runs there were", done)
         done = self.bench("--filter", "IncRef and DecRef", "--passes", "1",
@@ -242,20 +387,29 @@ class Checks:
             for number, value in enumerate(ratios):
                 row = dict(run_["rows"][0], to_limit=value, settled=True,
                            ours={"min_ns": value, "median_ns": value})
+                del row["samples"]
                 paths.append(self.folder / f"run{number}.json")
                 paths[-1].write_text(json.dumps(dict(run_, rows=[row])))
             return report.Rows(*paths)
 
         for ratios, verdict in (((0.99, 1.02, 1.05), "met"),
-                                ((1.11, 1.10, 1.12), "not met"),
-                                ((0.99, 1.11, 1.11), "unsettled"),
-                                ((0.99, 0.99, 1.11), "unsettled")):
+                                ((1.11, 1.10, 1.12), "missed"),
+                                ((0.99, 1.11, 1.11), "cannot tell"),
+                                ((0.99, 0.99, 1.11), "cannot tell")):
             goal = report.Goal("goal it", words, runs(*ratios), {})
             self.tap.ok(goal.verdict == verdict,
                         f"runs of {ratios}, at most 1.05: {verdict}",
                         goal.lines)
         self.tap.ok(goal.lines[0][2] == "0.99 (0.99-1.11)",
                     "ratios that differ are shown", goal.lines)
+        for bounds, verdict in (([0.9, 1.05], "met"), ([1.07, 1.2], "missed"),
+                                ([0.9, 1.2], "cannot tell")):
+            rows = runs(1, 1, 1)
+            rows.by_name[name]["to_limit_interval"] = bounds
+            goal = report.Goal("goal it", words, rows, {})
+            self.tap.ok(goal.verdict == verdict,
+                        f"an interval {bounds}, at most 1.05: {verdict}",
+                        goal.lines)
         row = runs(8.3, 15.3, 8.4).by_name[name]
         self.tap.ok(row["ours"]["min_ns"] == 8.4 and row["to_limit"] == 8.4
                     and row["to_limit_runs"] == [8.3, 8.4, 15.3],
@@ -272,6 +426,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(parser.parse_args(), tap, folder)
         checks.rows()
+        checks.statistics()
         figures = checks.figures()
         checks.guard()
         checks.example()

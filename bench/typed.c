@@ -242,12 +242,14 @@ static void wrong_cxx(const bench_lib *lib, void *state, long n) {
 #define SUM_ROW(label, theirs, count)     \
   {.name = label ", " #count " integers", \
    .run = {theirs, sum_##count##_ours},   \
+   .fixed_sides = 1,                      \
    .limit = raw_##count,                  \
    .limit_is = UNCHECKED}
 
 #define GIVEN_ROW(label, theirs, loop, make, size) \
   {.name = label,                                  \
    .run = {theirs, loop##_ours},                   \
+   .fixed_sides = 1,                               \
    .setup = make,                                  \
    .teardown = typed_teardown,                     \
    .limit = loop##_limit,                          \
@@ -257,6 +259,7 @@ static void wrong_cxx(const bench_lib *lib, void *state, long n) {
 #define WRONG_ROW(label, theirs, ratio)                 \
   {.name = label,                                       \
    .run = {theirs, wrong_ours},                         \
+   .fixed_sides = 1,                                    \
    .setup = floats_setup,                               \
    .teardown = typed_teardown,                          \
    .limit = bench_limit_walk,                           \

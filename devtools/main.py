@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.append("packaging")
 import packages  # noqa: E402
 import suites  # noqa: E402
-from job import die, main, output, run, say, status_of  # noqa: E402
+from job import die, main, output, run, say, status_of, works  # noqa: E402
 from packages import prepare  # noqa: E402
 from release import header_version  # noqa: E402
 from suites import optimised, stock_library, test  # noqa: E402, F401
@@ -106,15 +106,36 @@ def fuzz(name, seconds):
         die(f"found an input that fails: {' '.join(failed)}")
 
 
+def source_version():
+    """The commit, and whether files differ from it."""
+    if works("git", "rev-parse", "HEAD"):
+        return output("git", "describe", "--always", "--dirty", "--abbrev=12",
+                      "--exclude=*")
+    return "unknown"
+
+
 def bench(*options):
-    if options[:1] == ("--report",):
-        bench_report()
-        return
+    if "--help" in options:  # at once, as nothing is built
+        text = Path("bench/README.md").read_text(encoding="utf-8")
+        print(text.partition("\n## Add a benchmark")[0])
+    elif options[:1] in (("--report",), ("--replay",)):
+        bench_report(options[0] == "--report", *options[1:])
+    elif options[:1] == ("--compare",) and len(options) > 2 and \
+            not options[2].startswith("--"):
+        bench_compare(*options[1:])
+    else:
+        bench_rows(*options)
+
+
+def bench_rows(*options):
     prepare()
     optimised(LIBRARY, "bench")
     Path("build/bench").mkdir(exist_ok=True)
     say("nanoseconds, compared with the stock library")
-    run_bench("--json", "build/bench/run.json", *options)
+    # Some rows alone do not replace the run of all.
+    name = "part.json" if options else "run.json"
+    run_bench("--json", f"build/bench/{name}", "--commit", source_version(),
+              *options)
     if not options:
         say("sizes, compile and load times")
         run("python", "tests/builds/sizes.py", *compilers(), "--stock",
@@ -124,19 +145,56 @@ def bench(*options):
             "build/bench/sizes.json", "build/bench/run.json")
 
 
-def bench_report():
-    """Measures every row three times, some minutes apart."""
-    bench()
-    runs = [f"build/bench/run{number}.json" for number in ("", 2, 3)]
-    for path in runs[1:]:
-        run_bench("--json", path)
-    compare("--json", os.path.abspath("build/bench/python.json"))
+def bench_compare(old, new, *options):
+    """Two files of results, or two libraries, which are measured by turns."""
+    for path in old, new:
+        if not Path(path).is_file():
+            die(f"no such file: {path}")
+    if old.endswith(".json") and new.endswith(".json"):
+        if options:
+            die("two files of results are compared without options")
+        run(sys.executable, "bench/verdicts.py", old, new)
+        return
+    prepare()
+    optimised("bench")
+    Path("build/bench").mkdir(exist_ok=True)
+    result = "build/bench/compare.json"
+    say(f"nanoseconds: stock is {old}, ours is {new}")
+    run("build/opt/bench", "--json", result, "--commit", source_version(),
+        *options, "--stock", os.path.abspath(old), "--ours",
+        os.path.abspath(new))
+    say(f"verdicts: {new} to {old}")
+    run(sys.executable, "bench/verdicts.py", result)
+
+
+def bench_report(measure, *options):
+    """Measures every row three times, some minutes apart. With options, the
+    page is one of some rows, and goes elsewhere."""
+    folder = Path("build/bench/part" if options else "build/bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = [f"{folder}/run{number}.json" for number in ("", 2, 3)]
+    if measure:
+        prepare()
+        optimised(LIBRARY, "bench")
+        for path in runs:
+            run_bench("--json", path, "--commit", source_version(), *options)
+        run("python", "tests/builds/sizes.py", *compilers(), "--stock",
+            stock_library(), "--json", f"{folder}/sizes.json")
+        if not options:
+            compare("--json", os.path.abspath(f"{folder}/python.json"))
+    if missing := [path for path in (*runs, f"{folder}/sizes.json")
+                   if not Path(path).is_file()]:
+        die(f"no such file, so measure first: {' '.join(missing)}")
     packages.need_venv("build/venv-bench", "requirements.txt", "bench")
+    python = Path(folder, "python.json")
+    out = Path(folder, "report") if options else Path("docs")
+    out.mkdir(exist_ok=True)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
-        "build/bench/sizes.json", "--python", "build/bench/python.json",
-        "--growth", "build/bench/growth", "--commands",
-        "build/opt/compile_commands.json", *runs)
-    say("written: docs/benchmarks.md")
+        f"{folder}/sizes.json", *(["--python", python] if python.exists()
+                                  else []),
+        "--growth", f"{folder}/growth", "--commands",
+        "build/opt/compile_commands.json", "--out", out, *runs)
+    say(f"written: {out}/benchmarks.md")
 
 
 def compare(*options):

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Says how sure a ratio of the benchmark program is, and compares two runs.
+
+    verdicts.py OLD.json NEW.json   did a row change from one run to the other?
+    verdicts.py RUN.json            is ours faster than the library beside it?
+
+Both files come from `bench --json`. A sample is one process: its least time of
+each library, of which the logarithm of the ratio counts. Processes exchange the
+two copies of a loop in turn, so a ratio is the mean of two medians, one for each
+placement, in which the advantage of a placement cancels out. Its 95 % interval is
+a bootstrap over processes within each placement. Controls run no code of the
+libraries: the largest of their deviations from 1 is the noise of the run, and no
+verdict is finer. Exit status: 1 if a row is slower, 2 if nothing can be compared.
+"""
+
+import argparse
+import json
+import math
+import random
+import statistics
+import sys
+from pathlib import Path
+
+LEVEL = 0.05  # of the interval, and of all probabilities of a run together
+RESAMPLES = 999
+LEAST = 4  # processes; an interval of fewer would say nothing
+NORMAL = statistics.NormalDist()
+
+
+# -- statistics -----------------------------------------------------------
+
+
+def incomplete_beta(a, b, x):
+    """The regularised incomplete beta function, by Lentz's continued
+    fraction."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, 1 - x)
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+                     + a * math.log(x) + b * math.log1p(-x)) / a
+    tiny, c, d = 1e-300, 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d or tiny)
+    value = d
+    for m in range(1, 300):
+        for term in (m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                     -(a + m) * (a + b + m) * x
+                     / ((a + 2 * m) * (a + 2 * m + 1))):
+            d = 1 / (1 + term * d or tiny)
+            c = 1 + term / c or tiny
+            value *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return front * value
+
+
+def t_probability(t, freedom):
+    """Both tails of Student's t distribution."""
+    return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+def t_quantile(level, freedom):
+    """The t whose both tails together have the probability `level`."""
+    low, high = 0.0, 1e6
+    for _ in range(100):
+        middle = (low + high) / 2
+        if t_probability(middle, freedom) > level:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def from_zero(values):
+    """The probability that values with a mean of 0 differ from it so much."""
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    mean = statistics.fmean(values)
+    if error == 0:
+        return float(mean == 0)
+    return t_probability(mean / error, len(values) - 1)
+
+
+def welch(first, second):
+    """The same of the difference of two means, by Welch's t test."""
+    errors = [statistics.variance(v) / len(v) for v in (first, second)]
+    by = statistics.fmean(first) - statistics.fmean(second)
+    if sum(errors) == 0:
+        return float(by == 0)
+    freedom = sum(errors) ** 2 / sum(
+        error ** 2 / (len(values) - 1)
+        for error, values in zip(errors, (first, second)))
+    return t_probability(by / math.sqrt(sum(errors)), freedom)
+
+
+def holm(probabilities):
+    """Corrected for their number by Holm's method, in the same order."""
+    order = sorted(range(len(probabilities)), key=probabilities.__getitem__)
+    corrected, most = [0.0] * len(order), 0.0
+    for rank, place in enumerate(order):
+        most = max(most, min(1.0, probabilities[place] * (len(order) - rank)))
+        corrected[place] = most
+    return corrected
+
+
+def centre(strata):
+    return statistics.fmean(map(statistics.median, strata))
+
+
+def bootstrap(groups, seed=1):
+    """The interval of a sum: `groups` has (sign, strata) of each summand. The
+    levels are those of Hesterberg's expanded percentile interval, as the plain
+    one is too narrow for few processes."""
+    count = min(sum(map(len, strata)) for _, strata in groups)
+    tail = NORMAL.cdf(-math.sqrt(count / (count - 1))
+                      * t_quantile(LEVEL, count - 1))
+    choices = random.Random(seed).choices
+    values = sorted(
+        sum(sign * centre([choices(stratum, k=len(stratum))
+                           for stratum in strata]) for sign, strata in groups)
+        for _ in range(RESAMPLES))
+    skip = int(tail * RESAMPLES)
+    return values[skip], values[-1 - skip]
+
+
+# -- rows -----------------------------------------------------------------
+
+
+def strata_of(row, over="stock"):
+    """The logarithms of ours to another subject, or with `over` None of our
+    time, for each placement; None if there are too few."""
+    samples = row.get("samples", {})
+    if "ours" not in samples or (over and over not in samples):
+        return None
+    strata = {}
+    for place, ours, other in zip(samples["exchanged"], samples["ours"],
+                                  samples[over] if over
+                                  else [1] * len(samples["ours"])):
+        strata.setdefault(place, []).append(math.log(ours / other))
+    strata = list(strata.values())
+    return strata if sum(map(len, strata)) >= LEAST else None
+
+
+def interval_of(row, over="stock"):
+    """(low, ratio, high) of a row, or None."""
+    strata = strata_of(row, over)
+    if strata is None:
+        return None
+    low, high = bootstrap([(1, strata)])
+    return tuple(map(math.exp, (low, centre(strata), high)))
+
+
+class Change:
+    """The logarithm of a ratio, its interval and its probability by chance."""
+
+    def __init__(self, row, value, interval, chance):
+        self.name = f"{row['group']}: {row['name']}"
+        self.control = row.get("control", False)
+        self.value, (self.low, self.high) = value, interval
+        self.chance, self.verdict = chance, None
+
+    @classmethod
+    def within(cls, row):
+        """Ours against stock in one run."""
+        strata = strata_of(row)
+        return strata and cls(row, centre(strata), bootstrap([(1, strata)]),
+                              from_zero(sum(strata, [])))
+
+    @classmethod
+    def between(cls, old, new):
+        """Ours in two runs; in relation to stock where both have it, so that
+        the machine may have changed too."""
+        both = [strata_of(old), strata_of(new)]
+        if None in both:
+            both = [strata_of(old, None), strata_of(new, None)]
+        if None in both:
+            return None
+        return cls(new, centre(both[1]) - centre(both[0]),
+                   bootstrap([(-1, both[0]), (1, both[1])]),
+                   welch(*(sum(strata, []) for strata in both)))
+
+
+def noise_of(changes):
+    """(bias, noise) of the controls: the mean of their logarithms, and the
+    largest deviation from 0. Without controls both are 0."""
+    values = [change.value for change in changes if change.control]
+    return (statistics.fmean(values), max(map(abs, values))) if values \
+        else (0.0, 0.0)
+
+
+def judge(changes):
+    """Sets the verdict of each change, and its probability corrected for the
+    number of rows; returns the bias and the noise."""
+    bias, noise = noise_of(changes)
+    rows = [change for change in changes if not change.control]
+    for change, chance in zip(rows, holm([row.chance for row in rows])):
+        change.chance = chance
+        sure = chance <= LEVEL
+        change.verdict = "slower" if sure and change.low > noise else \
+            "faster" if sure and change.high < -noise else "cannot tell"
+    return bias, noise
+
+
+def changes_of(old, new=None):
+    if new is None:
+        found = map(Change.within, old["rows"])
+    else:
+        before = {(row["group"], row["name"]): row for row in old["rows"]}
+        found = (Change.between(before[row["group"], row["name"]], row)
+                 for row in new["rows"]
+                 if (row["group"], row["name"]) in before)
+    return [change for change in found if change]
+
+
+def print_changes(changes, bias, noise):
+    print(f"{'row':46} {'ratio':>7}  {'95 % interval':15} {'chance':>7}  "
+          "verdict")
+    for change in changes:
+        value, low, high = map(math.exp, (change.value, change.low,
+                                          change.high))
+        print(f"{change.name:46} {value:7.3f}  {low:7.3f}-{high:<7.3f} "
+              f"{change.chance:7.4f}  {change.verdict or 'control'}")
+    count = {verdict: sum(c.verdict == verdict for c in changes)
+             for verdict in ("slower", "faster", "cannot tell", None)}
+    if count[None]:
+        print(f"controls: {count[None]}, bias {math.exp(bias):.3f}, "
+              f"noise {math.expm1(noise):.1%}")
+    else:
+        print("controls: none, so the noise of the run is not known")
+    print(f"compared: {len(changes) - count[None]} rows: {count['slower']} "
+          f"slower, {count['faster']} faster, {count['cannot tell']} cannot "
+          "tell")
+
+
+def fail(text):
+    print(f"verdicts: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read(path):
+    """A run, or an error that names the file."""
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+        rows = run["rows"]
+        if not all("group" in row and "name" in row for row in rows):
+            raise KeyError("group")
+    except OSError as error:
+        fail(f"{path}: {error.strerror}")
+    except (ValueError, KeyError, TypeError):
+        fail(f"{path}: not a file of bench --json")
+    return run
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path, nargs="?")
+    args = parser.parse_args()
+    changes = changes_of(read(args.old), args.new and read(args.new))
+    if not any(not change.control for change in changes):
+        fail("no row has samples to compare")
+    print_changes(changes, *judge(changes))
+    return int(any(change.verdict == "slower" for change in changes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
