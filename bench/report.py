@@ -44,7 +44,12 @@ SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
 
 class Rows:
     def __init__(self, *paths):
-        runs = [json.loads(path.read_text()) for path in paths]
+        runs = [verdicts.read(path) for path in paths]
+        for row in (row for run in runs for row in run["rows"]):
+            row.setdefault("settled", True)  # a summary has times alone
+            for subject in SUBJECTS:
+                if isinstance(row.get(subject), float):
+                    row[subject] = {"min_ns": row[subject]}
         # What each run has, and what they have together.
         self.each = [{self.name(row): row for row in run["rows"]}
                      for run in runs]
@@ -52,7 +57,7 @@ class Rows:
                     for name in self.each[0]]
         self.by_name = {self.name(row): row for row in self.all}
         self.run = dict(runs[0], load=max(run["load"] for run in runs),
-                        runs=len(runs))
+                        runs=max(len(runs), runs[0].get("runs", 1)))
 
     @staticmethod
     def name(row):
@@ -287,17 +292,30 @@ class Pictures:
                 sides, ("to_stock", "to_limit"),
                 ("ours to stock (left is faster)", "ours to the limit")):
             for place, group in enumerate(groups):
-                values = [row[key] for row in groups[group] if key in row]
+                drawn = [row for row in groups[group] if key in row]
+                values = [row[key] for row in drawn]
                 axis.scatter(values, [place] * len(values), s=14, alpha=0.5,
                              color=COLOURS["ours"], linewidths=0)
+                bounds = [row[f"{key}_interval"] for row in drawn
+                          if f"{key}_interval" in row]
+                if bounds:
+                    axis.hlines([place] * len(bounds), *zip(*bounds),
+                                color=COLOURS["ours"], alpha=0.5, linewidth=1)
             axis.axvline(1, color=COLOURS["stock" if key == "to_stock"
                                           else "limit"], linewidth=1)
             axis.set_xscale("log")
             axis.xaxis.set_major_formatter("{x:g}")
             axis.minorticks_off()
             axis.set_title(title, fontsize=9)
+            axis.set_xlabel("ratio of times, log scale; line: 95 % interval")
             axis.set_yticks(range(len(groups)), list(groups))
         sides[0].invert_yaxis()
+        run = rows.run
+        sides[1].annotate(
+            ", ".join(filter(None, (run["processor"],
+                                    run.get("date", "")[:10]))),
+            (1, 1), xycoords="axes fraction", xytext=(0, 18),
+            textcoords="offset points", ha="right", fontsize=7)
         return self.save(figure, self.folder / "overview.svg")
 
     def growth(self, group, families):
@@ -324,8 +342,9 @@ class Pictures:
             else:
                 axis.set_ylim(bottom=0)
             axis.set_title(what, fontsize=9)
-            axis.set_xlabel(unit, fontsize=8)
-        axes[0].set_ylabel("ns")
+            log = axis.get_xscale() == "log"
+            axis.set_xlabel(f"{unit}, log scale" if log else unit, fontsize=8)
+            axis.set_ylabel("ns, log scale" if log else "ns", fontsize=8)
         axes[0].legend(fontsize=7, frameon=False)
         self.save(figure, self.growth_folder / f"{group}.svg")
 
@@ -346,7 +365,7 @@ class Pictures:
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_formatter("")
-        axis.set_xlabel("ns")
+        axis.set_xlabel("ns a call, log scale: bars have no origin")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
         return self.save(figure, self.folder / "python.svg")

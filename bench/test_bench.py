@@ -372,6 +372,14 @@ class Checks:
                           "--compare", self.folder / "benchmarks/summary.json")
         self.tap.ok(re.search(r"compared: [1-9]", done.stdout),
                     "--compare reads the report's figures", done)
+        again = self.folder / "again"
+        again.mkdir()
+        done = run(sys.executable, HERE / "report.py", "--out", again,
+                   self.folder / "benchmarks/summary.json")
+        self.tap.ok(done.returncode == 0, "the page, of a summary alone", done)
+        done = run(sys.executable, HERE / "report.py", HERE / "README.md")
+        self.tap.ok(done.returncode == 2 and "not a file of" in done.stderr,
+                    "the page of another file is a clear error", done)
         for picture in pictures:
             xml.etree.ElementTree.parse(self.folder / picture)
 
