@@ -1,7 +1,7 @@
 /* Three kernels, written once. tvm_ffi, RPC, a C program, a board and a
    notebook take them as they are. For CPython, PyTorch and JAX, the file has
    some lines that ALL_HOSTS compiles. docs/hosts.md has the commands. */
-#if ALL_HOSTS
+#ifdef ALL_HOSTS
 #define TVMFFI_IMPLEMENTATION
 #define TVMFFI_DYNAMIC 1
 #include "tvmffi_python.h"
@@ -46,7 +46,7 @@ TVMFFI_EXPORT(scale, none, (tensor("float32[n] cpu"), x),
   TVMFFI_RETURN();
 }
 
-#if ALL_HOSTS
+#ifdef ALL_HOSTS
 TVMFFI_PYTHON_MODULE(kernels)
 TVMFFI_TORCH_LIBRARY(one_kernel)
 TVMFFI_XLA_HANDLER(row_sums)
