@@ -617,9 +617,14 @@ TVMFFI_FUNC(u_opt_tensor, bool, (optional(tensor), x)) {
   TVMFFI_RETURN(x != NULL);
 }
 
+TVMFFI_FUNC(u_int_opt_int, none, (int64, a), (optional(int64), b)) {
+  (void)a, (void)b;
+  TVMFFI_RETURN();
+}
+
 static void test_typed_optional(TVMFFI_HERE) {
   TVMFFIObject *f = test_typed(&tvmffi_func_u_none);
-  TVMFFIAny any;
+  TVMFFIAny any, args[2];
   DLTensor tensor;
   int here = 0;
   memset((void *)&tensor, 0, sizeof(tensor));
@@ -633,6 +638,11 @@ static void test_typed_optional(TVMFFI_HERE) {
         "Mismatched type on argument #0 when calling: `u_opt_int(0: "
         "Optional<int>) -> Optional<int>`. Expected `Optional<int>` but got "
         "`const char*`");
+  /* None is no wrong argument, so the one before it is named. */
+  args[0] = tvmffi_str("x"), args[1] = tvmffi_none(), any = tvmffi_none();
+  FAILS(tvmffi_func_u_int_opt_int.call(NULL, args, 2, &any), "TypeError",
+        "Mismatched type on argument #0 when calling: `u_int_opt_int(0: int, "
+        "1: Optional<int>) -> void`. Expected `int` but got `const char*`");
   OK(test_call_typed(&tvmffi_func_u_opt_bool, tvmffi_bool(1), &any));
   CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 1);
   OK(test_call_typed(&tvmffi_func_u_opt_str, tvmffi_str("text"), &any));
@@ -938,12 +948,17 @@ TVMFFI_FUNC(u_bool_array_int8, int64, (bool, a), (array, b), (int8, c)) {
 }
 static void test_converted_call(TVMFFI_HERE) {
   TVMFFIAny args[3], any = tvmffi_none();
+  TVMFFIAny full = tvmffi_obj(&tvmffi_i_memory_error);
   args[0] = tvmffi_int(7);
   args[1] = test_container(TVMFFI_I_NEW_LIST, args[0], args[0]);
   args[2] = tvmffi_int(5);
   if (test_hits()) return;
   OK(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &any));
   CHECK(test_hits() || (any.type_index == kTVMFFIInt && any.v_int64 == 5));
+  FAILS(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &full), "TypeError",
+        "The result is not None at entry when calling: `u_bool_array_int8(0: "
+        "bool, 1: Array<Any>, 2: int) -> int`. Expected None but got type "
+        "index 67");
   args[0] = tvmffi_str("no bool");
   any = tvmffi_none();
   FAILS(tvmffi_func_u_bool_array_int8.call(NULL, args, 3, &any), "TypeError",
