@@ -8,6 +8,7 @@ libraries in each other's place it has to fail.
 import argparse
 import csv
 import json
+import os
 import math
 import random
 import re
@@ -252,7 +253,7 @@ class Checks:
         self.tap.ok(all(key in run_ for key in (
             "date", "kernel", "libc", "virtualisation", "load_before",
             "commit")) and run_["complete"] and run_["commit"] == "c0ffee" and
-            run_["ours_library"]["path"] == self.args.ours,
+            os.path.samefile(run_["ours_library"]["path"], self.args.ours),
             "--json has machine, sources and libraries", text)
         self.tap.ok(all(len(row["samples"][key]) == 3 for key in
                         ("exchanged", "limit", "stock", "ours")) and
