@@ -9141,6 +9141,17 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
   return NULL;
 }
 
+/* Returns 1 if the text of a tensor has the word `word`, else 0. For companion
+   headers, which ask for "out" and "inout". */
+TVMFFI_I_COLD int tvmffi_i_text_has(const char *text, const char *word) {
+  const char *at;
+  for (at = text; *at; ++at)
+    if (*at == ']') text = at; /* behind the shape */
+  while (*text)
+    if (*text++ == ' ' && tvmffi_i_plan_skip(&text, word)) return 1;
+  return 0;
+}
+
 TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
                                              const char **at) {
   TVMFFIByteArray word;

@@ -670,6 +670,13 @@ TVMFFI_I_COLD int tvmffi_cuda_i_cluster(const char *kernel,
   return 0;
 }
 
+TVMFFI_I_INLINE void tvmffi_cuda_i_set_flag(tvmffi_cuda_i_attribute *attribute,
+                                            int id) {
+  memset(attribute, 0, sizeof(*attribute));
+  attribute->id = id;
+  attribute->value.flag = 1;
+}
+
 /* Checks a configuration, and converts it to the driver's. Writes up to 3
    attributes. */
 TVMFFI_I_INLINE int tvmffi_cuda_i_convert(const char *kernel,
@@ -695,18 +702,10 @@ TVMFFI_I_INLINE int tvmffi_cuda_i_convert(const char *kernel,
     TVMFFI_TRY(tvmffi_cuda_i_cluster(kernel, config, attribute->value.cluster));
     ++attribute;
   }
-  if (config->is_dependent) {
-    memset(attribute, 0, sizeof(*attribute));
-    attribute->id = TVMFFI_CUDA_I_DEPENDENT;
-    attribute->value.flag = 1;
-    ++attribute;
-  }
-  if (config->is_cooperative) {
-    memset(attribute, 0, sizeof(*attribute));
-    attribute->id = TVMFFI_CUDA_I_COOPERATIVE;
-    attribute->value.flag = 1;
-    ++attribute;
-  }
+  if (config->is_dependent)
+    tvmffi_cuda_i_set_flag(attribute++, TVMFFI_CUDA_I_DEPENDENT);
+  if (config->is_cooperative)
+    tvmffi_cuda_i_set_flag(attribute++, TVMFFI_CUDA_I_COOPERATIVE);
   to->num_attributes = (unsigned)(attribute - to->attributes);
   if (!to->num_attributes) to->attributes = NULL;
   return 0;

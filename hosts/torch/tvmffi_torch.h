@@ -406,7 +406,8 @@ static TVMFFI_I_UNUSED void tvmffi_i_torch_drop(void *data, void *object) {
 }
 
 /* Stores a handle of a tensor that the kernel returned, and takes the kernel's
-   reference to it. Returns NULL, or the error. */
+   reference to it. A tensor object always has strides. Returns NULL, or the
+   error. */
 TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
                                                 TVMFFIObject *object,
                                                 tvmffi_i_torch_value *out) {
@@ -429,7 +430,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
     return "NotImplementedError: a result that PyTorch did not allocate in "
            "this call needs PyTorch 2.11";
   }
-  if (tvmffi_i_torch_dtype(t->dtype) >= 0)
+  if (tvmffi_i_torch_dtype(t->dtype) >= 0 &&
+      (t->device.device_type == kDLCUDA || t->device.device_type == kDLCPU))
     code = tvmffi_i_torch.torch_from_blob(
         TVMFFI_DATA(t, void), t->ndim, t->shape, t->strides, 0,
         tvmffi_i_torch_dtype(t->dtype),
@@ -522,18 +524,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_load(tvmffi_i_torch_call *c,
   return wrong;
 }
 
-/* 1 if the parameter may be None. `tensor("... optional")` has its own word. */
-TVMFFI_I_INLINE int tvmffi_i_torch_has_word(const char *text,
-                                            const char *word) {
-  const size_t size = strlen(word);
-  const char *at = text;
-  while (at && (at = strstr(at, word)) != NULL) {
-    if (at > text && at[-1] == ' ' && (!at[size] || at[size] == ' ')) return 1;
-    ++at;
-  }
-  return 0;
-}
-
+/* Returns the text of the parameter `name`, a tensor("..."), or NULL. */
 TVMFFI_I_INLINE const char *tvmffi_i_torch_text(const tvmffi_func *f,
                                                 const char *name) {
   int32_t i;
@@ -546,8 +537,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_text(const tvmffi_func *f,
 typedef struct {
   const tvmffi_func *func;
   tvmffi_i_torch_kernel *kernel;
-  uint32_t optional; /* a bit for each parameter that may be None */
-  int has_tensor;    /* as a parameter */
+  int has_tensor; /* as a parameter */
 } tvmffi_i_torch_op;
 
 /* Takes the arguments from the stack. Takes all of them, also after an
@@ -560,9 +550,9 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_take(tvmffi_i_torch_call *c,
   for (i = 0; i < op->func->num_args; ++i) {
     const tvmffi_i_word *word = op->func->types[i + 1];
     tvmffi_i_torch_value value = stack[i];
-    if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
     c->tensors[i] = c->strings[i] = NULL;
-    if (op->optional >> i & 1) {
+    if (word->kind == TVMFFI_I_OPTIONAL) {
+      word = word->of[0];
       c->args[i] = tvmffi_none();
       if (!value) continue;
       value = *(tvmffi_i_torch_value *)(uintptr_t)value;
@@ -716,16 +706,14 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
                               sizeof(tvmffi_i_torch.error));
     return -1;
   }
-  op->optional = 0;
   op->has_tensor = 0;
   tvmffi_i_append(t, f->name);
   tvmffi_i_append(t, "(");
   for (i = 0; i < f->num_args; ++i) {
     const tvmffi_i_word *word = f->types[i + 1];
     const char *text = tvmffi_i_torch_text(f, name);
-    int is_optional = word->kind == TVMFFI_I_OPTIONAL ||
-                      (text && tvmffi_i_torch_has_word(text, "optional"));
-    if (word->kind == TVMFFI_I_OPTIONAL) word = word->of[0];
+    const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
+    if (is_optional) word = word->of[0];
     type = tvmffi_i_torch_type(word, 0, &version);
     if (!type)
       return tvmffi_i_torch_refuse("TypeError", library, f, "parameter ", name,
@@ -737,16 +725,12 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
     if (word->kind == TVMFFI_I_TENSOR) op->has_tensor = 1;
     if (i) tvmffi_i_append(t, ", ");
     tvmffi_i_append(t, type);
-    if (text && (tvmffi_i_torch_has_word(text, "out") ||
-                 tvmffi_i_torch_has_word(text, "inout"))) {
+    if (text && (tvmffi_i_text_has(text, "out") ||
+                 tvmffi_i_text_has(text, "inout"))) {
       tvmffi_i_append(t, alias);
       ++alias[1];
     }
-    if (is_optional) {
-      tvmffi_i_append(t, "?");
-      op->optional |= 1u << i;
-    }
-    tvmffi_i_append(t, " ");
+    tvmffi_i_append(t, is_optional ? "? " : " ");
     tvmffi_i_append(t, name);
     if (i >= least) {
       tvmffi_i_append(t, "=");
@@ -773,11 +757,11 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
     const char *library, tvmffi_i_torch_op *const *begin,
     tvmffi_i_torch_op *const *end) {
   /* Without a tensor argument, PyTorch finds only a kernel of the last. */
-  static const char *const keys[] = {"CPU", "CUDA",
-                                     "CompositeExplicitAutograd"};
+  static const char *const keys[3] = {"CPU", "CUDA",
+                                      "CompositeExplicitAutograd"};
   char schema[TVMFFI_I_TORCH_SCHEMA];
   tvmffi_i_torch_op *const *at;
-  void *defined = NULL, *kernels = NULL;
+  void *defined = NULL, *kernels[3] = {NULL, NULL, NULL};
   const char *wrong;
   int code = 0, pass, key;
   if (tvmffi_i_torch.is_registered) return NULL;
@@ -809,14 +793,17 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
   }
   for (key = 0; key < 3 && !code; ++key) {
     code = tvmffi_i_torch.aoti_torch_library_init_impl(
-        library, keys[key], __FILE__, __LINE__, &kernels);
+        library, keys[key], __FILE__, __LINE__, &kernels[key]);
     for (at = begin; at < end && !code; ++at)
       if ((*at)->has_tensor == (key < 2))
         code = tvmffi_i_torch.aoti_torch_library_impl(
-            kernels, (*at)->func->name, (*at)->kernel);
+            kernels[key], (*at)->func->name, (*at)->kernel);
   }
   tvmffi_i_torch.is_registered = !code;
   if (!code) return NULL;
+  for (key = 0; key < 3; ++key)
+    if (kernels[key])
+      tvmffi_i_torch.aoti_torch_delete_library_object(kernels[key]);
   if (defined) tvmffi_i_torch.aoti_torch_delete_library_object(defined);
   if (!tvmffi_i_torch.error[0])
     snprintf(tvmffi_i_torch.error, sizeof(tvmffi_i_torch.error),
@@ -889,7 +876,7 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_describe(
 #define TVMFFI_I_TORCH_EXPORT(name)                                         \
   static tvmffi_i_torch_kernel tvmffi_i_torch_kernel_##name;                \
   static tvmffi_i_torch_op tvmffi_i_torch_op_##name = {                     \
-      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, 0, 0};               \
+      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, 0};                \
   static tvmffi_i_torch_op *tvmffi_i_torch_at_##name                        \
       __attribute__((__section__("tvmffi_torch"), __used__)) =              \
           &tvmffi_i_torch_op_##name;                                        \
@@ -901,7 +888,7 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_describe(
   }
 #undef TVMFFI_I_ON_EXPORT
 #if defined(TVMFFI_PYTHON_H_)
-#define TVMFFI_I_ON_EXPORT(name)                          \
+#define TVMFFI_I_ON_EXPORT(name)                           \
   TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL) \
   TVMFFI_I_TORCH_EXPORT(name)
 #else

@@ -105,22 +105,10 @@ TVMFFI_I_INLINE const char *tvmffi_i_xla_name(const tvmffi_i_xla_handler *h) {
   return TVMFFI_I_LOAD(&h->func->name); /* which a registration changes */
 }
 
-/* Returns 1 if the text of tensor("...") has the word `word` behind its dtype
-   and shape, else 0. */
-TVMFFI_I_COLD int tvmffi_i_xla_has_word(const char *text, const char *word) {
-  const size_t size = strlen(word);
-  while ((text = strchr(text, ' ')) != NULL) {
-    while (*text == ' ') ++text;
-    if (!strncmp(text, word, size) && (!text[size] || text[size] == ' '))
-      return 1;
-  }
-  return 0;
-}
-
 TVMFFI_I_COLD uint8_t tvmffi_i_xla_role(const char *text) {
-  return text && tvmffi_i_xla_has_word(text, "out")     ? TVMFFI_I_XLA_RESULT
-         : text && tvmffi_i_xla_has_word(text, "inout") ? TVMFFI_I_XLA_INOUT
-                                                        : TVMFFI_I_XLA_ARGUMENT;
+  return text && tvmffi_i_text_has(text, "out")     ? TVMFFI_I_XLA_RESULT
+         : text && tvmffi_i_text_has(text, "inout") ? TVMFFI_I_XLA_INOUT
+                                                    : TVMFFI_I_XLA_ARGUMENT;
 }
 
 /* Returns 1 if an attribute of XLA can be converted to the type, else 0. */
@@ -286,9 +274,9 @@ TVMFFI_I_UNUSED static const DLDataType
 TVMFFI_STATIC_ASSERT(XLA_FFI_DataType_F8E8M0FNU == TVMFFI_I_XLA_DTYPES - 1,
                      numbers_of_xla_dtypes);
 
-/* Returns XLA's dtype, with 0 lanes if it has no form in DLPack. A pointer,
-   because compilers would copy a value in parts, after which the processor
-   waits to load it as a whole. */
+/* Returns XLA's dtype, with 0 lanes if it has no form in DLPack. Returns a
+   pointer, because compilers store a returned value in two parts. The next load
+   reads both, and then the processor cannot forward the stores to it. */
 TVMFFI_I_INLINE const DLDataType *tvmffi_i_xla_dtype(XLA_FFI_DataType dtype) {
   const unsigned number = (unsigned)dtype;
   return &tvmffi_i_xla_dtypes[number < TVMFFI_I_XLA_DTYPES ? number : 0];
@@ -583,8 +571,8 @@ TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_xla_attribute(tvmffi_i_xla_call *c,
   return 0;
 }
 
-/* Does what tvmffi_i_xla_attribute does, faster for the types of Python's
-   numbers. */
+/* Converts as tvmffi_i_xla_attribute does. An int64 or float64, which Python's
+   numbers become, needs no call of it. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_xla_number(tvmffi_i_xla_call *c, int64_t k,
                                                int32_t i) {
   const XLA_FFI_Scalar *scalar =

@@ -153,7 +153,7 @@ def lto(tap, folder):
 
 # -- analyzers -----------------------------------------------------------
 
-ANALYZERS = {"gcc": [*GCC, "-O1", "-fanalyzer", "-c", "-o", "/dev/null"]}
+ANALYZERS = {"gcc": [*GCC, "-O1", "-fanalyzer", "-c"]}
 LEAK = """
 #include <stdlib.h>
 int analyzed_fault(int n);
@@ -183,7 +183,8 @@ def functions_of(text):
 
 def reports(command, path):
     """Pairs of a function and a checker, and the analyzer's text."""
-    done = run(*command, "-DTVMFFI_IMPLEMENTATION", "-x", "c", path)
+    done = run(*command, "-DTVMFFI_IMPLEMENTATION", "-x", "c", path, "-o",
+               f"{path}.o")
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
     names = functions_of(Path(path).read_text())

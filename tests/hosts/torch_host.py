@@ -111,6 +111,10 @@ def is_error(tap, name, got, kind, text):
     tap.ok(got[0] is kind and text in got[1], name, got)
 
 
+def torch_version(torch):
+    return tuple(map(int, torch.__version__.split(".")[:2]))
+
+
 def eager(tap, torch, demo):
     tap.ok(str(demo.axpy.default._schema) ==
            "demo::axpy(Tensor(a!) y, Tensor x, float a=1.) -> ()",
@@ -135,6 +139,16 @@ def eager(tap, torch, demo):
            torch.equal(demo.add_bias(z, None), z), "an optional tensor")
     tap.ok((demo.at(x), demo.at(x, 3), demo.at(x, 3, True)) == (0., 3., -3.),
            "int, bool and float")
+    first = demo.kept(torch.ones(3))
+    if torch_version(torch) < (2, 11):
+        is_error(tap, "a result of an earlier call needs 2.11",
+                 error_of(demo.kept, x), NotImplementedError, "PyTorch 2.11")
+    else:
+        again = demo.kept(torch.ones(3))
+        again += 1
+        tap.ok(first.tolist() == [1, 2, 3] and
+               again.data_ptr() == first.data_ptr(),
+               "a result of an earlier call shares its memory", again)
     tap.ok(demo.row_sums(torch.ones(0, 3)).shape == (0,) and
            demo.row_sums(torch.ones(3, 0)).tolist() == [0, 0, 0],
            "empty tensors")
@@ -244,7 +258,7 @@ def main():
     args.runtime = []
     try:
         import torch
-        found = tuple(map(int, torch.__version__.split(".")[:2]))
+        found = torch_version(torch)
     except ImportError:
         found = (0, 0)
     if found < (2, 9):

@@ -40,6 +40,19 @@ TVMFFI_EXPORT(add_bias, tensor("float32[n, m]"), (tensor("float32[n, m]"), x),
   TVMFFI_RETURN(made);
 }
 
+/* Returns the tensor of its first call again and again. */
+TVMFFI_EXPORT(kept, tensor("float32[n]"), (tensor("float32[n]"), x)) {
+  static TVMFFIObject *kept;
+  if (!kept) {
+    TVMFFIObject *made;
+    TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+    for (int64_t i = 0; i < x->shape[0]; ++i)
+      TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float)[i] = (float)i;
+    tvmffi_keep(&kept, made);
+  }
+  TVMFFI_RETURN(kept);
+}
+
 TVMFFI_EXPORT(at, float64, (tensor("float32[n]"), x), (int64, i, 0),
               (bool, negate, false)) {
   if (i < 0 || i >= x->shape[0])

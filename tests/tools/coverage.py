@@ -334,8 +334,8 @@ def measure(root, version, folder, places):
                for built, _ in others]
     listed = read_list()
     while True:
-        second = count(build.exported("*.profraw"), header, lines, places)
-        together = second
+        second = together = count(build.exported("*.profraw"), header, lines,
+                                  places)
         for figure in figures:
             together = {name: each.with_those_of(figure[name])
                         for name, each in together.items()}

@@ -141,6 +141,14 @@ static void test_contract_words(TVMFFI_HERE) {
 }
 
 #if !TVMFFI_NO_METADATA
+static void test_contract_writes(TVMFFI_HERE) {
+  CHECK(tvmffi_i_text_has("float32[n] cpu out", "out"));
+  CHECK(tvmffi_i_text_has("any  inout strided", "inout"));
+  CHECK(!tvmffi_i_text_has("float32[n] inout", "out"));
+  CHECK(!tvmffi_i_text_has("float32[n, out , m] cpu", "out"));
+  CHECK(!tvmffi_i_text_has("float32", "out"));
+}
+
 static void test_contract_metadata(TVMFFI_HERE) {
   static const char want[] =
       ",\"tensors\":{\"x\":\"float32[n] cpu\",\"y\":\"float32[n, m] cpu "
@@ -168,6 +176,7 @@ static const test_case test_contract_cases[] = {
     {"contracts: names, runs and devices", test_contract_words},
 #if !TVMFFI_NO_METADATA
     {"contracts: metadata", test_contract_metadata},
+    {"contracts: what is written", test_contract_writes},
 #endif
 #endif
     {NULL, NULL}};
