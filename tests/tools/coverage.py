@@ -52,8 +52,8 @@ USER_LAYERS = ("head", "base", "interface")
 FIGURES = ("lines", "branches", "conditions")
 LIST = Path(__file__).with_name("unreached.txt")
 AT_TIMES = "at times"  # begins a reason for which a condition may be reached
-# What only another thread's timing reaches may be missing in one run.
-MOST_RUNS = 3
+# What depends on the timing of threads, or on addresses, may be missing in a run.
+MOST_RUNS = 6
 # The kinds of regions that llvm-cov exports.
 CODE, EXPANSION, SKIPPED, GAP, BRANCH, DECISION, CONDITION = range(7)
 PROGRAM = "tvmffi_impl_test.c"
