@@ -140,7 +140,6 @@ static void test_contract_words(TVMFFI_HERE) {
         "...: a dimension is missing at \".n]\"");
 }
 
-#if !TVMFFI_NO_METADATA
 static void test_contract_writes(TVMFFI_HERE) {
   CHECK(tvmffi_i_text_has("float32[n] cpu out", "out"));
   CHECK(tvmffi_i_text_has("any  inout strided", "inout"));
@@ -149,6 +148,7 @@ static void test_contract_writes(TVMFFI_HERE) {
   CHECK(!tvmffi_i_text_has("float32", "out"));
 }
 
+#if !TVMFFI_NO_METADATA
 static void test_contract_metadata(TVMFFI_HERE) {
   static const char want[] =
       ",\"tensors\":{\"x\":\"float32[n] cpu\",\"y\":\"float32[n, m] cpu "
@@ -174,9 +174,9 @@ static const test_case test_contract_cases[] = {
     {"contracts: arguments", test_contract_arguments},
     {"contracts: results", test_contract_results},
     {"contracts: names, runs and devices", test_contract_words},
+    {"contracts: what is written", test_contract_writes},
 #if !TVMFFI_NO_METADATA
     {"contracts: metadata", test_contract_metadata},
-    {"contracts: what is written", test_contract_writes},
 #endif
 #endif
     {NULL, NULL}};
