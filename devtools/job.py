@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 running = set()
+said = []  # heading and time
 
 
 def say(text):
+    said.append((text, time.monotonic()))
     print(f"\n== {text}", flush=True)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from shutil import rmtree
 
 import packages
-from job import output, run, say, start, status_of, wait
+from job import output, run, said, say, start, status_of, wait
 
 # Builds the library optimised, as for clients, and the tests without.
 QUICK = ["-Doptimization=2", "-Dtest_optimization=0"]
@@ -138,6 +138,8 @@ def record(name, *command):
 def tally(*options):
     say("result")
     run("python", "tests/tools/tally.py", *options,
+        *(f"--took={end - begin:.0f}={text}"
+          for (text, begin), (_, end) in zip(said, said[1:])),
         *(f"{status}={log}" for status, log in results))
 
 

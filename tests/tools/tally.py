@@ -5,8 +5,9 @@ Each argument is STATUS=FILE: the exit status of `meson test` and the .json log
 it wrote. A log that is missing, or a status that no failure explains, counts
 as one failure. A TAP test counts point by point, another one as one. With
 CI=true a skipped test is a failure: there, everything has to be installed.
-An argument --may-skip=PATTERN names tests that may be skipped all the same.
-The last lines name the entries that took longest, and the total.
+An argument --may-skip=PATTERN names tests that may be skipped all the same,
+and --took=SECONDS=NAME is the time of a group. The last lines name what took
+longest, what failed, and the total.
 """
 
 import fnmatch
@@ -28,6 +29,7 @@ class Total:
         self.notes = []
         self.may_skip = []
         self.seconds = []  # (seconds, entry)
+        self.groups = []
 
     def add_log(self, status, path):
         try:
@@ -92,12 +94,13 @@ class Total:
         return any(fnmatch.fnmatch(label, p) for p in self.may_skip)
 
     def report(self):
-        self.seconds.sort(reverse=True)
-        for seconds, name in self.seconds[:10]:
-            print(f"{seconds:6.0f} s  {name}")
-        strict = os.environ.get("CI") == "true"
         for line in self.notes:
             print(line)
+        for longest in sorted(self.groups, reverse=True)[:12], \
+                sorted(self.seconds, reverse=True)[:10]:
+            print(*(f"{seconds:6.0f} s  {name}" for seconds, name in longest),
+                  sep="\n")
+        strict = os.environ.get("CI") == "true"
         for name, why in self.skipped:
             print(f"SKIPPED {name} {why}")
         for name, detail in self.failed:
@@ -115,6 +118,9 @@ def main():
         key, value = argument.split("=", 1)
         if key == "--may-skip":
             total.may_skip.append(value)
+        elif key == "--took":
+            seconds, name = value.split("=", 1)
+            total.groups.append((float(seconds), name))
         else:
             total.add_log(int(key), value)
     return total.report()
