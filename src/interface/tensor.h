@@ -358,92 +358,57 @@ TVMFFI_I_INLINE DLDataType tvmffi_dtype_of(int code, int bits) {
    allocator, a MemoryError, or the allocator's own error.
    tvmffi_tensor_new_like uses a borrowed tensor's dtype, device and shape. */
 #define tvmffi_tensor_new(dtype, device, ndim, shape, out)      \
-  tvmffi_i_tensor_new(TVMFFI_I_OWNER, TVMFFI_I_DTYPE_OF(dtype), \
-                      TVMFFI_I_DEVICE_OF(device), ndim, shape, out)
+  tvmffi_i_tensor_new(TVMFFI_I_OWNER, tvmffi_i_dtype_arg(dtype), \
+                      tvmffi_i_device_arg(device), ndim, shape, out)
 #define tvmffi_tensor_new_like(tensor, out) \
   tvmffi_i_tensor_new_like(TVMFFI_I_OWNER, tensor, out)
 
-/* A dtype or device argument of tvmffi_tensor_new: a value, or a name that
-   `parse` converts to one. A program without names has no parser. */
-typedef struct {
-  DLDataType value;
-  const char *name;
-  int (*parse)(const char *name, DLDataType *value);
-} tvmffi_i_dtype_arg;
-typedef struct {
-  DLDevice value;
-  const char *name;
-  int (*parse)(const char *name, DLDevice *value);
-} tvmffi_i_device_arg;
-
-TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(DLDataType value) {
-  tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
-  arg.value = value;
-  return arg;
-}
-TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(DLDevice value) {
-  tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
-  arg.value = value;
-  return arg;
-}
-
-#if TVMFFI_I_GENERIC
-TVMFFI_I_COLD int tvmffi_i_no_name(const char *what) {
-  return tvmffi_i_raise("ValueError", "NULL for the %s of a new tensor", what);
-}
-TVMFFI_I_COLD int tvmffi_i_dtype_from_name(const char *name,
-                                           DLDataType *value) {
-  TVMFFIByteArray text = tvmffi_byte_array(name);
-  return name ? TVMFFIDataTypeFromString(&text, value)
-              : tvmffi_i_no_name("dtype");
-}
-TVMFFI_I_COLD int tvmffi_i_device_from_name(const char *name,
-                                            DLDevice *value) {
-  if (!name) return tvmffi_i_no_name("device");
-  return tvmffi_i_parse_device(tvmffi_byte_array(name), value)
-             ? tvmffi_i_raise("ValueError", "unknown device `%s`", name)
-             : 0;
-}
-TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_named(const char *name) {
-  tvmffi_i_dtype_arg arg = TVMFFI_I_ZERO;
-  arg.name = name;
-  arg.parse = tvmffi_i_dtype_from_name;
-  return arg;
-}
-TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_named(const char *name) {
-  tvmffi_i_device_arg arg = TVMFFI_I_ZERO;
-  arg.name = name;
-  arg.parse = tvmffi_i_device_from_name;
-  return arg;
-}
-#endif
-
+/* Make a view of a dtype or device argument, a value or a name. */
 #if defined(__cplusplus)
 extern "C++" {
-TVMFFI_I_INLINE tvmffi_i_dtype_arg tvmffi_i_dtype_of(const char *name) {
-  return tvmffi_i_dtype_named(name);
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_dtype_arg(DLDataType value) {
+  return tvmffi_dtype(value);
 }
-TVMFFI_I_INLINE tvmffi_i_device_arg tvmffi_i_device_of(const char *name) {
-  return tvmffi_i_device_named(name);
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_dtype_arg(const char *name) {
+  return tvmffi_str(name);
 }
-} /* extern "C++" */
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(DLDevice value) {
+  return tvmffi_device(value);
+}
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(const char *name) {
+  return tvmffi_str(name);
+}
+}
+#elif TVMFFI_I_GENERIC
+#define TVMFFI_I_NAMED_ARG(x, type, make) \
+  _Generic((x), char *: tvmffi_str, const char *: tvmffi_str, type: make)(x)
+#define tvmffi_i_dtype_arg(x) TVMFFI_I_NAMED_ARG(x, DLDataType, tvmffi_dtype)
+#define tvmffi_i_device_arg(x) TVMFFI_I_NAMED_ARG(x, DLDevice, tvmffi_device)
+#else
+#define tvmffi_i_dtype_arg tvmffi_dtype
+#define tvmffi_i_device_arg tvmffi_device
 #endif
 
-#if TVMFFI_I_GENERIC && !defined(__cplusplus)
-#define TVMFFI_I_DTYPE_OF(x)              \
-  _Generic((x),                           \
-      char *: tvmffi_i_dtype_named,       \
-      const char *: tvmffi_i_dtype_named, \
-      DLDataType: tvmffi_i_dtype_of)(x)
-#define TVMFFI_I_DEVICE_OF(x)              \
-  _Generic((x),                            \
-      char *: tvmffi_i_device_named,       \
-      const char *: tvmffi_i_device_named, \
-      DLDevice: tvmffi_i_device_of)(x)
-#else
-#define TVMFFI_I_DTYPE_OF(x) tvmffi_i_dtype_of(x)
-#define TVMFFI_I_DEVICE_OF(x) tvmffi_i_device_of(x)
-#endif
+/* Replaces a name by the dtype or device of that name. */
+TVMFFI_I_COLD int tvmffi_i_dtype_named(TVMFFIAny *any) {
+  TVMFFIByteArray name = tvmffi_any_str(any);
+  DLDataType dtype;
+  if (!name.data)
+    return tvmffi_i_raise("ValueError", "NULL for the dtype of a new tensor");
+  TVMFFI_TRY(TVMFFIDataTypeFromString(&name, &dtype));
+  *any = tvmffi_dtype(dtype);
+  return 0;
+}
+TVMFFI_I_COLD int tvmffi_i_device_named(TVMFFIAny *any) {
+  TVMFFIByteArray name = tvmffi_any_str(any);
+  DLDevice device;
+  if (!name.data)
+    return tvmffi_i_raise("ValueError", "NULL for the device of a new tensor");
+  if (tvmffi_i_parse_device(name, &device))
+    return tvmffi_i_raise("ValueError", "unknown device `%s`", name.data);
+  *any = tvmffi_device(device);
+  return 0;
+}
 
 /* A function that frees a memory block with a DLPack tensor at the start.
    libc's free, which also takes one pointer, is cast to this type. */
@@ -552,25 +517,36 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
   return tvmffi_i_hand_out(to, handle, out);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
-                                        tvmffi_i_dtype_arg dtype,
-                                        tvmffi_i_device_arg device,
-                                        int32_t ndim, const int64_t *shape,
-                                        TVMFFIObject **out) {
+TVMFFI_I_INLINE int tvmffi_i_tensor_of(tvmffi_i_owner to, DLDataType dtype,
+                                       DLDevice device, int32_t ndim,
+                                       const int64_t *shape,
+                                       TVMFFIObject **out) {
   DLTensor like = TVMFFI_I_ZERO;
-  if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
-  *out = NULL;
-  TVMFFI_TRY(tvmffi_i_is_marked(to));
-  if (dtype.parse) TVMFFI_TRY(dtype.parse(dtype.name, &dtype.value));
-  if (device.parse) TVMFFI_TRY(device.parse(device.name, &device.value));
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
-  like.dtype = dtype.value;
-  like.device = device.value;
+  like.dtype = dtype;
+  like.device = device;
   like.ndim = ndim;
   like.shape = (int64_t *)(uintptr_t)shape;
   return tvmffi_i_tensor_make(to, &like, out);
+}
+
+/* Inlined, because a program without names then has no code for them. */
+TVMFFI_I_ALWAYS_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
+                                               TVMFFIAny dtype,
+                                               TVMFFIAny device, int32_t ndim,
+                                               const int64_t *shape,
+                                               TVMFFIObject **out) {
+  if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
+  *out = NULL;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
+  if (dtype.type_index != kTVMFFIDataType)
+    TVMFFI_TRY(tvmffi_i_dtype_named(&dtype));
+  if (device.type_index != kTVMFFIDevice)
+    TVMFFI_TRY(tvmffi_i_device_named(&device));
+  return tvmffi_i_tensor_of(to, dtype.v_dtype, device.v_device, ndim, shape,
+                            out);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
@@ -578,11 +554,10 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
                                              TVMFFIObject **out) {
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new_like");
   *out = NULL;
+  TVMFFI_TRY(tvmffi_i_is_marked(to));
   if (!t) TVMFFI_TRY(tvmffi_i_pending());
   if (!t)
     return tvmffi_i_raise("ValueError",
                           "tvmffi_tensor_new_like: the tensor is NULL");
-  return tvmffi_i_tensor_new(to, tvmffi_i_dtype_of(t->dtype),
-                             tvmffi_i_device_of(t->device), t->ndim, t->shape,
-                             out);
+  return tvmffi_i_tensor_of(to, t->dtype, t->device, t->ndim, t->shape, out);
 }
