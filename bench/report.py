@@ -35,6 +35,16 @@ RECORD = (("date", "date"), ("commit", "commit"), ("microcode", "microcode"),
           ("load", "load after"))
 RATIOS = ("to_limit", "to_stock")
 COLOURS = {"limit": "#888888", "stock": "#d08030", "ours": "#2060a0"}
+# Six colours that most colour-blind readers can tell, and a marker for each
+# binding that shares one.
+BINDINGS = {
+    "tvmffi.h": ("#0072b2", "o"), "tvmffi.h, stock": ("#0072b2", "x"),
+    "C++, stock": ("#e69f00", "o"), "tvmffi.fast": ("#009e73", "o"),
+    "extension module": ("#009e73", "s"),
+    "extension module, GIL kept": ("#009e73", "x"),
+    "nanobind": ("#d55e00", "s"), "nanobind, GIL released": ("#d55e00", "o"),
+    "pybind11": ("#cc79a7", "s"), "cffi": ("#888888", "o"),
+    "ctypes": ("#888888", "x")}
 SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
                   r"?(?P<unit>[a-z]+)?(?P<rest>.*)$")
 
@@ -283,6 +293,14 @@ class Pictures:
                         encoding="utf-8")
         return f"{path.parent.name}/{path.name}"
 
+    @staticmethod
+    def note_machine(axis, run):
+        axis.annotate(
+            ", ".join(filter(None, (run["processor"],
+                                    run.get("date", "")[:10]))),
+            (1, 1), xycoords="axes fraction", xytext=(0, 18),
+            textcoords="offset points", ha="right", fontsize=7)
+
     def overview(self, rows):
         """A dot for each row: ours to stock, and ours to the limit."""
         groups = rows.groups()
@@ -310,12 +328,7 @@ class Pictures:
             axis.set_xlabel("ratio of times, log scale; line: 95 % interval")
             axis.set_yticks(range(len(groups)), list(groups))
         sides[0].invert_yaxis()
-        run = rows.run
-        sides[1].annotate(
-            ", ".join(filter(None, (run["processor"],
-                                    run.get("date", "")[:10]))),
-            (1, 1), xycoords="axes fraction", xytext=(0, 18),
-            textcoords="offset points", ha="right", fontsize=7)
+        self.note_machine(sides[1], rows.run)
         return self.save(figure, self.folder / "overview.svg")
 
     def growth(self, group, families):
@@ -348,26 +361,31 @@ class Pictures:
         axes[0].legend(fontsize=7, frameon=False)
         self.save(figure, self.growth_folder / f"{group}.svg")
 
-    def python(self, calls):
-        names = list(next(iter(calls.values())))
+    def python(self, calls, run):
+        """A dot for each call, its least time, with a line to the median."""
         figure, axis = self.pyplot.subplots(
-            figsize=(9, 0.5 * len(calls) + 1), layout="constrained")
-        high = 0.8 / len(names)
-        for place, name in enumerate(names):
-            where = [line + place * high for line, row in enumerate(calls)
-                     if name in calls[row]]
-            axis.barh(where, [columns[name][0] for columns in calls.values()
-                              if name in columns], high, label=name,
-                      color=self.pyplot.cm.tab20(place))
-        axis.set_yticks([line + 0.4 for line in range(len(calls))],
-                        list(calls))
+            figsize=(9, 0.45 * len(calls) + 1), layout="constrained")
+        for name in next(iter(calls.values())):
+            colour, marker = BINDINGS.get(name, ("#888888", "."))
+            points = [(place, *columns[name])
+                      for place, columns in enumerate(calls.values())
+                      if name in columns]
+            lines, least, median = zip(*points)
+            axis.hlines(lines, least, median, color=colour, linewidth=1)
+            axis.scatter(least, lines, s=26, color=colour, marker=marker,
+                         linewidths=1, label=name)
+        axis.set_yticks(range(len(calls)), list(calls))
+        axis.grid(axis="y", linewidth=0.3)
         axis.invert_yaxis()
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(
+            self.pyplot.matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         axis.xaxis.set_major_formatter("{x:g}")
-        axis.xaxis.set_minor_formatter("")
-        axis.set_xlabel("ns a call, log scale: bars have no origin")
+        axis.minorticks_off()
+        axis.set_xlabel("ns a call, log scale; dot: least, line: to the median")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
+        self.note_machine(axis, run)
         return self.save(figure, self.folder / "python.svg")
 
 
@@ -564,13 +582,13 @@ def page_rows(rows, pictures):
         yield from table(head, lines)
 
 
-def page_python(ini, compared, pictures):
+def page_python(ini, compared, pictures, run):
     calls = compared["calls"]
     names = list(next(iter(calls.values())))
     yield "## From Python"
     yield ""
     yield from paragraphs(ini["page"]["python"])
-    yield f"![a call from Python]({pictures.python(calls)})"
+    yield f"![a call from Python]({pictures.python(calls, run)})"
     yield ""
     yield from table(["ns", *names],
                      [[f"`{row}`", *(f"{columns[name][0]:.0f}"
@@ -605,7 +623,7 @@ def write_page(args, ini, rows, goals, sizes):
              *page_controls(rows), *page_losses(rows, ini)]
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
-                             pictures)
+                             pictures, rows.run)
     if args.sizes:
         lines += page_sizes(ini, sizes)
     lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]

@@ -12,6 +12,7 @@ import os
 import math
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -301,6 +302,36 @@ class Checks:
         done = run(self.folder / "example")
         self.tap.ok(done.stdout == "mine: version 7\n", "and runs", done)
 
+    def languages(self):
+        """Only C and C++ are on this PATH; the other languages are named."""
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for name in ("as", "ld", "sh"):
+            (tools / name).symlink_to(shutil.which(name))
+        words = [f"{shutil.which(word) or word}"
+                 for word in self.args.cc.split()]
+        json_ = self.folder / "languages.json"
+        done = subprocess.run(
+            [sys.executable, HERE / "languages/languages.py",
+             self.folder / "languages", "--cc", " ".join(words), "--cxx",
+             " ".join([shutil.which("g++"), *words[1:]]), "--ours",
+             self.args.ours, "--stock", self.args.stock, "--rounds", "1",
+             "--json", json_], capture_output=True, text=True,
+            env=dict(os.environ, PATH=str(tools)))
+        self.tap.ok(done.returncode == 0, "languages: builds and runs", done)
+        calls = json.loads(json_.read_text())["calls"]
+        calls.pop("C, libffi", None)
+        self.tap.ok(set(calls) == {
+            "C, a function of a library", "C, through a pointer",
+            "C, packed call, ours", "C, packed call, upstream's",
+            "C++, std::function"} and min(calls.values()) > 0.1,
+            "languages: a row for each way to call that is installed", calls)
+        named = done.stdout.splitlines()[-1]
+        self.tap.ok(named.startswith("not installed: ") and all(
+            f"({program})" in named for program in
+            ("rustc", "go", "javac", "node", "wasmtime", "lua5.4", "luajit",
+             "cargo")), "languages: those that are missing are named", named)
+
     def series(self):
         """A row that stands out beside its neighbours is measured again."""
         (self.folder / "series.c").write_text(SERIES)
@@ -439,6 +470,7 @@ def main():
         figures = checks.figures()
         checks.guard()
         checks.example()
+        checks.languages()
         checks.series()
         checks.report(figures)
     return tap.done()

@@ -118,6 +118,8 @@ def bench(*options):
     if "--help" in options:  # at once, as nothing is built
         text = Path("bench/README.md").read_text(encoding="utf-8")
         print(text.partition("\n## Add a benchmark")[0])
+    elif options[:1] == ("--languages",):
+        bench_languages(*options[1:])
     elif options[:1] in (("--report",), ("--replay",)):
         bench_report(options[0] == "--report", *options[1:])
     elif options[:1] == ("--compare",) and len(options) > 2 and \
@@ -165,6 +167,18 @@ def bench_compare(old, new, *options):
         os.path.abspath(new))
     say(f"verdicts: {new} to {old}")
     run(sys.executable, "bench/verdicts.py", result)
+
+
+def bench_languages(*options):
+    """A call from each language that is installed. The calls from Python are
+    those of compare, in the same run."""
+    calls = os.path.abspath("build/compare/calls.json")
+    compare("--json", calls)
+    packages.need_venv("build/venv-languages", "bench/languages")
+    say("a call from each language")
+    run("build/venv-languages/bin/python", "bench/languages/languages.py",
+        "build/languages", *compilers(), "--compare", calls, "--ours",
+        "build/dropin/libtvm_ffi.so", "--stock", stock_library(), *options)
 
 
 def bench_report(measure, *options):
