@@ -2633,11 +2633,12 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   return 1;
 }
 
-/* Corrects the depth, at the maximum, if an exception or longjmp left
-   destructors. The stack grows downwards, so a destructor with a stack address
-   at or below `here` has ended. If the innermost one has, an unknown number of
-   outer ones has too: at least one more may run. If `here` is far below all,
-   most likely none of them is still running. */
+/* Called at the maximum depth. An exception or longjmp may have left
+   destructors without lowering `depth`. The stack grows downwards, so if `here`
+   is at or above the frame of the outermost destructor, all have ended. If it
+   is only at or above the innermost one's, some outer ones may still run, so
+   one level is given back. If it is far below all of them, most likely none
+   still runs. */
 TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
                                           uintptr_t here) {
   const uintptr_t outermost = d->frame[0], innermost = d->frame[1];
@@ -4457,8 +4458,8 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
   return 0;
 }
 
-/* Appends the type of the first key or value that fails to convert with the
-   code `why`. Returns 1, or 0 if there is none. */
+/* Appends a text with the type of the first key or value whose conversion
+   returns the code `why`. Returns 1, or 0 if no conversion returns it. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
@@ -5211,8 +5212,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
   return scope->marked;
 }
 
-/* Marks the owner's scope for a maker that fails. Returns NULL, the maker's
-   result. */
+/* Called when a function that makes an object fails: marks the owner's scope,
+   so that later ones do nothing. Returns NULL, which the function returns. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
   tvmffi_scope *scope = tvmffi_i_scope_in(owner);
   if (scope) scope->marked = 1;
@@ -5413,10 +5414,10 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
-/* Closes a scope for the last time. Mostly the scope owns nothing. No function
-   that is not inlined receives the scope's address, so a compiler sees that
-   nothing else changes the scope of a body that makes nothing, and removes the
-   scope. With TVMFFI_DEBUG, the scope receives no object any more. */
+/* Closes a scope for the last time. Mostly the scope owns nothing. Only inline
+   functions get the address of the scope, so if the body makes nothing, the
+   compiler removes the scope. With TVMFFI_DEBUG, clears `thread`, after which
+   the scope takes no more objects. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
@@ -5736,10 +5737,11 @@ struct tvmffi_i_assigned<void *&> {
                       : *(T *)0)                            \
                  .base)
 #define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
-/* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
-   Nothing is compared unless `to` and x are pointers of different types and x
-   is not a void pointer, so a struct that is only declared can be returned as
-   itself. The comma makes a value of a bit-field, which has no __typeof__. */
+/* The type tvmffi_0 is the struct that x points to; tvmffi_1 and so on are its
+   ancestors. They are compared only if `to` and x are pointers of different
+   types and x is not a void pointer. So x may point to an incomplete struct if
+   `to` has the same type. The comma makes a value of a bit-field, which has no
+   __typeof__. */
 #define TVMFFI_I_ASSIGN(to, ...)                                             \
   __extension__({                                                            \
     typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \
@@ -5897,7 +5899,8 @@ TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
   if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
 }
 
-/* Returns 0, or -1 with an error and nothing to close. */
+/* Copies the arguments, and replaces slices by strings. Returns 0, or -1 with
+   an error; *s then needs no tvmffi_i_settled_close. */
 TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
                                         const TVMFFIAny *args, int32_t n) {
   s->from = args;
@@ -6045,8 +6048,8 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   return code;
 }
 
-/* Calls a function like tvmffi_i_call_cached, with arguments of the
-   interface. */
+/* Calls a function like tvmffi_i_call_cached, with arguments that the ABI may
+   be unable to express: see tvmffi_i_settled_open. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
@@ -6092,8 +6095,8 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
    to `item_word` unless that is NULL. If `same` is 1, the container has the
    right type and is copied only if an item needs conversion. Returns 0,
    TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
-   `same` must be 1, and the first item that does not fit ends the function,
-   which makes nothing. */
+   `same` must be 1, and nothing is made: returns TVMFFI_I_CONVERTED or the
+   error code at the first item that needs conversion, else 0. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {
@@ -6896,7 +6899,8 @@ typedef struct {
   tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
 #if defined(__cplusplus)
-/* A function, because C++ has no tentative definitions. */
+/* In C, a method's body is a variable that a tentative definition declares. C++
+   has none, so there it is a function that returns the body. */
 typedef tvmffi_i_method_body tvmffi_i_method_of();
 #define TVMFFI_I_BODY_OF(method) (method)()
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
@@ -6972,8 +6976,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-/* The contract of a function: the texts of its parameters and of its result.
-   The call checks the arguments against it before it calls the body. */
+/* The contract of a function: the literals in tensor("...") of its parameters
+   and of its result. The call checks the arguments against it before it calls
+   the body. */
 #define TVMFFI_I_HAS_TEXTS(n, R, ...) \
   TVMFFI_I_HAS_COMMA(TVMFFI_I_TENSOR_TEXT_COMMA_(R, ~) TVMFFI_I_EACH(n)( \
       TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))
@@ -7610,7 +7615,8 @@ TVMFFI_I_INT_OUT(ullong, unsigned long long)
 #define TVMFFI_I_FLOAT_OUT_TYPES(F) \
   F(float, tvmffi_out_float32) F(double, tvmffi_out_float64)
 #endif
-/* The C types of plain values, each with F(type, what makes a view of it). */
+/* The C types of plain values: each is F(type, function), and the function
+   makes a view of a value of that type. */
 #define TVMFFI_I_PLAIN_TYPES(F)               \
   TVMFFI_I_FLOAT_TYPES(F)                     \
   F(tvmffi_type_bool, tvmffi_bool)            \
@@ -7640,8 +7646,8 @@ TVMFFI_I_INT_OUT(ullong, unsigned long long)
   F(DLDevice, tvmffi_device)                  \
   F(DLDataType, tvmffi_dtype)
 
-/* The C types of results, each with F(type, what makes a tvmffi_out of its
-   address). */
+/* The C types of results: each is F(type, function), and the function makes a
+   tvmffi_out from the address of a variable of that type. */
 #define TVMFFI_I_OUT_TYPES(F)                \
   TVMFFI_I_FLOAT_OUT_TYPES(F)                \
   F(tvmffi_type_bool, tvmffi_out_bool)       \
@@ -7779,7 +7785,8 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-/* Expands to | and the checks that the argument `value` needs. */
+/* Expands to `| bits`: the bits TVMFFI_I_NULLABLE and TVMFFI_I_WIDE that the C
+   type of `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \
   | _Generic((value), _Bool: 0, char: 0, signed char: 0, unsigned char: 0, \
         short: 0, unsigned short: 0, int: 0, unsigned: 0, long: 0,         \
@@ -8181,8 +8188,9 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
-/* Expands to the items as arguments, each after a comma. It does not contain
-   the owner: so the compiler's error is short if there is no scope. */
+/* Expands to `, items, n`, the last arguments of a call. The owner of the new
+   container is an argument before them, so that without a scope the compiler's
+   error, which names the owner, does not show the items. */
 #define TVMFFI_I_PLAIN_ITEMS(...)                                     \
   TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
   (__VA_ARGS__)
@@ -8563,7 +8571,8 @@ typedef struct {
                           TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_LOOP_IN_, \
                                                        type), \
                                           tvmffi_here, ~), &name);)
-/* Every value converts to any, so such a loop needs no scope to mark. */
+/* A conversion that fails marks the scope. Every value converts to any, so such
+   a loop also works outside all scopes. */
 #define TVMFFI_I_LOOP_IN_any ~, tvmffi_i_outer,
 /* clang-format on */
 
@@ -8781,7 +8790,8 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
                            tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
-/* Returns the number that the thread's last leak report has found. */
+/* Returns the address of the thread's number of live objects and complaints in
+   its last leak report. */
 TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #if defined(TVMFFI_I_THREAD)
   static TVMFFI_I_THREAD int64_t num_found;
@@ -10071,9 +10081,10 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
    declares an alias: gcc's message shows each macro around the name that is
    declared, but not around the text that names the alias's target, so the
-   message is short. For clang, and gcc without ELF, it is a tentative
-   definition, whose struct must be complete. Other compilers, such as tcc,
-   check nothing, and the type's registration raises a TypeError. */
+   message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
+   tentative definition of a variable, whose struct must be complete at the end
+   of the file. Other compilers, such as tcc, check nothing, and the type's
+   registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
@@ -10164,7 +10175,8 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
-  /* An older runtime cannot allocate the objects, so registers no type. */
+  /* A runtime before 0.1.13.post2 lacks the function that allocates objects.
+     The call raises the RuntimeError, and the type is not registered. */
   if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
     return TVMFFIGetCustomAllocator() ? 0 : -1;
   if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))
@@ -10457,8 +10469,9 @@ TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 #endif
 }
 
-/* Returns a new reference to the object in a field of any C++ type. Returns
-   NULL if the field has none or the getter makes a new object. */
+/* Returns a new reference to the object whose pointer is stored inside a field,
+   whatever the field's C++ type. Returns NULL if the field is empty, or if its
+   getter makes a new object, which the field does not own. */
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
                                                     void *field) {
   TVMFFIAny value = tvmffi_none();
@@ -10609,7 +10622,9 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_value(const TVMFFIFieldInfo *f,
   return 0;
 }
 
-/* Sets a field to an argument of the interface. */
+/* Sets a field to a value that the ABI may be unable to express, one with a
+   negative type index: tvmffi_i_settle makes a string of a slice, and refuses
+   an unsigned integer above INT64_MAX. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {
@@ -10891,15 +10906,15 @@ TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Writes a field whose type is `word`. `nullable` is 1 if the field has a
-   default: a field of an object then accepts None, too, and stores NULL.
-   Returns 0, or -1 with an error. */
+/* Writes a field of type `word`. If `nullable` is 1, because the field has a
+   default, a field that stores an object also accepts None, and then stores
+   NULL. Returns 0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
                                           int storage, int nullable,
                                           void *field, const TVMFFIAny *value) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  tvmffi_type_optional_str text; /* is only checked: the field is an Any */
+  tvmffi_type_optional_str text; /* unused: the field stores *value itself */
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)
@@ -10992,9 +11007,10 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 #define TVMFFI_I_VALUE_str TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_VALUE_bytes TVMFFI_I_DEFAULT_dtype
 
-/* The items (kind, ...) of a list L, which is TYPE or MODULE. If an item may
-   have n elements, TVMFFI_I_L_kind_n is "~, form,", and TVMFFI_I_ITEM_form
-   passes the elements on. */
+/* The items (kind, ...) that a list L, which is TYPE or MODULE, may have.
+   TVMFFI_I_L_kind_n exists if an item of that kind may have n elements. It
+   names a form, as "~, form,", and TVMFFI_I_ITEM_form calls the pass with the
+   elements. */
 #define TVMFFI_I_TYPE_field_3 ~, FIELD,
 #define TVMFFI_I_TYPE_field_4 ~, FIELD_OR,
 #define TVMFFI_I_TYPE_readonly_3 ~, FIELD,
@@ -11104,8 +11120,8 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 #endif
 
 /* The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
-   fails. It declares methods, and defines the getters, setters and defaults of
-   fields and what calls a module's functions. */
+   fails. It declares methods. It defines the getters, setters and defaults of
+   fields, and the functions that call a module's functions. */
 #define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_REFUSE_ITEM,
 #define TVMFFI_I_REFUSE_ITEM(name) TVMFFI_I_REFUSE_ITEM_(name)
 #define TVMFFI_I_REFUSE_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
@@ -11128,10 +11144,12 @@ TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
 
 /* Checks that the members of a struct have the C types of their words. All
    checks are one nested expression: for each field, the pass TVMFFI_I_FIT opens
-   a level, and TVMFFI_I_FIT_END closes it. The type of the expression is
-   tvmffi_i_all_fit *, or a pointer to a struct whose name says which member has
-   another type. TVMFFI_I_CHECK_FIT compares this type once for all fields, so
-   the compiler's message does not show the macros that expand the list. */
+   a selection, by _Generic in C and by a template in C++, between a mismatch
+   and the check of the next field. TVMFFI_I_FIT_END closes it. The type of the
+   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
+   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
+   all fields, so the compiler's message does not show the macros that expand
+   the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
   TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT, TYPE, T, ~), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \
@@ -11783,6 +11801,7 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
             "_ZN3tvm3ffi9ModuleObj12ImportModuleERKNS0_6ModuleE")
     __attribute__((__weak__));
 /* clang-format on */
+/* 1 if the runtime is upstream's library and exports the C++ function. */
 #define TVMFFI_I_IS_CXX (tvmffi_i_cxx_import != NULL)
 #else
 #define tvmffi_i_cxx_import(m, other) ((void)(m), (void)(other))
@@ -11982,9 +12001,9 @@ TVMFFI_I_INLINE int tvmffi_i_module_mask(tvmffi_i_module *m) {
   return m->cache ? tvmffi_i_module_table_of(m)->mask : -1;
 }
 
-/* Raises a RuntimeError if the runtime is upstream's library, but
-   TVMFFI_I_IS_CXX is 0. Only in upstream's library, a new module's mask is
-   -1. */
+/* Raises a RuntimeError if the runtime is upstream's library but lacks the C++
+   function that TVMFFI_I_IS_CXX asks for: it would call virtual functions of
+   this C module. Only there the mask of a new module is -1. */
 TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
                                         TVMFFIObject *module) {
   TVMFFIAny self = tvmffi_obj(module), mask = tvmffi_none();
@@ -12070,12 +12089,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
     const void *module, const char *name, TVMFFIObject **function) {
   TVMFFIObjectHandle found = NULL;
   int code;
-  if (!module || !function) {
-    (void)tvmffi_i_raise("ValueError", "tvmffi_module_find: the %s is NULL",
-                         module ? "place for the function" : "module");
-    return -1; /* a constant, so that no compiler warns of *function */
-  }
-  *function = NULL;
+  if (function) *function = NULL;
+  if (!module || !function)
+    return tvmffi_i_raise("ValueError", "tvmffi_module_find: the %s is NULL",
+                          module ? "place for the function" : "module");
   code = TVMFFIEnvModLookupFromImports(
       tvmffi_i_module_of((TVMFFIObjectHandle)(uintptr_t)module), name, &found);
   if (!code) *function = (TVMFFIObject *)found;
@@ -17323,8 +17340,9 @@ TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
                                                        (size_t)i * m->element);
 }
 
-/* Returns the slot of the member with this name, or with this name and metadata
-   unless `metadata` is NULL, or else the empty slot for it. */
+/* Returns the slot of the member `name`. If `metadata` is not NULL, returns the
+   slot of a further signature, which has this name and metadata. Returns an
+   empty slot if there is none. */
 static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {
@@ -18130,7 +18148,8 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
 #if !TVMFFI_NO_CONTAINERS
 typedef struct tvmffi_i_guard {
   const void *what;
-  uint64_t *count; /* number of such guards of all threads, or NULL */
+  uint64_t *count; /* a counter that all threads share, and that is
+                      incremented while the guard exists, or NULL */
   struct tvmffi_i_guard *outer;
   uintptr_t frame; /* an address in the frame of the marking function */
 } tvmffi_i_guard;
@@ -19546,8 +19565,8 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-/* 1 if an Any is returned in two registers, the first of which also has a plain
-   int64_t or bool. */
+/* 1 if a function returns an Any in two registers, and a plain int64_t or bool
+   in the first of these. */
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
 #define TVMFFI_I_PLAIN_RESULTS 1
 #else
@@ -20870,10 +20889,10 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   return 1;
 }
 
-/* Gives a map a new hash table with the entries of `from`: of m itself, or of a
-   small map whose keys differ. The table has `num_slots` slots, or more if a
-   bucket chain finds no empty slot. The map is unchanged until the new table is
-   complete. `moved` is memory for tvmffi_i_map_refill. */
+/* Gives a map a new hash table with the entries of `from`, which is m itself,
+   or a small map without duplicate keys. The table has `num_slots` slots, or
+   more if a bucket chain finds no empty slot. The map is unchanged until the
+   new table is complete. `moved` is memory for tvmffi_i_map_refill. */
 static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_object *from,
                                 uint64_t num_slots, uint64_t *moved) {
@@ -23140,10 +23159,11 @@ static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
 typedef struct {
   TVMFFIByteArray name;
   tvmffi_i_module_method method;
-  TVMFFIAny value; /* owned; None or false if no module has the name */
+  TVMFFIAny value; /* owned; None or false if no module knows the name */
 } tvmffi_i_search;
 
-/* Returns 1 if the module has the name, 0 if not, or a negative error code. */
+/* Asks a module by s->method for s->name. Returns 1 if the module knows the
+   name, 0 if not, or a negative error code. */
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
@@ -26553,8 +26573,8 @@ typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   /* Borrowed: two tables of pairs of compared ffi.StructuralKey objects. The
      pairs in keys[0] differ, those in keys[1] are equal. Nested comparisons
-     share the tables: a result holds in each of them, because a comparison of
-     two keys begins without known counterparts. */
+     share the tables: the comparison of two keys begins with no mapped
+     variables, so its result is the same in every comparison. */
   tvmffi_i_ptr_table *keys;
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
@@ -26887,11 +26907,11 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up `key`, a key in the map of `side`, in `map`, the other one. Sets
-   *other to the key's counterpart, which is looked up, and *value to the value
-   found (borrowed). If it is missing, sets *value to NULL and records a step to
-   the key. The key's own equality function may change both maps, so the caller
-   must read its entry again. */
+/* Sets *other to the key that corresponds to `key`, a key in the map of `side`:
+   `key` itself, or its mapped variable. Looks *other up in `map`, the other
+   map, and sets *value to the value found (borrowed). If it is missing, sets
+   *value to NULL and records a step to the key. The key's own equality function
+   may change both maps, so the caller must read its entry again. */
 static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
                                 const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {
@@ -32169,9 +32189,10 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   }
 }
 
-/* Records the value of a frame that ends if the search has found no path below
-   it. A value that only its parent holds needs no record, because it cannot be
-   met again unless its parent is. */
+/* Called when a frame ends. If the search has found no path below its value,
+   records the value, so that it is not searched again. A value that only its
+   parent references needs no record: the search meets it again only through
+   that parent. */
 static int tvmffi_i_add_barren(tvmffi_i_finder *s,
                                const tvmffi_i_find_frame *f) {
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||

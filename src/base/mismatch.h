@@ -140,8 +140,8 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
   return 0;
 }
 
-/* Appends the type of the first key or value that fails to convert with the
-   code `why`. Returns 1, or 0 if there is none. */
+/* Appends a text with the type of the first key or value whose conversion
+   returns the code `why`. Returns 1, or 0 if no conversion returns it. */
 TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
                                     const TVMFFIAny *any, int why) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);

@@ -201,11 +201,12 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
   return 1;
 }
 
-/* Corrects the depth, at the maximum, if an exception or longjmp left
-   destructors. The stack grows downwards, so a destructor with a stack address
-   at or below `here` has ended. If the innermost one has, an unknown number of
-   outer ones has too: at least one more may run. If `here` is far below all,
-   most likely none of them is still running. */
+/* Called at the maximum depth. An exception or longjmp may have left
+   destructors without lowering `depth`. The stack grows downwards, so if `here`
+   is at or above the frame of the outermost destructor, all have ended. If it
+   is only at or above the innermost one's, some outer ones may still run, so
+   one level is given back. If it is far below all of them, most likely none
+   still runs. */
 TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
                                           uintptr_t here) {
   const uintptr_t outermost = d->frame[0], innermost = d->frame[1];

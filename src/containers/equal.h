@@ -135,8 +135,8 @@ static const TVMFFIAny *tvmffi_i_type_attr(tvmffi_i_known_column *known,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-/* 1 if an Any is returned in two registers, the first of which also has a plain
-   int64_t or bool. */
+/* 1 if a function returns an Any in two registers, and a plain int64_t or bool
+   in the first of these. */
 #if (defined(__x86_64__) && !defined(_WIN32)) || defined(__AARCH64EL__)
 #define TVMFFI_I_PLAIN_RESULTS 1
 #else

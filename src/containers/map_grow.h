@@ -178,10 +178,10 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   return 1;
 }
 
-/* Gives a map a new hash table with the entries of `from`: of m itself, or of a
-   small map whose keys differ. The table has `num_slots` slots, or more if a
-   bucket chain finds no empty slot. The map is unchanged until the new table is
-   complete. `moved` is memory for tvmffi_i_map_refill. */
+/* Gives a map a new hash table with the entries of `from`, which is m itself,
+   or a small map without duplicate keys. The table has `num_slots` slots, or
+   more if a bucket chain finds no empty slot. The map is unchanged until the
+   new table is complete. `moved` is memory for tvmffi_i_map_refill. */
 static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_object *from,
                                 uint64_t num_slots, uint64_t *moved) {

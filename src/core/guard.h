@@ -17,7 +17,8 @@
 #if !TVMFFI_NO_CONTAINERS
 typedef struct tvmffi_i_guard {
   const void *what;
-  uint64_t *count; /* number of such guards of all threads, or NULL */
+  uint64_t *count; /* a counter that all threads share, and that is
+                      incremented while the guard exists, or NULL */
   struct tvmffi_i_guard *outer;
   uintptr_t frame; /* an address in the frame of the marking function */
 } tvmffi_i_guard;

@@ -91,8 +91,9 @@ TVMFFI_I_INLINE const tvmffi_i_member_texts *tvmffi_i_member_at(
                                                        (size_t)i * m->element);
 }
 
-/* Returns the slot of the member with this name, or with this name and metadata
-   unless `metadata` is NULL, or else the empty slot for it. */
+/* Returns the slot of the member `name`. If `metadata` is not NULL, returns the
+   slot of a further signature, which has this name and metadata. Returns an
+   empty slot if there is none. */
 static uint32_t *tvmffi_i_member_slot(const tvmffi_i_members *m,
                                       const TVMFFIByteArray *name,
                                       const TVMFFIByteArray *metadata) {

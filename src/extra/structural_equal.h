@@ -35,8 +35,8 @@ typedef struct {
   tvmffi_i_structural base; /* must be first: callbacks get its address */
   /* Borrowed: two tables of pairs of compared ffi.StructuralKey objects. The
      pairs in keys[0] differ, those in keys[1] are equal. Nested comparisons
-     share the tables: a result holds in each of them, because a comparison of
-     two keys begins without known counterparts. */
+     share the tables: the comparison of two keys begins with no mapped
+     variables, so its result is the same in every comparison. */
   tvmffi_i_ptr_table *keys;
   int wants_path;
   tvmffi_i_mismatch *steps; /* the innermost step first */
@@ -369,11 +369,11 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   return code ? &pair->value : NULL;
 }
 
-/* Looks up `key`, a key in the map of `side`, in `map`, the other one. Sets
-   *other to the key's counterpart, which is looked up, and *value to the value
-   found (borrowed). If it is missing, sets *value to NULL and records a step to
-   the key. The key's own equality function may change both maps, so the caller
-   must read its entry again. */
+/* Sets *other to the key that corresponds to `key`, a key in the map of `side`:
+   `key` itself, or its mapped variable. Looks *other up in `map`, the other
+   map, and sets *value to the value found (borrowed). If it is missing, sets
+   *value to NULL and records a step to the key. The key's own equality function
+   may change both maps, so the caller must read its entry again. */
 static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
                                 const TVMFFIAny *key, TVMFFIObject *map,
                                 TVMFFIAny *other, const TVMFFIAny **value) {

@@ -62,9 +62,10 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
   }
 }
 
-/* Records the value of a frame that ends if the search has found no path below
-   it. A value that only its parent holds needs no record, because it cannot be
-   met again unless its parent is. */
+/* Called when a frame ends. If the search has found no path below its value,
+   records the value, so that it is not searched again. A value that only its
+   parent references needs no record: the search meets it again only through
+   that parent. */
 static int tvmffi_i_add_barren(tvmffi_i_finder *s,
                                const tvmffi_i_find_frame *f) {
   if (f->found_before != TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size ||

@@ -56,7 +56,8 @@ TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
   if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
 }
 
-/* Returns 0, or -1 with an error and nothing to close. */
+/* Copies the arguments, and replaces slices by strings. Returns 0, or -1 with
+   an error; *s then needs no tvmffi_i_settled_close. */
 TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
                                         const TVMFFIAny *args, int32_t n) {
   s->from = args;

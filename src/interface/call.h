@@ -302,7 +302,8 @@ TVMFFI_I_INT_OUT(ullong, unsigned long long)
 #define TVMFFI_I_FLOAT_OUT_TYPES(F) \
   F(float, tvmffi_out_float32) F(double, tvmffi_out_float64)
 #endif
-/* The C types of plain values, each with F(type, what makes a view of it). */
+/* The C types of plain values: each is F(type, function), and the function
+   makes a view of a value of that type. */
 #define TVMFFI_I_PLAIN_TYPES(F)               \
   TVMFFI_I_FLOAT_TYPES(F)                     \
   F(tvmffi_type_bool, tvmffi_bool)            \
@@ -332,8 +333,8 @@ TVMFFI_I_INT_OUT(ullong, unsigned long long)
   F(DLDevice, tvmffi_device)                  \
   F(DLDataType, tvmffi_dtype)
 
-/* The C types of results, each with F(type, what makes a tvmffi_out of its
-   address). */
+/* The C types of results: each is F(type, function), and the function makes a
+   tvmffi_out from the address of a variable of that type. */
 #define TVMFFI_I_OUT_TYPES(F)                \
   TVMFFI_I_FLOAT_OUT_TYPES(F)                \
   F(tvmffi_type_bool, tvmffi_out_bool)       \
@@ -471,7 +472,8 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
 }
-/* Expands to | and the checks that the argument `value` needs. */
+/* Expands to `| bits`: the bits TVMFFI_I_NULLABLE and TVMFFI_I_WIDE that the C
+   type of `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \
   | _Generic((value), _Bool: 0, char: 0, signed char: 0, unsigned char: 0, \
         short: 0, unsigned short: 0, int: 0, unsigned: 0, long: 0,         \

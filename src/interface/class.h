@@ -67,9 +67,10 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
    declares an alias: gcc's message shows each macro around the name that is
    declared, but not around the text that names the alias's target, so the
-   message is short. For clang, and gcc without ELF, it is a tentative
-   definition, whose struct must be complete. Other compilers, such as tcc,
-   check nothing, and the type's registration raises a TypeError. */
+   message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
+   tentative definition of a variable, whose struct must be complete at the end
+   of the file. Other compilers, such as tcc, check nothing, and the type's
+   registration raises a TypeError. */
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
@@ -160,7 +161,8 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
-  /* An older runtime cannot allocate the objects, so registers no type. */
+  /* A runtime before 0.1.13.post2 lacks the function that allocates objects.
+     The call raises the RuntimeError, and the type is not registered. */
   if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
     return TVMFFIGetCustomAllocator() ? 0 : -1;
   if (c->parent && !TVMFFI_I_LOAD(&c->parent->handle))

@@ -178,15 +178,15 @@ TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
   return 0;
 }
 
-/* Writes a field whose type is `word`. `nullable` is 1 if the field has a
-   default: a field of an object then accepts None, too, and stores NULL.
-   Returns 0, or -1 with an error. */
+/* Writes a field of type `word`. If `nullable` is 1, because the field has a
+   default, a field that stores an object also accepts None, and then stores
+   NULL. Returns 0, or -1 with an error. */
 TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
                                           int storage, int nullable,
                                           void *field, const TVMFFIAny *value) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
-  tvmffi_type_optional_str text; /* is only checked: the field is an Any */
+  tvmffi_type_optional_str text; /* unused: the field stores *value itself */
   TVMFFIObject *object = NULL;
   int code = 0;
   if (of->kind == TVMFFI_I_CONTAINER)

@@ -19,8 +19,9 @@ TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 #endif
 }
 
-/* Returns a new reference to the object in a field of any C++ type. Returns
-   NULL if the field has none or the getter makes a new object. */
+/* Returns a new reference to the object whose pointer is stored inside a field,
+   whatever the field's C++ type. Returns NULL if the field is empty, or if its
+   getter makes a new object, which the field does not own. */
 TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
                                                     void *field) {
   TVMFFIAny value = tvmffi_none();
@@ -171,7 +172,9 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_value(const TVMFFIFieldInfo *f,
   return 0;
 }
 
-/* Sets a field to an argument of the interface. */
+/* Sets a field to a value that the ABI may be unable to express, one with a
+   negative type index: tvmffi_i_settle makes a string of a slice, and refuses
+   an unsigned integer above INT64_MAX. */
 TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
                                              void *self,
                                              const TVMFFIAny *value) {

@@ -91,8 +91,9 @@ static inline TVMFFIObject *tvmffi_i_make_plain(tvmffi_i_owner to, int which,
           TVMFFI_I_EACH(n)(TVMFFI_I_ITEM, ~, __VA_ARGS__)}, \
       (n)-1
 #endif
-/* Expands to the items as arguments, each after a comma. It does not contain
-   the owner: so the compiler's error is short if there is no scope. */
+/* Expands to `, items, n`, the last arguments of a call. The owner of the new
+   container is an argument before them, so that without a scope the compiler's
+   error, which names the owner, does not show the items. */
 #define TVMFFI_I_PLAIN_ITEMS(...)                                     \
   TVMFFI_I_CAT(TVMFFI_I_PLAIN_ITEMS_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
   (__VA_ARGS__)
@@ -473,7 +474,8 @@ typedef struct {
                           TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_LOOP_IN_, \
                                                        type), \
                                           tvmffi_here, ~), &name);)
-/* Every value converts to any, so such a loop needs no scope to mark. */
+/* A conversion that fails marks the scope. Every value converts to any, so such
+   a loop also works outside all scopes. */
 #define TVMFFI_I_LOOP_IN_any ~, tvmffi_i_outer,
 /* clang-format on */
 

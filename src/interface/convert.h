@@ -28,8 +28,8 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
    to `item_word` unless that is NULL. If `same` is 1, the container has the
    right type and is copied only if an item needs conversion. Returns 0,
    TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
-   `same` must be 1, and the first item that does not fit ends the function,
-   which makes nothing. */
+   `same` must be 1, and nothing is made: returns TVMFFI_I_CONVERTED or the
+   error code at the first item that needs conversion, else 0. */
 TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
                                          int maker, int same,
                                          const TVMFFIAny *from, TVMFFIAny *to) {

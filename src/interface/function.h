@@ -219,7 +219,8 @@ typedef struct {
   tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
 #if defined(__cplusplus)
-/* A function, because C++ has no tentative definitions. */
+/* In C, a method's body is a variable that a tentative definition declares. C++
+   has none, so there it is a function that returns the body. */
 typedef tvmffi_i_method_body tvmffi_i_method_of();
 #define TVMFFI_I_BODY_OF(method) (method)()
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
@@ -295,8 +296,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                        tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
                                        tvmffi_count, tvmffi_into, 0, 0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
-/* The contract of a function: the texts of its parameters and of its result.
-   The call checks the arguments against it before it calls the body. */
+/* The contract of a function: the literals in tensor("...") of its parameters
+   and of its result. The call checks the arguments against it before it calls
+   the body. */
 #define TVMFFI_I_HAS_TEXTS(n, R, ...) \
   TVMFFI_I_HAS_COMMA(TVMFFI_I_TENSOR_TEXT_COMMA_(R, ~) TVMFFI_I_EACH(n)( \
       TVMFFI_I_TENSOR_TEXT_COMMA, ~, __VA_ARGS__))

@@ -63,8 +63,8 @@ TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
   return code;
 }
 
-/* Calls a function like tvmffi_i_call_cached, with arguments of the
-   interface. */
+/* Calls a function like tvmffi_i_call_cached, with arguments that the ABI may
+   be unable to express: see tvmffi_i_settled_open. */
 TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
                                            int32_t n, TVMFFIAny *result) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);

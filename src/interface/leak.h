@@ -37,7 +37,8 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
                            tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
-/* Returns the number that the thread's last leak report has found. */
+/* Returns the address of the thread's number of live objects and complaints in
+   its last leak report. */
 TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #if defined(TVMFFI_I_THREAD)
   static TVMFFI_I_THREAD int64_t num_found;

@@ -128,6 +128,7 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
             "_ZN3tvm3ffi9ModuleObj12ImportModuleERKNS0_6ModuleE")
     __attribute__((__weak__));
 /* clang-format on */
+/* 1 if the runtime is upstream's library and exports the C++ function. */
 #define TVMFFI_I_IS_CXX (tvmffi_i_cxx_import != NULL)
 #else
 #define tvmffi_i_cxx_import(m, other) ((void)(m), (void)(other))
@@ -327,9 +328,9 @@ TVMFFI_I_INLINE int tvmffi_i_module_mask(tvmffi_i_module *m) {
   return m->cache ? tvmffi_i_module_table_of(m)->mask : -1;
 }
 
-/* Raises a RuntimeError if the runtime is upstream's library, but
-   TVMFFI_I_IS_CXX is 0. Only in upstream's library, a new module's mask is
-   -1. */
+/* Raises a RuntimeError if the runtime is upstream's library but lacks the C++
+   function that TVMFFI_I_IS_CXX asks for: it would call virtual functions of
+   this C module. Only there the mask of a new module is -1. */
 TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
                                         TVMFFIObject *module) {
   TVMFFIAny self = tvmffi_obj(module), mask = tvmffi_none();
@@ -415,12 +416,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_UNUSED static inline int tvmffi_module_find(
     const void *module, const char *name, TVMFFIObject **function) {
   TVMFFIObjectHandle found = NULL;
   int code;
-  if (!module || !function) {
-    (void)tvmffi_i_raise("ValueError", "tvmffi_module_find: the %s is NULL",
-                         module ? "place for the function" : "module");
-    return -1; /* a constant, so that no compiler warns of *function */
-  }
-  *function = NULL;
+  if (function) *function = NULL;
+  if (!module || !function)
+    return tvmffi_i_raise("ValueError", "tvmffi_module_find: the %s is NULL",
+                          module ? "place for the function" : "module");
   code = TVMFFIEnvModLookupFromImports(
       tvmffi_i_module_of((TVMFFIObjectHandle)(uintptr_t)module), name, &found);
   if (!code) *function = (TVMFFIObject *)found;

@@ -155,8 +155,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
   return scope->marked;
 }
 
-/* Marks the owner's scope for a maker that fails. Returns NULL, the maker's
-   result. */
+/* Called when a function that makes an object fails: marks the owner's scope,
+   so that later ones do nothing. Returns NULL, which the function returns. */
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
   tvmffi_scope *scope = tvmffi_i_scope_in(owner);
   if (scope) scope->marked = 1;
@@ -357,10 +357,10 @@ TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
   if (capacity > TVMFFI_I_SCOPE_FIRST) TVMFFI_I_SCOPE_FREE((void *)items);
 }
 
-/* Closes a scope for the last time. Mostly the scope owns nothing. No function
-   that is not inlined receives the scope's address, so a compiler sees that
-   nothing else changes the scope of a body that makes nothing, and removes the
-   scope. With TVMFFI_DEBUG, the scope receives no object any more. */
+/* Closes a scope for the last time. Mostly the scope owns nothing. Only inline
+   functions get the address of the scope, so if the body makes nothing, the
+   compiler removes the scope. With TVMFFI_DEBUG, clears `thread`, after which
+   the scope takes no more objects. */
 TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
@@ -680,10 +680,11 @@ struct tvmffi_i_assigned<void *&> {
                       : *(T *)0)                            \
                  .base)
 #define TVMFFI_I_IS_WANTED(T) __builtin_types_compatible_p(tvmffi_wanted, T)
-/* The type tvmffi_0 is the struct at x, and tvmffi_1 and so on its ancestors.
-   Nothing is compared unless `to` and x are pointers of different types and x
-   is not a void pointer, so a struct that is only declared can be returned as
-   itself. The comma makes a value of a bit-field, which has no __typeof__. */
+/* The type tvmffi_0 is the struct that x points to; tvmffi_1 and so on are its
+   ancestors. They are compared only if `to` and x are pointers of different
+   types and x is not a void pointer. So x may point to an incomplete struct if
+   `to` has the same type. The comma makes a value of a bit-field, which has no
+   __typeof__. */
 #define TVMFFI_I_ASSIGN(to, ...)                                             \
   __extension__({                                                            \
     typedef __typeof__(((void)0, (__VA_ARGS__))) tvmffi_x;                   \

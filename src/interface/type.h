@@ -52,9 +52,10 @@
 #define TVMFFI_I_VALUE_str TVMFFI_I_DEFAULT_dtype
 #define TVMFFI_I_VALUE_bytes TVMFFI_I_DEFAULT_dtype
 
-/* The items (kind, ...) of a list L, which is TYPE or MODULE. If an item may
-   have n elements, TVMFFI_I_L_kind_n is "~, form,", and TVMFFI_I_ITEM_form
-   passes the elements on. */
+/* The items (kind, ...) that a list L, which is TYPE or MODULE, may have.
+   TVMFFI_I_L_kind_n exists if an item of that kind may have n elements. It
+   names a form, as "~, form,", and TVMFFI_I_ITEM_form calls the pass with the
+   elements. */
 #define TVMFFI_I_TYPE_field_3 ~, FIELD,
 #define TVMFFI_I_TYPE_field_4 ~, FIELD_OR,
 #define TVMFFI_I_TYPE_readonly_3 ~, FIELD,
@@ -164,8 +165,8 @@
 #endif
 
 /* The pass TVMFFI_I_DECLARE expands a wrong item to a static assertion that
-   fails. It declares methods, and defines the getters, setters and defaults of
-   fields and what calls a module's functions. */
+   fails. It declares methods. It defines the getters, setters and defaults of
+   fields, and the functions that call a module's functions. */
 #define TVMFFI_I_DECLARE_BAD ~, TVMFFI_I_REFUSE_ITEM,
 #define TVMFFI_I_REFUSE_ITEM(name) TVMFFI_I_REFUSE_ITEM_(name)
 #define TVMFFI_I_REFUSE_ITEM_(name) TVMFFI_STATIC_ASSERT(0, name);
@@ -188,10 +189,12 @@
 
 /* Checks that the members of a struct have the C types of their words. All
    checks are one nested expression: for each field, the pass TVMFFI_I_FIT opens
-   a level, and TVMFFI_I_FIT_END closes it. The type of the expression is
-   tvmffi_i_all_fit *, or a pointer to a struct whose name says which member has
-   another type. TVMFFI_I_CHECK_FIT compares this type once for all fields, so
-   the compiler's message does not show the macros that expand the list. */
+   a selection, by _Generic in C and by a template in C++, between a mismatch
+   and the check of the next field. TVMFFI_I_FIT_END closes it. The type of the
+   expression is tvmffi_i_all_fit *, or a pointer to a struct whose name says
+   which member has another type. TVMFFI_I_CHECK_FIT compares this type once for
+   all fields, so the compiler's message does not show the macros that expand
+   the list. */
 #define TVMFFI_I_FITS(T, n, ...) \
   TVMFFI_I_EACH(n)(TVMFFI_I_EXPAND, (TVMFFI_I_FIT, TYPE, T, ~), __VA_ARGS__) \
   TVMFFI_I_FIT_ALL \

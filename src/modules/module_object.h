@@ -233,10 +233,11 @@ static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
 typedef struct {
   TVMFFIByteArray name;
   tvmffi_i_module_method method;
-  TVMFFIAny value; /* owned; None or false if no module has the name */
+  TVMFFIAny value; /* owned; None or false if no module knows the name */
 } tvmffi_i_search;
 
-/* Returns 1 if the module has the name, 0 if not, or a negative error code. */
+/* Asks a module by s->method for s->name. Returns 1 if the module knows the
+   name, 0 if not, or a negative error code. */
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};

@@ -550,10 +550,11 @@ static void test_kind_table(TVMFFI_HERE) {
 #endif
 
 static void test_kind_find(TVMFFI_HERE) {
-  TVMFFIObject *f = NULL, *library;
+  TVMFFIObject none, *f = &none, *library;
   test_adder *m = test_make_adder(tvmffi_here, 1);
   FAILS(tvmffi_module_find(NULL, "add", &f), "ValueError",
         "tvmffi_module_find: the module is NULL");
+  CHECK(f == NULL);
   if (!m) return;
   FAILS(tvmffi_module_find(m, "add", NULL), "ValueError",
         "tvmffi_module_find: the place for the function is NULL");
