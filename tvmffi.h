@@ -77,7 +77,7 @@
    to the innermost scope, which releases them at its end. The body of a typed
    function is a scope, and TVMFFI_RETURN gives its caller a reference to any
    object. tvmffi_keep makes a variable an owner. An error that is taken is
-   owned: search >>interface/scope. Strings of up to 7 bytes are stored in the
+   owned: see >>interface/scope. Strings of up to 7 bytes are stored in the
    Any and own nothing. A reference count that reaches 2^31 is pinned: the
    object is never freed, so no count wraps around.
 
@@ -196,7 +196,7 @@
      region          in structural comparison: whether the free variables of a
                      field are definitions or uses
      free list       the blocks of one size class that a thread caches
-     room            a section of this file, made from one file of src/
+     room            a section of tvmffi.h, made from one file of src/
 
    CONTENTS
 
@@ -1832,10 +1832,10 @@ typedef struct TVMFFITypeInfo {
 /* Writes the version of the ABI to *out_version. Cannot fail. */
 TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);
 
-/* Adds a strong reference to the borrowed obj. */
+/* Adds a strong reference to the borrowed obj; the caller owns it. */
 TVMFFI_I_API int TVMFFIObjectIncRef(TVMFFIObjectHandle obj);
 
-/* Releases a strong reference to obj, which the caller must own. The last
+/* Takes ownership of one strong reference to obj, and releases it. The last
    release destroys obj. */
 TVMFFI_I_API int TVMFFIObjectDecRef(TVMFFIObjectHandle obj);
 
@@ -2008,10 +2008,10 @@ TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
                                         const TVMFFIByteArray *attr_name,
                                         const TVMFFIAny *attr_value);
 
-/* Returns the column of an attribute, or NULL if no type has the attribute. The
-   column lives as long as the process. The name is borrowed. Takes no lock. The
-   first request for a built-in attribute allocates the column, and returns NULL
-   with a MemoryError if out of memory. */
+/* Returns the column of an attribute, or NULL, without an error, if no type has
+   the attribute. The column lives as long as the process. The name is borrowed.
+   Takes no lock. The first request for a built-in attribute allocates the
+   column; without memory it raises a MemoryError. */
 TVMFFI_I_API const TVMFFITypeAttrColumn *
 TVMFFIGetTypeAttrColumn(const TVMFFIByteArray *attr_name);
 
@@ -2038,8 +2038,9 @@ TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                                int32_t child_slots_can_overflow,
                                                int32_t parent_type_index);
 
-/* Returns the description of a type, or NULL if the type is not registered. The
-   description lives as long as the process. Takes no lock. */
+/* Returns the description of a type, or NULL with an InternalError if the type
+   is not registered. The description lives as long as the process. Takes no
+   lock. */
 TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *
 TVMFFIGetTypeInfo(int32_t type_index);
 
@@ -12788,6 +12789,9 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   tvmffi_i_lock();
 }
 #else
+/* The runtime's one mutex serializes the writers of all tables that threads
+   share; docs/contributing.md lists them. tvmffi_i_changed signals the end of
+   an initialization. */
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 
@@ -14696,6 +14700,8 @@ static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
 static char tvmffi_i_complaint[480]; /* first message since a report */
 static int64_t tvmffi_i_num_complaints;
+/* Serializes the use of all of these. A thread that locks the runtime's mutex,
+   too, locks that first. */
 static void *tvmffi_i_debug_mutex;
 
 static void tvmffi_i_debug_lock(void) {

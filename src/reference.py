@@ -73,7 +73,9 @@ def markdown(comment, house):
             paragraph.clear()
         if block:
             code = textwrap.dedent("\n".join(block))
-            lines.extend(["```c", *code.split("\n"), "```", ""])
+            # A glossary has a word and its meaning in columns.
+            kind = "text" if re.match(r"[a-z]+ {3}", code) else "c"
+            lines.extend([f"```{kind}", *code.split("\n"), "```", ""])
             block.clear()
 
     for line in body_of(comment):

@@ -77,7 +77,7 @@
    to the innermost scope, which releases them at its end. The body of a typed
    function is a scope, and TVMFFI_RETURN gives its caller a reference to any
    object. tvmffi_keep makes a variable an owner. An error that is taken is
-   owned: search >>interface/scope. Strings of up to 7 bytes are stored in the
+   owned: see >>interface/scope. Strings of up to 7 bytes are stored in the
    Any and own nothing. A reference count that reaches 2^31 is pinned: the
    object is never freed, so no count wraps around.
 
@@ -196,7 +196,7 @@
      region          in structural comparison: whether the free variables of a
                      field are definitions or uses
      free list       the blocks of one size class that a thread caches
-     room            a section of this file, made from one file of src/
+     room            a section of tvmffi.h, made from one file of src/
 
    CONTENTS
 

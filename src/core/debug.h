@@ -38,6 +38,8 @@ static tvmffi_i_record *tvmffi_i_dead[TVMFFI_I_NUM_DEAD]; /* ring buffer */
 static uint32_t tvmffi_i_num_dead;
 static char tvmffi_i_complaint[480]; /* first message since a report */
 static int64_t tvmffi_i_num_complaints;
+/* Serializes the use of all of these. A thread that locks the runtime's mutex,
+   too, locks that first. */
 static void *tvmffi_i_debug_mutex;
 
 static void tvmffi_i_debug_lock(void) {

@@ -493,10 +493,10 @@ typedef struct TVMFFITypeInfo {
 /* Writes the version of the ABI to *out_version. Cannot fail. */
 TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);
 
-/* Adds a strong reference to the borrowed obj. */
+/* Adds a strong reference to the borrowed obj; the caller owns it. */
 TVMFFI_I_API int TVMFFIObjectIncRef(TVMFFIObjectHandle obj);
 
-/* Releases a strong reference to obj, which the caller must own. The last
+/* Takes ownership of one strong reference to obj, and releases it. The last
    release destroys obj. */
 TVMFFI_I_API int TVMFFIObjectDecRef(TVMFFIObjectHandle obj);
 
@@ -669,10 +669,10 @@ TVMFFI_I_API int TVMFFITypeRegisterAttr(int32_t type_index,
                                         const TVMFFIByteArray *attr_name,
                                         const TVMFFIAny *attr_value);
 
-/* Returns the column of an attribute, or NULL if no type has the attribute. The
-   column lives as long as the process. The name is borrowed. Takes no lock. The
-   first request for a built-in attribute allocates the column, and returns NULL
-   with a MemoryError if out of memory. */
+/* Returns the column of an attribute, or NULL, without an error, if no type has
+   the attribute. The column lives as long as the process. The name is borrowed.
+   Takes no lock. The first request for a built-in attribute allocates the
+   column; without memory it raises a MemoryError. */
 TVMFFI_I_API const TVMFFITypeAttrColumn *
 TVMFFIGetTypeAttrColumn(const TVMFFIByteArray *attr_name);
 
@@ -699,8 +699,9 @@ TVMFFI_I_API int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
                                                int32_t child_slots_can_overflow,
                                                int32_t parent_type_index);
 
-/* Returns the description of a type, or NULL if the type is not registered. The
-   description lives as long as the process. Takes no lock. */
+/* Returns the description of a type, or NULL with an InternalError if the type
+   is not registered. The description lives as long as the process. Takes no
+   lock. */
 TVMFFI_I_API TVM_FFI_ATTRIBUTE_PURE const TVMFFITypeInfo *
 TVMFFIGetTypeInfo(int32_t type_index);
 

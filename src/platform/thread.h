@@ -97,6 +97,9 @@ TVMFFI_I_INLINE void tvmffi_i_sleep(void) {
   tvmffi_i_lock();
 }
 #else
+/* The runtime's one mutex serializes the writers of all tables that threads
+   share; docs/contributing.md lists them. tvmffi_i_changed signals the end of
+   an initialization. */
 static pthread_mutex_t tvmffi_i_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t tvmffi_i_changed = PTHREAD_COND_INITIALIZER;
 
