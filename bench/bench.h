@@ -133,6 +133,11 @@ static inline void bench_need(const bench_lib *lib, int code,
 #define BENCH_DO(name, ...) \
   bench_need(lib, lib->name(__VA_ARGS__), "TVMFFI" #name)
 
+/* For a loop that does other work between its steps: the time of its steps
+ * alone, in nanoseconds, which then counts. */
+double bench_now_ns(void);
+void bench_own_time(double nanoseconds);
+
 /* malloc, ending the program when memory is out. */
 void *bench_alloc(size_t size);
 
