@@ -1,6 +1,10 @@
 // The C++ symbols of upstream's library, compiled against upstream's headers.
 // Each calls a C function. The headers convert C errors to exceptions, and
 // exceptions to C errors.
+//
+// TVMFFI_DROPIN_STATIC leaves out what only programs name that were linked with
+// an older wheel. A static library is linked with programs that are compiled
+// now, and libstdc++.a defines some of these symbols, too.
 #include "adapter.h"
 
 #include <tvm/ffi/extra/c_env_api.h>
@@ -134,6 +138,7 @@ String Stringify(const Value &value, const Optional<int> &indent) {
   return f(value, indent).cast<String>();
 }
 
+#ifndef TVMFFI_DROPIN_STATIC
 // Optional<int> up to wheel 0.1.12. Its copy constructor is not trivial, so it
 // is passed by address.
 struct OlderOptionalInt {
@@ -150,6 +155,7 @@ OlderStringify(const Value &value, OlderOptionalInt indent) __asm__(
 String OlderStringify(const Value &value, OlderOptionalInt indent) {
   return Stringify(value, Optional<int>(indent.value));
 }
+#endif
 
 }  // namespace json
 
@@ -315,6 +321,7 @@ struct ModuleObj::InternalUnsafe {
 }  // namespace ffi
 }  // namespace tvm
 
+#ifndef TVMFFI_DROPIN_STATIC
 // -- symbols of newer versions of libstdc++ ------------------------------
 
 // Up to wheel 0.1.12, upstream's library has these functions for systems whose
@@ -331,3 +338,4 @@ void tvmffi_dropin_library_init() {}
 static std::ios_base::Init init_streams;
 
 void tvmffi_dropin_bad_array() { throw std::bad_array_new_length(); }
+#endif

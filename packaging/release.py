@@ -28,12 +28,17 @@ CHANGELOG = "docs/changelog.md"
 PLACES = [
     ("packaging/npm/package.json", r'"version": "([^"]*)"'),
     ("packaging/rust/tvmffi-sys/Cargo.toml", r'^version = "([^"]*)"'),
-    ("packaging/tvmffi.wrap", r"^revision = v(.*)$"),
     ("packaging/vcpkg/tvmffi/vcpkg.json", r'"version": "([^"]*)"'),
 ]
 # Versions in these files are those of upstream's wheels.
 OF_UPSTREAM = ["packaging/python/src/tvmffi/symbols.txt",
                "packaging/python/symbols.py"]
+# What no release says: that there is none, and addresses that nobody has.
+UNPUBLISHED = re.compile(r"not\s+yet\s+released|no\s+release\s+is\s+published"
+                         r"|example\.com", re.I)
+# Where it is looked for, and files that speak of it.
+PUBLIC = ["*.md", "*.cff", "packaging", ".github", "tests/hostile/fuzz/oss-fuzz"]
+OF_RELEASES = ["packaging/release.py", CHANGELOG, "docs/contributing.md"]
 # Smaller headers: their names, and the options of src/amalgamate.py.
 SMALLER = {
     "tvmffi-core.h": ["--core"],
@@ -128,6 +133,17 @@ def unlisted(root, version, lines):
                        "table PLACES of packaging/release.py")
 
 
+def unpublished(root):
+    """Places that say that nothing is published, or that have the address of a
+    placeholder."""
+    names = git(root, "ls-files", "-z", "--", *PUBLIC).decode().split("\0")
+    for name in sorted({*names} - {"", *OF_RELEASES}):
+        text = read(root, name)
+        for match in UNPUBLISHED.finditer(text):
+            yield (f"{name}:{line_of(text, match.start())}: says "
+                   f"\"{' '.join(match[0].split())}\"")
+
+
 def notes(root, version, draft):
     """The changelog's section about a version, without links into the tree."""
     text = read(root, CHANGELOG)
@@ -153,11 +169,8 @@ def check(root, wanted, draft):
     if wanted and wanted != version:
         problems.insert(0, f"you asked for {wanted}, but {HEADER} defines "
                         f"{version}")
-    state = "not yet released"
-    text = read(root, "README.md")
-    if not draft and state in text:
-        problems.append(f"README.md:{line_of(text, text.index(state))}: says "
-                        f"\"{state}\"")
+    if not draft:
+        problems += unpublished(root)
     if problems:
         raise Problem("\n".join(problems))
     text = notes(root, version, draft)

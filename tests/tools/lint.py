@@ -198,7 +198,7 @@ def macro_names(tree):
 
 # Names in comments and documents that stand for a name or belong to a tool.
 NO_NAMES = re.compile(
-    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)|TVMFFI_(INSTALL|WHEEL_PYTHONS)"
+    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)|TVMFFI_(CXX(_INCLUDE)?|INSTALL|WHEEL_PYTHONS)"
     r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
 OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.[ch]\b)")
 

@@ -56,8 +56,9 @@ def packed(work):
     expect(names == sorted(PACKED), f"packed: {names}")
     expect((crate / "tvmffi.h").read_bytes()
            == (ROOT / "tvmffi.h").read_bytes(), "it has another header")
-    project(folder, work.block("Cargo", "toml")
-            + f'[patch.crates-io]\ntvmffi-sys.path = "{crate.name}"\n',
+    dependencies = work.block("Cargo", "toml")
+    expect(f'"tvmffi/{CRATE}"' in dependencies, dependencies)
+    project(folder, dependencies.replace(f"tvmffi/{CRATE}", crate.name),
             work.block("Cargo", "rust"), crate / "Cargo.lock")
     printed = run(["cargo", "run", "--quiet"], folder)
     expect(printed == "TVM FFI 0.1.16\n", printed)

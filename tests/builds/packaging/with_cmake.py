@@ -1,10 +1,14 @@
 """CMake: find_package, add_subdirectory, FetchContent and the options."""
 
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 from work import (KERNELS, PROGRAM, ROOT, VERSION, check_gdb_script,
-                  check_headers, expect, files_in, needs_runtime, run, shell,
-                  use_kernels, write)
+                  check_headers, expect, files_in, needed, needs_runtime, run,
+                  shell, use_kernels, write)
 
 GENERATORS = {"Ninja": "Ninja", "Makefiles": "Unix Makefiles"}
 LANGUAGES = {"C": "c", "C++": "cpp"}
@@ -283,6 +287,145 @@ def port(work):
     run([built / "program"])
 
 
+# -- upstream's headers --------------------------------------------------
+
+CXX = "C++ with upstream's headers"
+BINARY = "One binary without Python"
+LISTS = "c-symbols", "cxx-symbols", "cxx-symbols-older"
+PRINTED = "equal: 1\nadd_one(1): 2\n"
+# The kernel in C++, what the document says of a program that needs only libc,
+# and a program that leaks an object.
+MORE = """
+add_library(kernels MODULE kernels.cpp)
+target_link_libraries(kernels PRIVATE tvmffi::header)
+"""
+WHOLE = """
+set_target_properties(program_static PROPERTIES ENABLE_EXPORTS ON)
+target_link_options(program_static PRIVATE -static-libstdc++ -static-libgcc)
+"""
+LEAK = """
+file(WRITE ${CMAKE_BINARY_DIR}/leak.cpp [[
+#include <tvm/ffi/c_api.h>
+int main() {
+  TVMFFIByteArray text = {"a text that needs an object", 27};
+  TVMFFIAny leaked;
+  return TVMFFIStringFromByteArray(&text, &leaked);
+}
+]])
+add_executable(leak ${CMAKE_BINARY_DIR}/leak.cpp)
+target_link_libraries(leak PRIVATE tvmffi::cxx_static)
+"""
+
+
+def upstream(work, text, name, *options):
+    """Builds the document's C++ program by a CMakeLists.txt."""
+    return build(work, name, "C++", "Ninja", text + MORE, *options,
+                 program=work.block(BINARY, "cpp"))
+
+
+def runs(built, name, library):
+    """A program loads the kernel, and needs `library` or no runtime."""
+    printed = run([built / name, built / "libkernels.so"])
+    expect(printed == PRINTED, printed)
+    wanted = [library] if library else []
+    found = [n for n in needed(built / name) if "tvm" in n]
+    expect(found == wanted, f"{name} needs {found}, not {wanted}")
+    # The functions of the ABI, for modules, are in one of the two.
+    symbols = run(["nm", "--dynamic", "--defined-only", built / name])
+    expect(("TVMFFIErrorSetRaised" in symbols) == (not library),
+           f"the dynamic symbols of {name}: {symbols}")
+
+
+def exports(path):
+    """The library exports upstream's symbols and no other."""
+    wanted = {symbol for name in LISTS for symbol in
+              (ROOT / f"tests/both/surface/{name}.txt").read_text().split()}
+    found = {line.split()[-1] for line in run(
+        ["nm", "--dynamic", "--defined-only", path]).splitlines()}
+    expect(found == wanted, f"exports: {sorted(found ^ wanted)[:10]}")
+
+
+def cxx_found(work):
+    """The installation has upstream's headers, so its users need no Python."""
+    built, root = work.folder("cxx installed"), work.top / "cxx moved"
+    run(["cmake", "-S", work.source, "-B", built, "-G", "Ninja",
+         "-DCMAKE_BUILD_TYPE=Debug", "-DTVMFFI_CXX=ON",
+         f"-DCMAKE_INSTALL_PREFIX={built / 'root'}"])
+    run(["cmake", "--build", built, "--target", "install"])
+    (built / "root").rename(root)
+    exports(next(root.glob("**/libtvm_ffi.so")))
+    lines = work.block(CXX, "cmake").split("set(TVMFFI_CXX")[0]
+    built = upstream(
+        work, lines + work.block(CXX, "cmake", 1)
+        + LIBRARIES.replace("tvmffi::tvmffi", "tvmffi::cxx").replace(
+            "static.c", "static.cpp").replace("::static", "::cxx_static")
+        + WHOLE, "cxx found", f"-DCMAKE_PREFIX_PATH={root}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    runs(built, "program", "libtvm_ffi.so")
+    runs(built, "program_static", None)
+    expect("libstdc++.so.6" not in needed(built / "program_static"),
+           "libstdc++ is not in the program")
+    commands = (built / "compile_commands.json").read_text()
+    expect("cxx moved/include/tvmffi_cxx" in commands
+           and "site-packages" not in commands, commands)
+
+
+def cxx_fetched(work):
+    """Upstream's headers are in the folder that a variable names."""
+    include = work.folder("upstream") / "include"
+    wheel = run([sys.executable, "-m", "tvm_ffi.config", "--includedir"])
+    shutil.copytree(wheel.strip(), include, ignore=shutil.ignore_patterns(
+        "dlpack"))
+    shutil.copytree(Path(wheel.strip()) / "dlpack",
+                    include.parent / "other/dlpack")
+    option = work.block(CXX, "sh").split()[-1].replace('"', "") \
+        .replace("/path/to/tvm-ffi/include", str(include)) \
+        .replace("/path/to/dlpack/include", str(include.parent / "other"))
+    text = work.block(CXX, "cmake").replace(
+        "add_subdirectory(tvmffi)\n", work.block("FetchContent", "cmake"))
+    built = upstream(work, text, "cxx fetched", option,
+                     "-DPython_EXECUTABLE=/bin/false")
+    runs(built, "program", "libtvm_ffi.so")
+
+
+def cxx_sanitized(work):
+    """One binary: with the document's options, a sanitizer finds a leak."""
+    script = work.block(BINARY, "sh").replace("&&", "")
+    options = re.findall(r"-D[^ ]+=\S*sanitize\S*", script)
+    expect(len(options) == 2, script)
+    built = upstream(work, work.block(BINARY, "cmake") + LEAK, "cxx sanitized",
+                     *options)
+    runs(built, "program", None)
+    done = subprocess.run([built / "leak"], text=True, capture_output=True)
+    expect(done.returncode != 0 and "LeakSanitizer" in done.stderr,
+           f"no leak is found: {done.returncode} {done.stderr}")
+
+
+def cxx_refused(work):
+    """What stops the configuration is said."""
+    bare = work.folder("a Python without packages")
+    run([sys.executable, "-m", "venv", "--without-pip", bare])
+    older = work.folder("older headers")
+    (older / "tvm/ffi").mkdir(parents=True)
+    write(older / "tvm/ffi", c_api_h="#define TVM_FFI_VERSION_MAJOR 0\n"
+          "#define TVM_FFI_VERSION_MINOR 1\n#define TVM_FFI_VERSION_PATCH 9\n")
+    for number, (message, *given) in enumerate((
+            ("Install the Python package apache-tvm-ffi",
+             f"-DPython_EXECUTABLE={bare}/bin/python"),
+            ("has no folder with tvm/ffi/c_api.h",
+             f"-DTVMFFI_CXX_INCLUDE={bare}"),
+            ("c_api.h has 0.1.9", f"-DTVMFFI_CXX_INCLUDE={older}"),
+            ("does not go with TVMFFI_NO_EXTRA", "-DTVMFFI_NO_EXTRA=ON"))):
+        try:
+            configure(work, f"cxx refused {number}", "C++", "Ninja",
+                      work.block(CXX, "cmake"), *given)
+        except RuntimeError as error:
+            text = " ".join(str(error).split())
+            expect(message in text, text)
+        else:
+            expect(False, f"not refused: {given}")
+
+
 CASES = [
     *((f"CMake, find_package after {by}: {language}, {generator}",
        found(by, language, generator))
@@ -298,4 +441,8 @@ CASES = [
     ("CMake, every option of the header", all_options),
     ("CMake, options that are set", options),
     ("CMake, TVMFFI_PORT", port),
+    ("CMake, upstream's headers, find_package", cxx_found),
+    ("CMake, upstream's headers, FetchContent", cxx_fetched),
+    ("CMake, upstream's headers, static and sanitized", cxx_sanitized),
+    ("CMake, upstream's headers, what is refused", cxx_refused),
 ]

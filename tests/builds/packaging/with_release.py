@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from work import HEADERS, VERSION, expect, files_in, run
+from work import HEADERS, VERSION, expect, files_in, release, run
 
 SECTION = re.compile(rf"^## (Unreleased|{re.escape(VERSION)} .*)$", re.M)
 # The headers that src/amalgamate.py writes.
@@ -30,6 +30,17 @@ def edit(folder, name, pattern, text):
                     encoding="utf-8")
 
 
+def publish(folder):
+    """Replaces all that says that the project is not published."""
+    names = run(["git", "-C", folder, "ls-files", *release.PUBLIC])
+    for name in {*names.split()} - {*release.OF_RELEASES}:
+        path = folder / name
+        if path.is_file():
+            path.write_text(release.UNPUBLISHED.sub(
+                "published", path.read_text(encoding="utf-8")),
+                encoding="utf-8")
+
+
 def expect_refusal(folder, message, *options):
     done = subprocess.run(
         [sys.executable, folder / "packaging/release.py", "--check", *options],
@@ -53,14 +64,19 @@ def refusals(work):
     refused("packaging/npm/package.json:3: the version is 9.9.9, but tvmffi.h "
             f"defines {VERSION}",
             ("packaging/npm/package.json", re.escape(VERSION), "9.9.9"))
-    refused("packaging/tvmffi.wrap: no line with the version",
-            ("packaging/tvmffi.wrap", r"^revision.*\n", ""))
+    port = "packaging/vcpkg/tvmffi/vcpkg.json"
+    refused(f"{port}: no line with the version", (port, r'"version"', '"other"'))
     refused("you asked for 9.9.9", options=("9.9.9", "--draft"))
     refused(f'no section "## {VERSION} (YEAR-MONTH-DAY)"',
             (changelog, SECTION.pattern, "## Other"))
+    refused('README.md:2: says "not yet released"',
+            ("README.md", r"^\n", "It is not\nyet released.\n"), options=())
+    refused("SECURITY.md:1: says \"example.com\"",
+            ("SECURITY.md", r"^", "https://example.com\n"), options=())
+    publish(original)
+    commit(original)
     refused(": no section \"",
-            (changelog, SECTION.pattern, "## Unreleased"),
-            ("README.md", r", not yet released,", ""), options=())
+            (changelog, SECTION.pattern, "## Unreleased"), options=())
     refused("tvmffi.h is not what src/ gives",
             ("tvmffi.h", r"^   WHAT IT IS$", "   WHAT IT WAS"))
     refused("the working tree has changes; a release is built from a commit, so "
@@ -76,7 +92,7 @@ def files(work):
     top = work.folder("release")
     first = clone(work.source, top / "first")
     edit(first, "docs/changelog.md", SECTION.pattern, f"## {VERSION} (2026-01-31)")
-    edit(first, "README.md", r", not yet released,", "")
+    publish(first)
     commit(first)
     run(["git", "-C", first, "tag", "--force", f"v{VERSION}"])
     folders = []

@@ -19,7 +19,8 @@ VERSION = release.header_version(ROOT)
 HEADERS = sorted(
     path.name for pattern in ("tvmffi.h", "*/tvmffi_*.h", "hosts/*/*.h")
     for path in ROOT.glob(pattern))
-URL = "https://example.com/tvmffi.git"
+# Where the document and the wrap have the address of a clone.
+URL = "/path/to/tvmffi"
 
 # The same text in C and in C++. The result is an object, so the runtime does
 # more than return a constant.
@@ -81,13 +82,13 @@ class Work:
         return path
 
     def block(self, section, language, number=0):
-        """A block of the document. The release of its URL is the copy."""
+        """A block of the document, in which the clone is the copy."""
         text = re.split(rf"^##+ {re.escape(section)}\n", self.doc,
                         flags=re.M)[1]
         text = re.split(r"^## ", text, flags=re.M)[0]
         blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
         return blocks[number].replace(URL, f'"{self.url}"') \
-            .replace("vX.Y.Z", f"v{VERSION}")
+            .replace("COMMIT", f"v{VERSION}")
 
 
 def run(command, cwd=None, **env):
