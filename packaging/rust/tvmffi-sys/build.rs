@@ -1,7 +1,7 @@
 //! Compiles the runtime with the options that the features leave out.
 
-use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// Without one of these features, its option TVMFFI_NO_* is set.
 const FEATURES: [&str; 12] = [
@@ -64,8 +64,8 @@ fn build_static(source: &Path) {
 }
 
 /// Builds libtvm_ffi under the name by which other libraries know it. cc links
-/// only static libraries, but knows the compiler.
-fn build_shared(source: &Path, folder: &Path) {
+/// only static libraries, but knows the compiler. Returns the library's folder.
+fn build_shared(source: &Path, folder: &Path) -> PathBuf {
     let (name, options): (_, &[&str]) = match env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("macos") => (
             "libtvm_ffi.dylib",
@@ -101,6 +101,22 @@ fn build_shared(source: &Path, folder: &Path) {
     }
     println!("cargo:rustc-link-search=native={}", folder.display());
     println!("cargo:rustc-link-lib=dylib=tvm_ffi");
+    deploy(&library)
+}
+
+/// Copies the library to where Cargo puts programs, because the name of the build
+/// script's own folder changes with the crate. Returns the folder of the copy.
+fn deploy(library: &Path) -> PathBuf {
+    // TARGET/release/build/tvmffi-sys-HASH/out/libtvm_ffi.so
+    let programs = library.ancestors().nth(4).expect("Cargo's OUT_DIR");
+    let name = library.file_name().expect("the library has a name");
+    // A process may have the old file mapped, so replace it, not its content.
+    let fresh = programs.join("libtvm_ffi.new");
+    let copied = fs::copy(library, &fresh).and_then(|_| fs::rename(&fresh, programs.join(name)));
+    if let Err(error) = copied {
+        panic!("tvmffi-sys: {}: {error}", programs.display());
+    }
+    programs.into()
 }
 
 fn main() {
@@ -109,16 +125,19 @@ fn main() {
     for name in ["build.rs", "runtime.c", "tvmffi.h"] {
         println!("cargo:rerun-if-changed={name}");
     }
+    let source = Path::new(&root).join("runtime.c");
+    let libdir = if has("SHARED") {
+        build_shared(&source, Path::new(&folder))
+    } else {
+        build_static(&source);
+        folder.into()
+    };
     // Other build scripts get these as DEP_TVMFFI_INCLUDE and DEP_TVMFFI_LIBDIR.
     println!("cargo:include={root}");
-    println!("cargo:libdir={folder}");
-
-    let source = Path::new(&root).join("runtime.c");
-    if has("SHARED") {
-        return build_shared(&source, Path::new(&folder));
-    }
-    build_static(&source);
-    if has("LIBC") && env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+    println!("cargo:libdir={}", libdir.display());
+    println!("cargo:rustc-env=TVMFFI_LIB_DIR={}", libdir.display());
+    let linux = env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux");
+    if linux && has("LIBC") && !has("SHARED") {
         println!("cargo:rustc-link-lib=dylib=pthread");
         println!("cargo:rustc-link-lib=dylib=dl");
     }

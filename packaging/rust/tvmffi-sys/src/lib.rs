@@ -13,5 +13,6 @@ pub use abi::*;
 pub const INCLUDE_DIR: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The folder of the library that was built: `libtvm_ffi` with the feature
-/// `shared`, else `libtvmffi.a`.
-pub const LIB_DIR: &str = env!("OUT_DIR");
+/// `shared`, which lies beside the programs in `target/release` or the like, else
+/// `libtvmffi.a`.
+pub const LIB_DIR: &str = env!("TVMFFI_LIB_DIR");
