@@ -1,5 +1,7 @@
 // The header in C++11: scopes, which an exception ends, too; errors as
 // exceptions; and a lambda as a function object.
+//
+//     c++ -std=c++11 -I. examples/10_cpp_host.cpp -lpthread && ./a.out
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 

@@ -98,7 +98,7 @@ TVMFFI_PY_COLD int tvmffi_py_use_loaded(void) {
          tvmffi_py_use(dlopen("libtvm_ffi.so", RTLD_LAZY | RTLD_NOLOAD));
 }
 
-/* In a process that hides its runtime, every function fails. */
+/* In a process that hides its runtime, every function returns a failure. */
 static TVMFFI_I_UNUSED void *tvmffi_py_no_pointer(void) { return NULL; }
 static TVMFFI_I_UNUSED int tvmffi_py_no_code(void) { return -1; }
 #define TVMFFI_PY_NO_CODE(name) \
@@ -126,10 +126,10 @@ TVMFFI_PY_COLD const tvmffi_i_api *tvmffi_py_no_runtime(void) {
     return tvmffi_py_use_loaded() ? &tvmffi_py_table : tvmffi_py_no_runtime(); \
   }
 
-/* Writes the path of the library that a later `import tvm_ffi` will load: that
-   of tvmffi.activate() or of the package, whichever is first on sys.path. If
-   there is none, the path of the package tvmffi's library. Returns 0 if none is
-   installed. */
+/* Writes the path of the library that a later `import tvm_ffi` will load: the
+   library of tvmffi.activate() or of the package, whichever is first on
+   sys.path; else the path of the package tvmffi's library. Returns 0 if no
+   library is installed. */
 TVMFFI_PY_COLD int tvmffi_py_find_file(char *path, size_t size) {
   static const char *const places[] = {"lib", "tvm_ffi/lib",
                                        "tvmffi/prefix/lib"};
@@ -254,8 +254,8 @@ typedef struct tvmffi_py_loan {
   int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
 } tvmffi_py_loan;
 
-/* What is used of the package tvm_ffi. All members are kept for the life of the
-   process. */
+/* The members of the package tvm_ffi that this header uses. They are kept for
+   the life of the process. */
 typedef struct {
   PyTypeObject *object, *container, *tensor, *rvalue, *data_type, *device,
       *dtype, *native, *function, *object_class;
@@ -295,7 +295,7 @@ typedef struct {
   PyMethodDef method;
 } tvmffi_py_function;
 
-/* What the conversion of a call's arguments leaves behind. */
+/* The state that the conversion of a call's arguments leaves to the call. */
 typedef struct {
   const DLPackExchangeAPI *api;
   void *stream;
@@ -346,8 +346,8 @@ TVMFFI_PY_COLD void tvmffi_py_give_error(PyObject *error) {
 }
 
 /* Without the package tvm_ffi, this code makes its exceptions and the texts of
-   its backtraces. The innermost frame of a traceback is the last, that of a
-   backtrace the first. */
+   its backtraces. The innermost frame of a traceback is its last, the innermost
+   frame of a backtrace its first. */
 static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "import builtins, re, sys, types\n"
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
@@ -549,7 +549,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_imported(const char *name) {
   return found;
 }
 
-/* True if the current exception says nothing about the package. */
+/* Returns 1 if the current exception says nothing about the package. */
 TVMFFI_PY_COLD int tvmffi_py_is_passing(void) {
   return PyErr_Occurred() && (!PyErr_ExceptionMatches(PyExc_Exception) ||
                               PyErr_ExceptionMatches(PyExc_MemoryError) ||
@@ -1772,8 +1772,8 @@ TVMFFI_PY_COLD int tvmffi_py_leave(const tvmffi_py_context *c,
   return -1;
 }
 
-/* What is called: its safe call, the first argument, whether calls release the
-   GIL. */
+/* The function of a call: its safe call, the first argument, and whether calls
+   release the GIL. */
 typedef struct {
   TVMFFISafeCallType call;
   void *self;
@@ -2341,7 +2341,7 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
   return code;
 }
 
-/* The state of a library is that of one interpreter. Calls that keep the GIL
+/* The state of a library belongs to one interpreter. Calls that keep the GIL
    may need it, so free-threaded CPython turns it on for them. */
 #ifdef Py_mod_multiple_interpreters
 #define TVMFFI_PY_SLOT_INTERPRETERS \

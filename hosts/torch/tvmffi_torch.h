@@ -447,7 +447,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
 
 /* ---- Calls ---- */
 
-/* What a call owns, beside the tensors that it made. */
+/* The blocks that a call owns, beside the tensors that it made. */
 typedef struct {
   void *tensors[TVMFFI_I_MAX_PARAMS], *strings[TVMFFI_I_MAX_PARAMS];
   DLTensor views[TVMFFI_I_MAX_PARAMS];

@@ -853,8 +853,8 @@ TVMFFI_I_COLD void tvmffi_i_xla_release(tvmffi_i_xla_call *c) {
     if (c->owned >> i & 1) tvmffi_i_any_release(&c->args[i]);
 }
 
-/* Returns 1 if XLA's call frame is that of c_api.h, else 0. A newer XLA may add
-   members at its end, but structs inside it cannot grow. */
+/* Returns 1 if XLA's call frame is the one of c_api.h, else 0. A newer XLA may
+   add members at its end, but structs inside it cannot grow. */
 TVMFFI_I_INLINE int tvmffi_i_xla_is_known(const XLA_FFI_CallFrame *frame) {
   return frame->struct_size >= XLA_FFI_CallFrame_STRUCT_SIZE &&
          frame->args.struct_size == XLA_FFI_Args_STRUCT_SIZE &&

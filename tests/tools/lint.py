@@ -198,7 +198,9 @@ def macro_names(tree):
 
 # Names in comments and documents that stand for a name or belong to a tool.
 NO_NAMES = re.compile(
-    r"\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)|TVMFFI_(CXX(_INCLUDE)?|INSTALL|WHEEL_PYTHONS)"
+    r"TVMFFI[CP]y[A-Z]\w*"  # of the package tvm_ffi
+    r"|\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)"
+    r"|TVMFFI_(CXX(_INCLUDE)?|INSTALL|WHEEL_PYTHONS)"
     r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
 OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.[ch]\b)")
 
@@ -212,7 +214,7 @@ def mentioned_names(tree):
         if path.suffix in (".c", ".h", ".cpp", ".cu", ".cc"):
             known |= set(OUR_NAME.findall(rooms.without_comments(text)))
             known |= set(re.findall(r'"(TVMFFI\w+)"', text))
-            if path.parts[0] in ("src", "rpc", "legacy"):
+            if path.parts[0] in ("src", "rpc", "legacy", "hosts"):
                 said += [(name, comment) for comment in
                          re.findall(r"/\*.*?\*/", text, re.S)]
         elif path.suffix == ".md" and path.stem not in ("changelog",
@@ -569,12 +571,14 @@ CHECKS = [
     ("comments and documents have plain words", words.plain,
      [append("src/core/any.h", "/* So many items there are. */\n"),
       append("src/core/any.h", "/* Returns that of an item. */\n"),
+      append("hosts/cuda/tvmffi_cuda.h", "/* What it is. */\n"),
       append("README.md", "Returns NULL of an\nempty list.\n")]),
     ("comments of functions have a verb", words.verbs,
      [append("src/core/any.h",
              "/* The number of items. */\nint tvmffi_i_a(int x) {}\n")]),
     ("comments and documents name what exists", mentioned_names,
      [append("src/core/any.h", "/* See tvmffi_absent_name. */\n"),
+      append("hosts/cuda/tvmffi_cuda.h", "/* See tvmffi_absent_name. */\n"),
       append("README.md", "`TVMFFI_NO_SUCH_OPTION`\n")]),
     ("macros have the prefix", macro_names,
      [append(HEADER, "#define likely(x) (x)\n")]),
@@ -592,7 +596,7 @@ CHECKS = [
     ("the header and its packages have the same version", project_version,
      [edit(name, pattern, replaced("9.9.9"))
       for name, pattern in release.PLACES]
-     + [edit("packaging/tvmffi.wrap", r"^revision = .*$", ""),
+     + [edit("packaging/vcpkg/tvmffi/vcpkg.json", '"version"', '"other"'),
         append("packaging/npm/package.json",
                release.header_version(release.ROOT))]),
     ("the ABI version is the wheel's", abi_version,

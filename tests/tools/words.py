@@ -36,6 +36,8 @@ VERB = re.compile(r"^\W*(?!This|Its)[A-Z]\w*s\b|\b(?i:is|are|was|has|have|can|"
 FUNCTION = re.compile(r"\s*(?:[A-Za-z_]\w*[\s*]+)+\w+\([^;]*?\)\s*[{;]")
 
 
+# Folders of headers whose comments are checked.
+SOURCES = ("src/", "rpc/", "legacy/", "hosts/")
 # Pages that programs write: their sources are checked.
 WRITTEN = {"docs/benchmarks.md", "docs/reference.md"}
 
@@ -52,7 +54,7 @@ def prose(path, text):
 
 def of_files(tree):
     for name in tree.files():
-        if name.startswith(("src/", "rpc/")) and name.endswith(".h"):
+        if name.startswith(SOURCES) and name.endswith(".h"):
             yield name
         elif name.endswith(".md") and name not in WRITTEN:
             yield name
