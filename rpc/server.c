@@ -4,9 +4,10 @@
      tvmffi-rpc READ WRITE     the client's pipe: tvm.rpc.PopenSession
 
    This file reads the command line. The others, in their order: a session
-   (server_session.h), its files (server_files.h), modules from them
-   (server_modules.h), the tracker (server_tracker.h), and the clients with the
-   loop that serves them (server_clients.h). */
+   (server_session.h), its files (server_files.h), its confinement
+   (server_confine.h), modules from its files (server_modules.h), the tracker
+   (server_tracker.h), and the clients with the loop that serves them
+   (server_clients.h). */
 #define _GNU_SOURCE 1
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
@@ -18,6 +19,7 @@
 
 #include "server_session.h"
 #include "server_files.h"
+#include "server_confine.h"
 #include "server_modules.h"
 #include "server_tracker.h"
 #include "server_clients.h"
@@ -95,6 +97,14 @@ static const char usage[] =
     "                        folder for each session\n"
     "  --max-packet MIB      the longest packet, and so the longest file that\n"
     "                        a client can upload; 1024\n"
+    "  --confine WHEN        confine sessions: auto, where the kernel can;\n"
+    "                        yes, or end; no\n"
+    "  --allow WHAT          open to confined sessions PATH, PATH:ro, python,\n"
+    "                        network or programs; repeatable\n"
+    "  --max-memory MIB      memory of a session; the machine's. 0: no limit\n"
+    "  --max-threads N       threads of a session, unless root's; 1024\n"
+    "  --max-time SECONDS    the longest session\n"
+    "  --sessions N          sessions at once; 1, as timings want\n"
     "  --quiet               say nothing on standard error\n";
 
 /* Reads a whole number from `least` to `most`. */
@@ -134,6 +144,35 @@ static int set_max_packet(const char *text) {
   return 0;
 }
 
+static int set_memory(const char *text) {
+  long mib = 0;
+  TVMFFI_TRY(
+      read_number("--max-memory", text, 0, (long)(LONG_MAX >> 20), &mib));
+  confine.memory = (int64_t)mib << 20;
+  return 0;
+}
+
+static int set_threads(const char *text) {
+  long n = 0;
+  TVMFFI_TRY(read_number("--max-threads", text, 0, INT_MAX, &n));
+  confine.threads = n;
+  return 0;
+}
+
+static int set_time(const char *text) {
+  long seconds = 0;
+  TVMFFI_TRY(read_number("--max-time", text, 1, INT_MAX, &seconds));
+  clients_max_ms = (int64_t)seconds * 1000;
+  return 0;
+}
+
+static int set_sessions(const char *text) {
+  long n = 0;
+  TVMFFI_TRY(read_number("--sessions", text, 1, CLIENTS_MAX, &n));
+  clients_sessions = (int)n;
+  return 0;
+}
+
 static int add_library(const char *path) {
   if (session_library_count == SESSION_MAX_LIBRARIES)
     return TVMFFI_RAISE("ValueError", "more than %d times --load",
@@ -163,6 +202,18 @@ static int set_option(const char *name, const char *value) {
     return add_library(value);
   } else if (!strcmp(name, "--max-packet")) {
     return set_max_packet(value);
+  } else if (!strcmp(name, "--confine")) {
+    return confine_set_mode(value);
+  } else if (!strcmp(name, "--allow")) {
+    return confine_allow(value);
+  } else if (!strcmp(name, "--max-memory")) {
+    return set_memory(value);
+  } else if (!strcmp(name, "--max-threads")) {
+    return set_threads(value);
+  } else if (!strcmp(name, "--max-time")) {
+    return set_time(value);
+  } else if (!strcmp(name, "--sessions")) {
+    return set_sessions(value);
   } else {
     return TVMFFI_RAISE("ValueError", "unknown option %s\n%s", name, usage);
   }
@@ -208,9 +259,11 @@ static int set_up(void) {
   int i;
   clients_options.write = session_send;
   clients_options.find = session_find;
+  clients_options.call = session_call;
   clients_options.key = settings.key;
   if (!clients_options.max_packet)
     clients_options.max_packet = (size_t)MAX_PACKET_MIB << 20;
+  TVMFFI_TRY(confine_check());
   TVMFFI_TRY(clients_catch_signals());
   TVMFFI_TRY(tvmffi_rpc_register(&clients_options));
   TVMFFI_TRY(tvmffi_rpc_register_backend());
@@ -232,7 +285,6 @@ static int serve_pipe(const char *in, const char *out) {
   session_channel channel;
   TVMFFI_TRY(read_descriptor(in, &channel.in));
   TVMFFI_TRY(read_descriptor(out, &channel.out));
-  log_is_quiet = 1; /* standard error is the client's */
   return clients_serve_pipe(channel);
 }
 
@@ -242,6 +294,7 @@ static int run(int argc, char **argv) {
   is_pipe = argc - rest == 2 && !settings.port;
   if (!is_pipe && (argc != rest || !settings.port))
     return TVMFFI_RAISE("ValueError", "a port, or two descriptors\n%s", usage);
+  if (is_pipe) log_is_quiet = 1; /* standard error is the client's */
   TVMFFI_TRY(set_up());
   return is_pipe ? serve_pipe(argv[rest], argv[rest + 1]) : serve_port();
 }

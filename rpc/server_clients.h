@@ -1,9 +1,9 @@
 /* The clients, each from its connection to its end, and the loop that serves
    them. The loop waits for nothing but the next event or deadline, so that no
-   client and no tracker keeps it from the others. Sessions run one after the
-   other, in the order of the connections, because timings must not disturb each
-   other. Each is a process of its own, which alone reads and writes its
-   client's bytes. */
+   client and no tracker keeps it from the others. Sessions begin in the order
+   of the connections. They run one after the other unless --sessions allows
+   more, because timings must not disturb each other. Each is a process of its
+   own, which alone reads and writes its client's bytes. */
 #ifndef TVMFFI_RPC_SERVER_CLIENTS_H_
 #define TVMFFI_RPC_SERVER_CLIENTS_H_
 
@@ -19,8 +19,10 @@
 #include <sys/prctl.h>
 #endif
 
+#include "server_confine.h"
 #include "server_files.h"
 #include "server_log.h"
+#include "server_modules.h"
 #include "server_session.h"
 #include "server_tracker.h"
 
@@ -50,13 +52,16 @@ typedef struct {
   tvmffi_rpc *session; /* owned; NULL when closing */
   int64_t deadline;    /* of now_ms(), or CLIENTS_NEVER */
   uint64_t order;      /* of its arrival */
+  pid_t child;         /* its session's process, or 0 */
+  char *folder;        /* its session's, owned */
 } client;
 
 static client clients[CLIENTS_MAX];
 static int clients_limit = CLIENTS_MAX;
 static uint64_t clients_count;  /* of all that have ever arrived */
-static client *clients_running; /* whose session runs, or NULL */
-static pid_t clients_child;     /* its process */
+static int clients_running;      /* sessions */
+static int clients_sessions = 1; /* the most at once */
+static int64_t clients_max_ms;   /* a session's longest time, or 0 */
 static int clients_listener = -1;
 static int64_t clients_listen_at; /* no client is accepted before */
 static int clients_signals[2];    /* a pipe: a byte for each signal */
@@ -175,8 +180,9 @@ static int clients_enter(const client *own) {
   if (clients_listener >= 0) close(clients_listener);
   if (tracker.fd >= 0) close(tracker.fd);
   setpgid(0, 0);
-  if (!fchdir(files_root_fd)) return 0;
-  return system_error("cannot enter", files_root);
+  if (fchdir(files_root_fd)) return system_error("cannot enter", files_root);
+  TVMFFI_TRY(modules_begin_helper(own->channel.in, own->channel.out));
+  return confine_enter(0);
 }
 
 /* Starts the session's process; returns its number, or -1 with an error. */
@@ -193,7 +199,7 @@ static pid_t clients_start(client *c) {
     _exit(1);
   }
   status = session_serve(c->session, c->channel.in);
-  files_end();
+  modules_end();
   _exit(status);
 }
 
@@ -205,51 +211,74 @@ static void client_set_blocking(const client *c, int blocks) {
   fcntl(c->channel.out, F_SETFL, flags);
 }
 
-static void clients_begin_session(client *c) {
-  int64_t limit = tvmffi_rpc_timeout_ms(c->session);
+/* Returns how long a session may take in milliseconds, or 0. */
+static int64_t client_limit(const client *c) {
+  int64_t asked = tvmffi_rpc_timeout_ms(c->session);
+  return asked && (!clients_max_ms || asked < clients_max_ms) ? asked
+                                                              : clients_max_ms;
+}
+
+/* Makes the session's folder and starts its process, which is the child. */
+static int client_start(client *c) {
+  TVMFFI_TRY(files_begin());
+  c->folder = strdup(files_root);
+  if (!c->folder) return TVMFFI_RAISE("MemoryError", "no memory for a session");
+  c->child = clients_start(c);
+  return c->child < 0 ? -1 : 0;
+}
+
+static void client_begin_session(client *c) {
+  int64_t limit = client_limit(c);
+  int failed;
   client_set_blocking(c, 1);
-  clients_child = files_begin() ? -1 : clients_start(c);
-  if (clients_child < 0) {
+  failed = client_start(c);
+  if (failed) files_end();
+  files_leave();
+  if (failed) {
     say_error("no session");
-    files_end();
+    free(c->folder);
+    c->folder = NULL;
+    c->child = 0;
     client_finish(c);
     return;
   }
-  clients_running = c;
+  ++clients_running;
   c->state = CLIENT_RUNNING;
   c->deadline = limit ? now_ms() + limit : CLIENTS_NEVER;
 }
 
 /* Ends what is left of the session: processes and files. */
-static void clients_end_session(void) {
-  kill(-clients_child, SIGKILL);
-  kill(clients_child, SIGKILL);
-  while (waitpid(clients_child, NULL, 0) < 0 && errno == EINTR) continue;
-  files_end();
-  client_set_blocking(clients_running, 0);
-  clients_running = NULL;
+static void client_end_session(client *c) {
+  kill(-c->child, SIGKILL);
+  kill(c->child, SIGKILL);
+  while (waitpid(c->child, NULL, 0) < 0 && errno == EINTR) continue;
+  c->child = 0;
+  --clients_running;
+  if (!files_kept) files_remove_root(c->folder);
+  free(c->folder);
+  c->folder = NULL;
+  client_set_blocking(c, 0);
   say("the session has ended");
 }
 
 /* Looks whether the session's process has ended. It is not waited for yet, so
    that its number stays its own. */
-static void clients_check_session(void) {
-  client *c = clients_running;
+static void client_check_session(client *c) {
   siginfo_t info;
   info.si_pid = 0;
-  if (!c ||
-      waitid(P_PID, (id_t)clients_child, &info, WEXITED | WNOHANG | WNOWAIT) ||
+  if (!c->child ||
+      waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOHANG | WNOWAIT) ||
       !info.si_pid)
     return;
-  clients_end_session();
+  client_end_session(c);
   client_finish(c);
 }
 
 static void client_time_out(client *c) {
   char text[200];
-  double seconds = (double)tvmffi_rpc_timeout_ms(c->session) / 1000;
+  double seconds = (double)client_limit(c) / 1000;
   say("the session's time is over");
-  clients_end_session();
+  client_end_session(c);
   snprintf(text, sizeof(text),
            "RPCSessionTimeoutError: Your %g s session has expired, try to "
            "increase the \"session_timeout\" value.",
@@ -302,7 +331,7 @@ static void client_due(client *c) {
     case CLIENT_RUNNING: client_time_out(c); break;
     case CLIENT_GONE:
       say("the client is gone");
-      clients_end_session();
+      client_end_session(c);
       client_close(c);
       break;
     default: client_close(c);
@@ -406,7 +435,7 @@ static void clients_handle_events(wait_list *list) {
   for (i = 0; i < CLIENTS_MAX; ++i)
     events[i] = wait_add_client(list, &clients[i]);
   wait_for(list);
-  clients_check_session();
+  for (i = 0; i < CLIENTS_MAX; ++i) client_check_session(&clients[i]);
   for (i = 0; i < CLIENTS_MAX; ++i)
     if (*events[i] && clients[i].state != CLIENT_NONE)
       client_ready(&clients[i]);
@@ -415,31 +444,40 @@ static void clients_handle_events(wait_list *list) {
       client_due(&clients[i]);
 }
 
-/* One turn of the loop. During a session the tracker is left alone. */
+/* Begins the sessions for which clients wait. */
+static void clients_begin_sessions(void) {
+  client *first;
+  while (clients_running < clients_sessions &&
+         (first = clients_first(CLIENT_WAITING)))
+    client_begin_session(first);
+}
+
+/* One turn of the loop. While no other session may begin, the tracker is left
+   alone. */
 static void clients_step(void) {
   wait_list list;
   const short *is_client, *is_tracker;
-  int is_tracking = tracker.host && !clients_running;
-  client *first;
+  int is_tracking = tracker.host && clients_running < clients_sessions;
   list.count = 0;
   list.until = CLIENTS_NEVER;
   is_client = wait_add_listener(&list);
   is_tracker = wait_add(&list, is_tracking ? tracker.fd : -1, tracker_events());
   if (is_tracking) wait_until(&list, tracker.at);
   clients_handle_events(&list);
-  first = clients_running ? NULL : clients_first(CLIENT_WAITING);
-  if (first) clients_begin_session(first);
-  if (is_tracking && !clients_running && tracker_step(*is_tracker))
-    say_error("no tracker");
+  clients_begin_sessions();
+  is_tracking = is_tracking && clients_running < clients_sessions;
+  if (is_tracking && tracker_step(*is_tracker)) say_error("no tracker");
   if (*is_client) clients_accept();
 }
 
 /* Serves until a signal ends the server, or without a port until the session
    has ended. */
 static void clients_serve(void) {
+  int i;
   while (!clients_are_stopped && (clients_listener >= 0 || clients_running))
     clients_step();
-  if (clients_running) clients_end_session();
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    if (clients[i].child) client_end_session(&clients[i]);
 }
 
 /* Leaves descriptors for the session's process if the process may have few. */
@@ -458,7 +496,7 @@ static int clients_serve_pipe(session_channel channel) {
   clients_options.no_handshake = 1;
   tracker.fd = -1;
   TVMFFI_TRY(tvmffi_rpc_new(&clients_options, &c->session));
-  clients_begin_session(c);
+  client_begin_session(c);
   if (!clients_running) return -1;
   clients_serve();
   return 0;

@@ -306,13 +306,24 @@ static int files_begin(void) {
   return files_kept ? files_use(files_kept) : files_make();
 }
 
-/* Removes the folder, unless it is the one of --root. */
-static void files_end(void) {
-  if (files_root_fd >= 0 && files_kept) close(files_root_fd);
-  if (files_root_fd >= 0 && !files_kept) files_empty(files_root_fd);
-  if (*files_root && !files_kept) rmdir(files_root);
+/* Leaves the folder to another process. */
+static void files_leave(void) {
+  if (files_root_fd >= 0) close(files_root_fd);
   files_root_fd = -1;
   *files_root = 0;
+}
+
+/* Removes a session's folder. */
+static void files_remove_root(const char *path) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0) files_empty(folder);
+  rmdir(path);
+}
+
+/* Removes this session's folder, unless it is the one of --root. */
+static void files_end(void) {
+  if (*files_root && !files_kept) files_remove_root(files_root);
+  files_leave();
 }
 
 #endif /* TVMFFI_RPC_SERVER_FILES_H_ */

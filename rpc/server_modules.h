@@ -1,11 +1,15 @@
 /* Modules from files of the session: tvm.rpc.server.{load_module,
    download_linked_module}. A library is loaded as it is. An object, or an
-   archive of objects, is first linked by the system's `cc`. */
+   archive of objects, is first linked by the system's `cc`: in a helper, if the
+   session is confined, because a confined session starts no program. */
 #ifndef TVMFFI_RPC_SERVER_MODULES_H_
 #define TVMFFI_RPC_SERVER_MODULES_H_
 
+#include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "server_confine.h"
 #include "server_files.h"
 
 /* Runs a program of the system in the session's folder and waits for its end.
@@ -17,7 +21,9 @@ static int modules_run(char *const *argv, const char *name) {
   if (!child) {
     int null = log_is_quiet ? open("/dev/null", O_WRONLY) : -1;
     if (null >= 0) dup2(null, 1), dup2(null, 2);
-    if (!fchdir(files_root_fd)) execvp(argv[0], argv);
+    if (confine.is_on) setenv("TMPDIR", files_root, 1); /* it may write there */
+    if (!fchdir(files_root_fd) && !confine_enter(1)) execvp(argv[0], argv);
+    say_error(argv[0]);
     _exit(127);
   }
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
@@ -160,7 +166,8 @@ static int modules_check(const char *name) {
 
 /* Links a file if it is an object or an archive, and stores the library's name;
    a library's name is its own. */
-static int modules_library(TVMFFIByteArray file, char *library, size_t size) {
+static int modules_library_here(TVMFFIByteArray file, char *library,
+                                size_t size) {
   const char *name = file.data;
   int is_archive = modules_ends_with(name, ".tar");
   int is_object = modules_ends_with(name, ".o");
@@ -170,6 +177,100 @@ static int modules_library(TVMFFIByteArray file, char *library, size_t size) {
   if (is_archive) TVMFFI_TRY(modules_link_archive(name, library));
   if (is_object) TVMFFI_TRY(modules_link_object(name, library));
   return modules_check(library);
+}
+
+/* -- the helper ------------------------------------------------------------ */
+
+/* The longest answer: 0 and a library's name, or 1 and an error as KIND, a NUL
+   and the message. */
+#define MODULES_ANSWER_SIZE (FILES_PATH_SIZE + 1)
+
+static int modules_helper = -1; /* the session's end of its socket */
+
+/* Answers by the error that is raised. */
+static size_t modules_answer_error(char *answer, size_t size) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *error = tvmffi_error_take();
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  size_t n = (size_t)snprintf(answer, size, "1%s%c%s", cell->kind.data, 0,
+                              cell->message.data);
+  return n < size ? n : size - 1;
+}
+
+/* Answers one name after the other, until the session has ended. */
+static void modules_help(int fd) {
+  char name[FILES_NAME_SIZE], answer[MODULES_ANSWER_SIZE];
+  ssize_t n;
+  while ((n = read(fd, name, sizeof(name) - 1)) > 0) {
+    TVMFFIByteArray file;
+    size_t size;
+    name[n] = 0;
+    file.data = name;
+    file.size = (size_t)n;
+    *answer = '0';
+    if (modules_library_here(file, answer + 1, sizeof(answer) - 1))
+      size = modules_answer_error(answer, sizeof(answer));
+    else
+      size = strlen(answer);
+    if (write(fd, answer, size) < 0) break;
+  }
+}
+
+/* Starts the helper of a session that is about to be confined. It does not keep
+   the session's channel. At the session's end it removes the folder, which the
+   session itself must not do. */
+static int modules_begin_helper(int in, int out) {
+  int ends[2];
+  pid_t child;
+  if (!confine.is_on) return 0;
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+    return system_error("no socket for", "the helper");
+  child = fork();
+  if (child < 0) return system_error("cannot start", "the helper");
+  close(ends[!!child]);
+  if (child) {
+    modules_helper = ends[0];
+    return 0;
+  }
+  signal(SIGHUP, SIG_IGN); /* its session has one when the server is killed */
+  close(in);
+  if (out != in) close(out);
+  modules_help(ends[1]);
+  files_end();
+  _exit(0);
+}
+
+/* Ends the session's files. */
+static void modules_end(void) {
+  char byte;
+  if (modules_helper < 0) {
+    files_end();
+  } else if (!shutdown(modules_helper, SHUT_WR)) {
+    while (read(modules_helper, &byte, 1) > 0) continue;
+  }
+}
+
+/* Asks the helper for a library's name. */
+static int modules_ask(TVMFFIByteArray file, char *library, size_t size) {
+  char answer[MODULES_ANSWER_SIZE];
+  ssize_t n = 0;
+  TVMFFI_TRY(files_check(file));
+  if (file.size && write(modules_helper, file.data, file.size) > 0)
+    do n = read(modules_helper, answer, sizeof(answer) - 1);
+    while (n < 0 && errno == EINTR);
+  if (n <= 0)
+    return TVMFFI_RAISE("RuntimeError", "`%.200s` has no helper to link it",
+                        file.data);
+  answer[n] = 0;
+  if (*answer == '1')
+    return TVMFFI_RAISE(answer + 1, "%s", answer + 2 + strlen(answer + 1));
+  snprintf(library, size, "%s", answer + 1);
+  return 0;
+}
+
+static int modules_library(TVMFFIByteArray file, char *library, size_t size) {
+  return modules_helper < 0 ? modules_library_here(file, library, size)
+                            : modules_ask(file, library, size);
 }
 
 /* -- functions ------------------------------------------------------------- */

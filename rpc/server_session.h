@@ -5,6 +5,7 @@
 
 #include <signal.h>
 
+#include "server_confine.h"
 #include "server_log.h"
 
 #define SESSION_MAX_LIBRARIES 64
@@ -52,6 +53,47 @@ static int session_find(void *user, tvmffi_rpc *session, const char *name,
   }
   tvmffi_keep(out, f);
   return 0;
+}
+
+/* Errors of a confined session, and what opens more. */
+static const char *session_hint(const char *message) {
+  static const char *const hints[][2] = {
+      {"Permission denied", "--allow PATH opens a file or folder"},
+      {"Operation not permitted", "--allow opens programs or network"},
+      {"Cannot allocate memory", "--max-memory is its limit"},
+      {"Resource temporarily unavailable", "--max-threads is its limit"}};
+  size_t i;
+  for (i = 0; confine.is_on && i < sizeof(hints) / sizeof(*hints); ++i)
+    if (strstr(message, hints[i][0])) return hints[i][1];
+  return NULL;
+}
+
+/* Raises an error again, with a hint if the confinement may be its reason. */
+static int session_raise(TVMFFIObject *error) {
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  const char *hint = session_hint(cell->message.data);
+  char text[4096];
+  TVMFFIByteArray message;
+  TVMFFIObjectHandle made = NULL;
+  if (!hint) return tvmffi_error_raise(error);
+  snprintf(text, sizeof(text), "%.3800s (this server confines sessions: %s)",
+           cell->message.data, hint);
+  message = tvmffi_byte_array(text);
+  if (TVMFFIErrorCreate(&cell->kind, &message, &cell->backtrace, &made))
+    return tvmffi_error_raise(error);
+  (void)tvmffi_error_raise((TVMFFIObject *)made);
+  tvmffi_release((TVMFFIObject *)made);
+  return -1;
+}
+
+/* Is the hook `call`. */
+static int session_call(void *user, tvmffi_rpc *session, TVMFFIObject *function,
+                        const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
+  TVMFFI_SCOPE;
+  (void)user, (void)session;
+  if (!TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result))
+    return 0;
+  return session_raise(tvmffi_error_take());
 }
 
 /* Reads what there is: into the session's buffer if that is long, else into
