@@ -75,10 +75,12 @@ static int tracker_send(const void *bytes, size_t size) {
 
 static int tracker_ask(int code, const char *message) {
   char bytes[4 + TRACKER_TEXT_SIZE];
-  int32_t n = (int32_t)strlen(message);
+  size_t size = strlen(message);
+  int32_t n = (int32_t)size;
+  memcpy(bytes + 4, message, size);
+  tvmffi_rpc_i_swap(&n, sizeof(n), 1);
   memcpy(bytes, &n, sizeof(n));
-  memcpy(bytes + 4, message, (size_t)n);
-  TVMFFI_TRY(tracker_send(bytes, (size_t)n + 4));
+  TVMFFI_TRY(tracker_send(bytes, size + 4));
   tracker.asked = code;
   tracker_await(TRACKER_ASKED);
   return 0;
@@ -138,6 +140,7 @@ static size_t tracker_wanted(void) {
   int32_t n;
   if (tracker.state == TRACKER_GREETED || tracker.size < 4) return 4;
   memcpy(&n, tracker.answer, sizeof(n));
+  tvmffi_rpc_i_swap(&n, sizeof(n), 1);
   return n < 0 || n >= TRACKER_TEXT_SIZE ? 0 : (size_t)n + 4;
 }
 
@@ -156,6 +159,7 @@ static int tracker_answered(void) {
   tracker.answer[tracker.size] = 0;
   if (tracker.state == TRACKER_GREETED) {
     memcpy(&magic, tracker.answer, sizeof(magic));
+    tvmffi_rpc_i_swap(&magic, sizeof(magic), 1);
     return magic == TRACKER_MAGIC ? tracker_report()
                                   : tracker_lost("is no tracker");
   }
@@ -216,6 +220,7 @@ static int tracker_connected(void) {
   socklen_t size = sizeof(error);
   if (getsockopt(tracker.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
     return tracker_connect_next();
+  tvmffi_rpc_i_swap(&magic, sizeof(magic), 1);
   TVMFFI_TRY(tracker_send(&magic, sizeof(magic)));
   tracker_await(TRACKER_GREETED);
   return 0;

@@ -86,7 +86,12 @@
    that never goes back, as a uint64_t, and TVMFFI_RPC_SLEEP_MS(n) waits. Where
    <time.h> declares clock_gettime (with -std=c11, define _POSIX_C_SOURCE) both
    have a default; without TVMFFI_RPC_CLOCK_NS the time evaluator is not
-   registered. The machine must be little-endian, as the wire is.
+   registered. TVMFFI_RPC_MEMORY() is the machine's memory in bytes, which
+   clients ask for; Linux has a default.
+
+   The wire is little-endian. A big-endian machine reverses the numbers of a
+   packet and the elements of a tensor, so there a copy in pieces (transfer_size)
+   must have whole elements.
 
    THREADS
 
@@ -113,10 +118,11 @@ extern "C" {
 
 /* The kinds of TVM's DeviceAttrKind that have an answer here. */
 #define TVMFFI_RPC_ATTR_EXIST 0
+#define TVMFFI_RPC_ATTR_TOTAL_GLOBAL_MEMORY 14 /* in bytes */
 
 typedef struct tvmffi_rpc tvmffi_rpc;
 
-/* A device beside the CPU. `user` is the one of the options. Each function
+/* A device beside the CPU, which is device 0 of its type. `user` is the one of the options. Each function
    returns 0, or -1 with an error raised. A NULL function: the device does
    nothing for that call, except for alloc, without which it has no memory. */
 typedef struct {
@@ -229,7 +235,9 @@ int tvmffi_rpc_register(const tvmffi_rpc_options *options);
 #define TVMFFI_RPC_IMPLEMENTED
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tvmffi_rpc.h: the wire is little-endian, and so must be the machine"
+#define TVMFFI_RPC_I_BIG_ENDIAN 1
+#else
+#define TVMFFI_RPC_I_BIG_ENDIAN 0
 #endif
 
 #if !TVMFFI_FREESTANDING
@@ -286,6 +294,12 @@ static void tvmffi_rpc_i_sleep(int64_t ms) {
 #define TVMFFI_RPC_SLEEP_MS(ms) tvmffi_rpc_i_sleep(ms)
 #endif
 #endif
+#endif
+
+#if !defined(TVMFFI_RPC_MEMORY) && !TVMFFI_FREESTANDING && defined(__linux__)
+#include <unistd.h>
+#define TVMFFI_RPC_MEMORY() \
+  ((int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE))
 #endif
 
 /* -- the session ---------------------------------------------------------- */
@@ -402,6 +416,30 @@ static int tvmffi_rpc_i_malformed(tvmffi_rpc *s, const char *what) {
 
 static int tvmffi_rpc_i_no_memory(void) {
   return TVMFFI_RAISE("MemoryError", "no memory for an RPC session");
+}
+
+/* -- the order of bytes --------------------------------------------------- */
+
+/* Reverses the bytes of each of n numbers if the machine is big-endian. They
+   need no alignment. */
+static void tvmffi_rpc_i_swap(void *numbers, size_t size, size_t n) {
+  unsigned char *at = (unsigned char *)numbers;
+  size_t i;
+  if (!TVMFFI_RPC_I_BIG_ENDIAN) return;
+  for (; n; --n, at += size)
+    for (i = 0; i < size / 2; ++i) {
+      unsigned char byte = at[i];
+      at[i] = at[size - 1 - i];
+      at[size - 1 - i] = byte;
+    }
+}
+
+/* Returns how many bytes of a tensor are one number: for a complex element,
+   which has two, half of it. */
+static size_t tvmffi_rpc_i_number_size(const DLTensor *t) {
+  size_t size = t->dtype.bits / 8u;
+  if (t->dtype.code == kDLComplex) size /= 2;
+  return size ? size : 1;
 }
 
 /* -- memory --------------------------------------------------------------- */
@@ -575,11 +613,22 @@ static int tvmffi_rpc_i_cpu_release(void *user, DLDevice device, void *data) {
   return 0;
 }
 
+/* Answers as upstream's CPU does. */
+static int tvmffi_rpc_i_cpu_attribute(void *user, DLDevice device, int kind,
+                                      TVMFFIAny *out) {
+  (void)user, (void)device, (void)kind, (void)out;
+#if defined(TVMFFI_RPC_MEMORY)
+  if (kind == TVMFFI_RPC_ATTR_TOTAL_GLOBAL_MEMORY)
+    *out = tvmffi_int(TVMFFI_RPC_MEMORY());
+#endif
+  return 0;
+}
+
 static const tvmffi_rpc_device tvmffi_rpc_i_cpu = {tvmffi_rpc_i_cpu_alloc,
                                                    tvmffi_rpc_i_cpu_release,
                                                    NULL,
                                                    NULL,
-                                                   NULL,
+                                                   tvmffi_rpc_i_cpu_attribute,
                                                    NULL,
                                                    NULL,
                                                    NULL,
@@ -591,7 +640,8 @@ static const tvmffi_rpc_device *tvmffi_rpc_i_find_device(
   const tvmffi_rpc_device *found =
       options->device ? options->device(options->user, device) : NULL;
   if (found) return found;
-  return device.device_type == kDLCPU ? &tvmffi_rpc_i_cpu : NULL;
+  return device.device_type == kDLCPU && !device.device_id ? &tvmffi_rpc_i_cpu
+                                                           : NULL;
 }
 
 static const tvmffi_rpc_device *tvmffi_rpc_i_device(tvmffi_rpc *s,
@@ -599,8 +649,9 @@ static const tvmffi_rpc_device *tvmffi_rpc_i_device(tvmffi_rpc *s,
   const tvmffi_rpc_device *found =
       tvmffi_rpc_i_find_device(&s->options, device);
   if (!found)
-    (void)TVMFFI_RAISE("ValueError", "this server has no device of type %d",
-                       (int)device.device_type);
+    (void)TVMFFI_RAISE("ValueError",
+                       "this server has no device %d of type %d",
+                       (int)device.device_id, (int)device.device_type);
   return found;
 }
 
@@ -614,11 +665,23 @@ static int tvmffi_rpc_i_put(tvmffi_rpc *s, const void *bytes, size_t size) {
 }
 
 static int tvmffi_rpc_i_put_i32(tvmffi_rpc *s, int32_t x) {
+  tvmffi_rpc_i_swap(&x, sizeof(x), 1);
   return tvmffi_rpc_i_put(s, &x, sizeof(x));
 }
 
 static int tvmffi_rpc_i_put_u64(tvmffi_rpc *s, uint64_t x) {
+  tvmffi_rpc_i_swap(&x, sizeof(x), 1);
   return tvmffi_rpc_i_put(s, &x, sizeof(x));
+}
+
+static int tvmffi_rpc_i_put_device(tvmffi_rpc *s, DLDevice device) {
+  TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, (int32_t)device.device_type));
+  return tvmffi_rpc_i_put_i32(s, device.device_id);
+}
+
+static int tvmffi_rpc_i_put_dtype(tvmffi_rpc *s, DLDataType dtype) {
+  tvmffi_rpc_i_swap(&dtype.lanes, sizeof(dtype.lanes), 1);
+  return tvmffi_rpc_i_put(s, &dtype, sizeof(dtype));
 }
 
 /* Begins a packet, whose length is stored when it is sent. */
@@ -650,6 +713,7 @@ static int tvmffi_rpc_i_write(tvmffi_rpc *s, const void *bytes, size_t size) {
 static int tvmffi_rpc_i_send(tvmffi_rpc *s, const void *bytes, size_t size) {
   uint64_t length = (uint64_t)s->out.size - 8 + size;
   int code;
+  tvmffi_rpc_i_swap(&length, sizeof(length), 1);
   memcpy(s->out.data, &length, sizeof(length));
   code = tvmffi_rpc_i_write(s, s->out.data, s->out.size);
   if (!code && size) code = tvmffi_rpc_i_write(s, bytes, size);
@@ -661,7 +725,12 @@ static int tvmffi_rpc_i_send(tvmffi_rpc *s, const void *bytes, size_t size) {
 static int tvmffi_rpc_i_put_plain(tvmffi_rpc *s, const TVMFFIAny *any) {
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, any->type_index));
   if (any->type_index == kTVMFFINone) return 0;
-  return tvmffi_rpc_i_put(s, &any->v_int64, 8);
+  if (any->type_index == kTVMFFIDevice)
+    return tvmffi_rpc_i_put_device(s, any->v_device);
+  if (any->type_index != kTVMFFIDataType)
+    return tvmffi_rpc_i_put_u64(s, (uint64_t)any->v_int64);
+  TVMFFI_TRY(tvmffi_rpc_i_put_dtype(s, any->v_dtype));
+  return tvmffi_rpc_i_put_i32(s, 0);
 }
 
 static int tvmffi_rpc_i_put_handle(tvmffi_rpc *s, uint64_t handle) {
@@ -730,6 +799,7 @@ static int tvmffi_rpc_i_begin_exception(tvmffi_rpc *s) {
 
 static int tvmffi_rpc_i_send_exception(tvmffi_rpc *s) {
   uint64_t length = s->out.size - 28;
+  tvmffi_rpc_i_swap(&length, sizeof(length), 1);
   memcpy(s->out.data + 20, &length, sizeof(length));
   return tvmffi_rpc_i_send(s, NULL, 0);
 }
@@ -770,12 +840,25 @@ static int tvmffi_rpc_i_answer_error(tvmffi_rpc *s) {
 
 /* -- values of the client ------------------------------------------------- */
 
+/* Reads a number of the wire. */
 static int tvmffi_rpc_i_read(tvmffi_rpc *s, void *to, size_t size) {
   if ((size_t)(s->end - s->at) < size)
     return tvmffi_rpc_i_malformed(s, "it ends too early");
   memcpy(to, s->at, size);
+  tvmffi_rpc_i_swap(to, size, 1);
   s->at += size;
   return 0;
+}
+
+static int tvmffi_rpc_i_read_device(tvmffi_rpc *s, DLDevice *device) {
+  TVMFFI_TRY(tvmffi_rpc_i_read(s, &device->device_type, 4));
+  return tvmffi_rpc_i_read(s, &device->device_id, 4);
+}
+
+static int tvmffi_rpc_i_read_dtype(tvmffi_rpc *s, DLDataType *dtype) {
+  TVMFFI_TRY(tvmffi_rpc_i_read(s, &dtype->code, 1));
+  TVMFFI_TRY(tvmffi_rpc_i_read(s, &dtype->bits, 1));
+  return tvmffi_rpc_i_read(s, &dtype->lanes, 2);
 }
 
 /* Reads a length, and in place the text of that length. Every text ends with a
@@ -797,9 +880,9 @@ static int tvmffi_rpc_i_read_tensor_head(tvmffi_rpc *s, DLTensor *t,
                                          uint64_t *handle) {
   memset(t, 0, sizeof(*t));
   TVMFFI_TRY(tvmffi_rpc_i_read(s, handle, sizeof(*handle)));
-  TVMFFI_TRY(tvmffi_rpc_i_read(s, &t->device, 8));
+  TVMFFI_TRY(tvmffi_rpc_i_read_device(s, &t->device));
   TVMFFI_TRY(tvmffi_rpc_i_read(s, &t->ndim, 4));
-  TVMFFI_TRY(tvmffi_rpc_i_read(s, &t->dtype, 4));
+  TVMFFI_TRY(tvmffi_rpc_i_read_dtype(s, &t->dtype));
   if (t->ndim < 0 || t->ndim > TVMFFI_RPC_MAX_NDIM)
     return tvmffi_rpc_i_malformed(s, "a tensor's number of dimensions");
   return 0;
@@ -814,6 +897,7 @@ static int tvmffi_rpc_i_read_shape(tvmffi_rpc *s, DLTensor *t) {
     return tvmffi_rpc_i_malformed(s, "a shape is longer than the packet");
   memmove(s->at - off, s->at, size);
   t->shape = (int64_t *)(void *)(s->at - off);
+  tvmffi_rpc_i_swap(t->shape, 8, (size_t)t->ndim);
   s->at += size;
   return tvmffi_rpc_i_read(s, &t->byte_offset, 8);
 }
@@ -841,10 +925,14 @@ static int tvmffi_rpc_i_read_content(tvmffi_rpc *s, tvmffi_rpc_i_value *v) {
     case kTVMFFIBool:
     case kTVMFFIFloat:
     case kTVMFFIOpaquePtr:
-    case kTVMFFIDataType:
-    case kTVMFFIDevice:
     case kTVMFFIFunction:
     case kTVMFFIModule: return tvmffi_rpc_i_read(s, &v->any.v_int64, 8);
+    case kTVMFFIDevice: return tvmffi_rpc_i_read_device(s, &v->any.v_device);
+    case kTVMFFIDataType: {
+      uint32_t padding = 0;
+      TVMFFI_TRY(tvmffi_rpc_i_read_dtype(s, &v->any.v_dtype));
+      return tvmffi_rpc_i_read(s, &padding, sizeof(padding));
+    }
     case kTVMFFIDLTensorPtr: {
       uint64_t handle = 0;
       TVMFFI_TRY(tvmffi_rpc_i_read_tensor_head(s, &v->tensor, &handle));
@@ -873,7 +961,6 @@ static int tvmffi_rpc_i_read_value(tvmffi_rpc *s, tvmffi_rpc_i_value *v) {
   TVMFFI_TRY(tvmffi_rpc_i_read(s, &v->any.type_index, 4));
   tvmffi_rpc_i_terminate(s);
   TVMFFI_TRY(tvmffi_rpc_i_read_content(s, v));
-  if (v->any.type_index == kTVMFFIDataType) v->any.v_int64 &= 0xffffffff;
   if (v->any.type_index == kTVMFFIBool) v->any.v_int64 = !!v->any.v_int64;
   return 0;
 }
@@ -998,6 +1085,19 @@ static int tvmffi_rpc_i_bind_object(tvmffi_rpc *s, uint64_t handle,
   return 0;
 }
 
+/* Makes a bytes object, also for short bytes, because functions see an object
+   in upstream's server. An object for 8 zeros is filled with the bytes. */
+static int tvmffi_rpc_i_bind_bytes(const TVMFFIByteArray *bytes,
+                                   TVMFFIAny *out) {
+  TVMFFIByteArray zeros = {"\0\0\0\0\0\0\0", 8}, *made;
+  if (bytes->size >= zeros.size) return TVMFFIBytesFromByteArray(bytes, out);
+  TVMFFI_TRY(TVMFFIBytesFromByteArray(&zeros, out));
+  made = TVMFFIBytesGetByteArrayPtr(out->v_obj);
+  memcpy((char *)(uintptr_t)made->data, bytes->data, bytes->size);
+  made->size = bytes->size;
+  return 0;
+}
+
 static int tvmffi_rpc_i_bind(tvmffi_rpc *s, tvmffi_rpc_i_value *v,
                              TVMFFIAny *out) {
   void *pointer;
@@ -1016,7 +1116,7 @@ static int tvmffi_rpc_i_bind(tvmffi_rpc *s, tvmffi_rpc_i_value *v,
       return 0;
     case kTVMFFIByteArrayPtr: *out = tvmffi_bytes(&v->bytes); return 0;
     case kTVMFFIStr: return TVMFFIStringFromByteArray(&v->bytes, out);
-    case kTVMFFIBytes: return TVMFFIBytesFromByteArray(&v->bytes, out);
+    case kTVMFFIBytes: return tvmffi_rpc_i_bind_bytes(&v->bytes, out);
     case kTVMFFIFunction:
     case kTVMFFIModule:
     case kTVMFFIObject:
@@ -1081,12 +1181,14 @@ static int tvmffi_rpc_i_begin_result(tvmffi_rpc *s, int32_t type, int32_t n) {
 /* A tensor's memory and the tensor have the same handle. */
 static int tvmffi_rpc_i_put_tensor(tvmffi_rpc *s, const DLTensor *t,
                                    uint64_t handle) {
+  int32_t i;
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, kTVMFFIDLTensorPtr));
   TVMFFI_TRY(tvmffi_rpc_i_put_u64(s, handle));
-  TVMFFI_TRY(tvmffi_rpc_i_put(s, &t->device, 8));
+  TVMFFI_TRY(tvmffi_rpc_i_put_device(s, t->device));
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, t->ndim));
-  TVMFFI_TRY(tvmffi_rpc_i_put(s, &t->dtype, 4));
-  TVMFFI_TRY(tvmffi_rpc_i_put(s, t->shape, (size_t)t->ndim * 8));
+  TVMFFI_TRY(tvmffi_rpc_i_put_dtype(s, t->dtype));
+  for (i = 0; i < t->ndim; ++i)
+    TVMFFI_TRY(tvmffi_rpc_i_put_u64(s, (uint64_t)t->shape[i]));
   return tvmffi_rpc_i_put_u64(s, 0);
 }
 
@@ -1513,6 +1615,9 @@ static int tvmffi_rpc_i_prepare_copy(tvmffi_rpc *s, uint64_t handle) {
   c->scratch = NULL;
   if (!s->initialized)
     return TVMFFI_RAISE("RPCError", "the session has not begun");
+  if (TVMFFI_RPC_I_BIG_ENDIAN &&
+      c->size % tvmffi_rpc_i_number_size(&c->tensor))
+    return TVMFFI_RAISE("ValueError", "a copy of a part of an element");
   TVMFFI_TRY(tvmffi_rpc_i_bind_tensor(s, handle, &c->tensor, c->size));
   if (!(c->device = tvmffi_rpc_i_device(s, c->tensor.device))) return -1;
   c->host = s->head; /* for no bytes, any address */
@@ -1541,12 +1646,20 @@ static DLTensor tvmffi_rpc_i_host_tensor(const tvmffi_rpc_i_copy *c) {
   return t;
 }
 
+/* Reverses a copy's elements on a big-endian machine. */
+static void tvmffi_rpc_i_swap_copy(const tvmffi_rpc_i_copy *c, void *bytes) {
+  size_t size = tvmffi_rpc_i_number_size(&c->tensor);
+  tvmffi_rpc_i_swap(bytes, size, (size_t)c->size / size);
+}
+
 /* Sends the bytes on the host. */
 static int tvmffi_rpc_i_send_copy(tvmffi_rpc *s) {
   size_t size = (size_t)s->copy.size;
   TVMFFI_TRY(tvmffi_rpc_i_begin(s, TVMFFI_RPC_I_COPY_ACK));
-  if (size > 2048) return tvmffi_rpc_i_send(s, s->copy.host, size);
+  if (size > 2048 && !TVMFFI_RPC_I_BIG_ENDIAN)
+    return tvmffi_rpc_i_send(s, s->copy.host, size);
   TVMFFI_TRY(tvmffi_rpc_i_put(s, s->copy.host, size));
+  tvmffi_rpc_i_swap_copy(&s->copy, s->out.data + s->out.size - size);
   return tvmffi_rpc_i_send(s, NULL, 0);
 }
 
@@ -1571,6 +1684,7 @@ static int tvmffi_rpc_i_do_copy_to(tvmffi_rpc *s) {
   tvmffi_rpc_i_copy *c = &s->copy;
   DLTensor host = tvmffi_rpc_i_host_tensor(c);
   TVMFFIAny none = tvmffi_none();
+  tvmffi_rpc_i_swap_copy(c, c->host);
   if (c->scratch)
     TVMFFI_TRY(
         tvmffi_rpc_i_copy_bytes(s, &host, &c->tensor, (size_t)c->size, NULL));
@@ -1675,6 +1789,7 @@ static int tvmffi_rpc_i_is_known_code(int32_t code) {
 
 static int tvmffi_rpc_i_got_length(tvmffi_rpc *s) {
   memcpy(&s->packet, s->head, 8);
+  tvmffi_rpc_i_swap(&s->packet, 8, 1);
   if (!s->packet) {
     tvmffi_rpc_i_next_packet(s); /* an empty packet means nothing */
     return 0;
@@ -1689,6 +1804,7 @@ static int tvmffi_rpc_i_got_length(tvmffi_rpc *s) {
 
 static int tvmffi_rpc_i_got_code(tvmffi_rpc *s) {
   memcpy(&s->code, s->head, 4);
+  tvmffi_rpc_i_swap(&s->code, 4, 1);
   if (!tvmffi_rpc_i_is_known_code(s->code))
     return tvmffi_rpc_i_malformed(s, "an unknown code");
   if (s->code == TVMFFI_RPC_I_COPY_TO)
@@ -1708,6 +1824,7 @@ static int tvmffi_rpc_i_got_tensor(tvmffi_rpc *s) {
 static int tvmffi_rpc_i_got_shape(tvmffi_rpc *s) {
   uint64_t handle = 0;
   memcpy(&handle, s->body.data, 8);
+  tvmffi_rpc_i_swap(&handle, 8, 1);
   s->at = s->body.data + 24;
   TVMFFI_TRY(tvmffi_rpc_i_read_shape(s, &s->copy.tensor));
   TVMFFI_TRY(tvmffi_rpc_i_read(s, &s->copy.size, 8));
@@ -1805,6 +1922,7 @@ static int tvmffi_rpc_i_read_options(tvmffi_rpc *s, char *text) {
 static int tvmffi_rpc_i_got_magic(tvmffi_rpc *s) {
   int32_t head[2];
   memcpy(head, s->head, sizeof(head));
+  tvmffi_rpc_i_swap(head, 4, 2);
   if (head[0] != TVMFFI_RPC_MAGIC)
     return TVMFFI_RAISE("RPCError", "the peer is no RPC client");
   if (head[1] < 0 || head[1] > TVMFFI_RPC_KEY_SIZE)
@@ -1817,6 +1935,7 @@ static int tvmffi_rpc_i_got_magic(tvmffi_rpc *s) {
 
 static int tvmffi_rpc_i_refuse_key(tvmffi_rpc *s, const char *text) {
   int32_t code = TVMFFI_RPC_WRONG_KEY;
+  tvmffi_rpc_i_swap(&code, sizeof(code), 1);
   TVMFFI_TRY(tvmffi_rpc_i_write(s, &code, sizeof(code)));
   return TVMFFI_RAISE("RPCError", "a wrong key, `%.100s`", text);
 }
@@ -2126,6 +2245,7 @@ static int tvmffi_rpc_i_timer_evaluate(void *self, const TVMFFIAny *args,
   if (!seconds) return tvmffi_rpc_i_no_memory();
   bytes.data = (const char *)seconds;
   code = tvmffi_rpc_i_timer_all(t, args, n, seconds);
+  tvmffi_rpc_i_swap(seconds, sizeof(double), (size_t)t->repeat);
   if (!code) code = TVMFFIBytesFromByteArray(&bytes, result);
   TVMFFI_RPC_FREE(seconds);
   return code;

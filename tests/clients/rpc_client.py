@@ -126,7 +126,7 @@ def plain_values(session, see):
                   tvm_ffi.dtype("int4x8"), session.cpu(0)):
         name = repr(value)[:30]
         see(f"echo {type(value).__name__} {name}", lambda: echo(value))
-    for value in (1, "a", "a" * 9, b"b" * 9, 2.5, None):
+    for value in (1, "a", "a" * 9, b"", b"b", b"b" * 7, b"b" * 9, 2.5, None):
         see(f"type of {value!r}",
             lambda: session.get_function("test.type_index")(value))
     see("too many arguments", lambda: echo(1, 2))
@@ -188,6 +188,9 @@ def arrays(session, see):
         tvm.runtime.tensor(np.zeros(4, "int32"), device)))
     see("waiting", lambda: device.sync())
     see("the CPU exists", lambda: device.exist)
+    for name in ("total_global_memory", "available_global_memory",
+                 "device_name", "warp_size", "l2_cache_size_bytes"):
+        see(f"the CPU's {name}", lambda: getattr(device, name))
     see("a device that is not there", lambda: session.device(15).exist)
     see("memory on it", lambda: tvm.runtime.empty(
         (4,), "int8", session.device(15)))
@@ -310,6 +313,18 @@ def compare(tap, name, ours, theirs):
     for key, value in theirs.items():
         tap.ok(ours.get(key) == value, f"{name}: {key}",
                f"upstream's: {value[:300]}\nours: {ours.get(key)[:300]}")
+
+
+def check_one_cpu(tap, session):
+    """Upstream's server takes cpu(1) for cpu(0)."""
+    device = session.cpu(1)
+    try:
+        tvm.runtime.empty((4,), "int8", device)
+        text = ""
+    except tvm.error.RPCError as error:
+        text = str(error)
+    tap.ok("this server has no device 1 of type 1" in text,
+           "cpu(1) of a machine with one", text)
 
 
 def check_errors(tap, ours, theirs):
@@ -1152,6 +1167,7 @@ def run(tap, program, functions, folder):
         session = rpc.connect("127.0.0.1", ours.port)
         compare(tap, "socket", observe(session, folder), theirs)
         check_errors(tap, session, their_error)
+        check_one_cpu(tap, session)
         del session
         gc.collect()
         pipe = rpc.PopenSession(pipe_program(folder, program, functions))
