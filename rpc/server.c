@@ -37,7 +37,7 @@ static struct {
 
 static int open_listener(void) {
   struct addrinfo hints, *list = NULL;
-  int on = 1, failed, fd;
+  int on = 1, failed, error, fd;
   memset(&hints, 0, sizeof(hints));
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -48,9 +48,17 @@ static int open_listener(void) {
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   failed = fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) ||
            listen(fd, SOMAXCONN);
+  error = errno;
   freeaddrinfo(list);
+  errno = error;
   clients_listener = fd;
-  return failed ? system_error("cannot listen on port", settings.port) : 0;
+  if (!failed) return 0;
+  if (errno == EADDRINUSE)
+    return TVMFFI_RAISE("OSError",
+                        "cannot listen on %s:%s: another program does; `ss "
+                        "-ltnp` names it",
+                        settings.host, settings.port);
+  return system_error("cannot listen on port", settings.port);
 }
 
 /* The port that was bound, which is chosen by the system for 0. */

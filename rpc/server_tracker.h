@@ -12,7 +12,9 @@
 
 #define TRACKER_MAGIC 0x2f271
 #define TRACKER_TEXT_SIZE 4096
-#define TRACKER_PING_MS 2000    /* between two questions or two connections */
+#define TRACKER_PING_MS 2000    /* between two questions */
+#define TRACKER_RETRY_MS 1000   /* after a first failure; doubled by each */
+#define TRACKER_LAST_MS 60000   /* but never longer */
 #define TRACKER_ANSWER_MS 10000 /* for a connection, and for an answer */
 
 /* The codes of messages. */
@@ -35,6 +37,9 @@ static struct {
   int fd; /* -1 while there is no connection */
   tracker_state state;
   int64_t at;          /* of now_ms() */
+  int64_t retry_ms;    /* after the next failure */
+  int error;           /* of the last connection, an errno */
+  int is_registered;   /* the tracker has taken an offer of this connection */
   int asked;           /* the code of the last message */
   int is_offered;      /* match_key is at the tracker, and was not used */
   int unmatched;       /* pings since a client was given the match key */
@@ -46,15 +51,35 @@ static struct {
 /* Closes the connection with an error. While the tracker is away, clients send
    the server's key. */
 static int tracker_lost(const char *what) {
+  int seconds;
   if (tracker.fd >= 0) close(tracker.fd);
   tracker.fd = -1;
   tracker.state = TRACKER_AWAY;
-  tracker.at = now_ms() + TRACKER_PING_MS;
+  if (tracker.is_registered) tracker.retry_ms = TRACKER_RETRY_MS;
+  seconds = (int)(tracker.retry_ms / 1000);
+  tracker.at = now_ms() + tracker.retry_ms;
+  tracker.retry_ms *= 2;
+  if (tracker.retry_ms > TRACKER_LAST_MS) tracker.retry_ms = TRACKER_LAST_MS;
   tracker.next = tracker.addresses;
-  tracker.is_offered = 0;
+  tracker.is_offered = tracker.is_registered = 0;
   snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
-  return TVMFFI_RAISE("ConnectionError", "the tracker %s:%s %s", tracker.host,
-                      tracker.service, what);
+  return TVMFFI_RAISE("ConnectionError",
+                      "the tracker %s:%s %s; the next try is in %d s",
+                      tracker.host, tracker.service, what, seconds);
+}
+
+/* The same for a tracker to which no address leads. A tracker whose port is not
+   free, because of a program or of connections that have just ended, listens on
+   the next port. */
+static int tracker_unreachable(void) {
+  char text[200];
+  snprintf(text, sizeof(text), "cannot be reached: %s%s",
+           strerror(tracker.error),
+           tracker.error == ECONNREFUSED
+               ? "; if its port was taken or in TIME_WAIT, it names another "
+                 "one at its start"
+               : "");
+  return tracker_lost(text);
 }
 
 /* -- messages -------------------------------------------------------------- */
@@ -153,6 +178,13 @@ static int tracker_go_on(void) {
   return 0;
 }
 
+/* Says that clients find this server, once for a connection. */
+static void tracker_registered(void) {
+  if (!tracker.is_registered)
+    say("registered at the tracker %s:%s", tracker.host, tracker.service);
+  tracker.is_registered = 1;
+}
+
 static int tracker_answered(void) {
   const char *text = tracker.answer + 4;
   int32_t magic;
@@ -165,6 +197,7 @@ static int tracker_answered(void) {
   }
   if (tracker.asked != TRACKER_PENDING) {
     if (strcmp(text, "0")) return tracker_lost("refused a message");
+    if (tracker.asked == TRACKER_PUT) tracker_registered();
   } else if (strstr(text, tracker.match_key)) {
     tracker.unmatched = 0;
   } else {
@@ -201,13 +234,15 @@ static int tracker_connect(void) {
       tracker_await(TRACKER_CONNECTING);
       return 0;
     }
+    tracker.error = errno;
     close(tracker.fd);
     tracker.fd = -1;
   }
-  return tracker_lost("cannot be reached");
+  return tracker_unreachable();
 }
 
-static int tracker_connect_next(void) {
+static int tracker_connect_next(int error) {
+  tracker.error = error;
   close(tracker.fd);
   tracker.fd = -1;
   tracker.next = tracker.next->ai_next;
@@ -218,8 +253,9 @@ static int tracker_connected(void) {
   int32_t magic = TRACKER_MAGIC;
   int error = 0;
   socklen_t size = sizeof(error);
-  if (getsockopt(tracker.fd, SOL_SOCKET, SO_ERROR, &error, &size) || error)
-    return tracker_connect_next();
+  if (getsockopt(tracker.fd, SOL_SOCKET, SO_ERROR, &error, &size))
+    error = errno;
+  if (error) return tracker_connect_next(error);
   tvmffi_rpc_i_swap(&magic, sizeof(magic), 1);
   TVMFFI_TRY(tracker_send(&magic, sizeof(magic)));
   tracker_await(TRACKER_GREETED);
@@ -232,6 +268,7 @@ static int tracker_connected(void) {
 static int tracker_begin(void) {
   struct addrinfo hints;
   tracker.fd = -1;
+  tracker.retry_ms = TRACKER_RETRY_MS;
   snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
   if (!tracker.host) return 0;
   memset(&hints, 0, sizeof(hints));
@@ -257,7 +294,7 @@ static int tracker_ready(void) {
 static int tracker_due(void) {
   switch (tracker.state) {
     case TRACKER_AWAY: return tracker_connect();
-    case TRACKER_CONNECTING: return tracker_connect_next();
+    case TRACKER_CONNECTING: return tracker_connect_next(ETIMEDOUT);
     case TRACKER_IDLE:
       return tracker.is_offered ? tracker_ping() : tracker_put();
     default: return tracker_lost("does not answer");

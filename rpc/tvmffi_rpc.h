@@ -90,8 +90,8 @@
    clients ask for; Linux has a default.
 
    The wire is little-endian. A big-endian machine reverses the numbers of a
-   packet and the elements of a tensor, so there a copy in pieces (transfer_size)
-   must have whole elements.
+   packet and the elements of a tensor, so there the pieces of a copy
+   (transfer_size) must have whole elements.
 
    THREADS
 
@@ -122,9 +122,10 @@ extern "C" {
 
 typedef struct tvmffi_rpc tvmffi_rpc;
 
-/* A device beside the CPU, which is device 0 of its type. `user` is the one of the options. Each function
-   returns 0, or -1 with an error raised. A NULL function: the device does
-   nothing for that call, except for alloc, without which it has no memory. */
+/* A device beside the CPU, which is device 0 of its type. `user` is the one of
+   the options. Each function returns 0, or -1 with an error raised. A NULL
+   function: the device does nothing for that call, except for alloc, without
+   which it has no memory. */
 typedef struct {
   /* Allocates memory; `scope` is NULL or the client's word for a kind of it. */
   int (*alloc)(void *user, DLDevice device, size_t size, size_t alignment,

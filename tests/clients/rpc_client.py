@@ -14,6 +14,7 @@ import argparse
 import gc
 import io
 import os
+import re
 import resource
 import signal
 import socket
@@ -1080,6 +1081,52 @@ def check_tracker(tap, program, functions):
         tracker.terminate()
 
 
+def check_tracker_again(tap, server, port):
+    """A tracker that was away twice: the server waits longer each time, names
+    the reason, and says when it is registered."""
+    until = time.time() + 20
+    while time.time() < until and len(waits(server)) < 3:
+        time.sleep(0.1)
+    waited = waits(server)[:3]
+    before = "".join(server.lines).count("registered at the tracker")
+    tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
+    while time.time() < until + 20 and "".join(server.lines).count(
+            "registered at the tracker") == before:
+        time.sleep(0.1)
+    lines = "".join(server.lines)
+    tap.ok(waited == [1, 2, 4] and "Connection refused; if its "
+           "port was taken or in TIME_WAIT" in lines,
+           "the server waits longer for a tracker, and says why", lines)
+    tap.ok(before == 1 and lines.count("registered at the tracker") == 2,
+           "and says that it is registered again", lines)
+    tracker.terminate()
+
+
+def waits(server):
+    """The seconds until each next try, since the server was last registered."""
+    text = "".join(server.lines).split("registered at the tracker")[-1]
+    return [int(n) for n in re.findall(r"the next try is in (\d+) s", text)]
+
+
+def check_port_taken(tap, program):
+    """The error names the port; one in TIME_WAIT is taken at once."""
+    server = Server(program)
+    taken = subprocess.run([program, "--port", str(server.port)], text=True,
+                           capture_output=True, timeout=20)
+    tap.ok(taken.returncode == 2 and f"127.0.0.1:{server.port}: another "
+           "program does" in taken.stderr, "a port that is taken", taken)
+    w = wire.Wire(server.port)
+    server.stop()  # ends the connection first, and so has TIME_WAIT
+    w.close()
+    again = subprocess.Popen([program, "--port", str(server.port)], text=True,
+                             stderr=subprocess.PIPE)
+    said = again.stderr.readline() + again.stderr.readline()
+    again.terminate()
+    again.wait(20)
+    tap.ok(f"listening on 127.0.0.1:{server.port}" in said,
+           "a port in TIME_WAIT", said)
+
+
 def check_no_tracker(tap, program):
     """A server whose tracker cannot be reached asks for its own key."""
     port = free_port()
@@ -1111,6 +1158,7 @@ def check_no_tracker(tap, program):
         while not found and time.time() < until:
             found = answers(server.port, "board")
         tap.ok(found, "when it has gone, the server's key is asked for again")
+        check_tracker_again(tap, server, port)
     finally:
         server.stop()
 
@@ -1201,6 +1249,7 @@ def run(tap, program, functions, folder):
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
+    check_port_taken(tap, program)
     check_command_line(tap, program)
 
 
