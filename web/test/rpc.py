@@ -334,6 +334,20 @@ def check_ends(tap, port, module):
     session = connect(port, module)
     tap.ok(session.get_function("testing.asyncAddOne")(1) == 2,
            "a client that dies before its answer")
+    del session
+    gc.collect()
+
+
+def check_half_packet(tap, port, module):
+    """The client's server alone does not join again after this."""
+    w = begin(port, module)
+    w.socket.sendall(wire.packet(wire.GET_GLOBAL, b"x" * 100)[:50])
+    w.close()
+    session = connect(port, module)
+    tap.ok(session.get_function("testing.echo")(1) == 1,
+           "a client that dies inside of a packet")
+    del session
+    gc.collect()
 
 
 # -- the two places -------------------------------------------------------
@@ -362,6 +376,7 @@ def in_node(tap, module, folder):
         check_session(tap, port, module, False)
         gc.collect()
         check_ends(tap, port, module)
+        check_half_packet(tap, port, module)
         tap.ok(node.running(), "node runs to the end", node.said())
 
     try:
@@ -380,7 +395,8 @@ def in_chromium(tap, module, folder, chromium):
     port, web_port = free_port(), free_port()
     proxy = Proxy("127.0.0.1", port, port + 1, web_port,
                   index_page=str(HERE.parent / "demo/rpc.html"),
-                  resource_files=[("/", str(CLIENT))])
+                  resource_files=[("/", str(CLIENT)), ("/", str(
+                      HERE.parent / "demo/rejoin.js"))])
     browser = None
 
     def test():
@@ -389,6 +405,9 @@ def in_chromium(tap, module, folder, chromium):
         session = connect(port, module)
         tap.ok(session.get_function("testing.echo")(1) == 1,
                "a second session")
+        del session
+        gc.collect()
+        check_half_packet(tap, port, module)
 
     try:
         browser = Started([chromium, *CHROMIUM, f"--user-data-dir={folder}/ch",
