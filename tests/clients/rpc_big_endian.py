@@ -106,7 +106,15 @@ def check(tap, name, triple, folder, theirs):
         tap.skip(f"RPC on {name}", "no compiler, or no qemu")
         return
     program, functions = build(name, triple, folder)
+    # qemu has neither Landlock nor seccomp, as an old kernel.
+    ended = subprocess.run([program, "--port", "0", "--confine", "yes"],
+                           capture_output=True, text=True, timeout=60)
+    tap.ok(ended.returncode == 2 and "cannot confine sessions: the kernel has "
+           "no" in ended.stderr, f"{name}: --confine yes is an error", ended)
     server = client.Server(program, "--load", functions)
+    tap.ok("sessions are not confined: the kernel has no" in "".join(
+        server.lines), f"{name}: without Landlock the server says so",
+           server.lines)
     try:
         session = rpc.connect("127.0.0.1", server.port)
         client.compare(tap, name, observe(session), theirs)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -153,10 +154,11 @@ static int try_privilege(const char *path) {
 
 static int try_memory(const char *mib) {
   size_t size = (size_t)strtol(mib, NULL, 10) << 20;
-  void *block = malloc(size);
-  int code = block ? 0 : errno;
-  free(block);
-  return code;
+  void *block = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (block == MAP_FAILED) return errno;
+  munmap(block, size);
+  return 0;
 }
 
 static void *sleeps(void *arg) {
