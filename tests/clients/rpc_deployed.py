@@ -209,6 +209,8 @@ def check_by_hand(tap, program, functions, folder):
     wrapper.write_text(f'#!/bin/sh\nexec unshare -m sh {start} "$@"\n')
     for path in (wrapper, folder / "functions.so", folder):
         path.chmod(0o755)
+    (folder / "anyone's").mkdir()
+    (folder / "anyone's").chmod(0o777)
     load = ["--load", str(folder / "functions.so")]
     server = client.Server(str(wrapper), "--confine", "yes", *load)
     try:
@@ -222,7 +224,8 @@ def check_by_hand(tap, program, functions, folder):
         attempt = session.get_function("refused.attempt")
         number = session.get_function("refused.number")
         got = {t: attempt(*t) for t in (
-            ("create", "/usr/x"), ("create", "/etc/x"), ("list", "/root"),
+            ("create", f"{folder}/anyone's/x"), ("create", "/usr/x"),
+            ("create", "/etc/x"), ("list", "/root"),
             ("read", "/etc/shadow"), ("device", "/dev/ptmx"),
             ("call", str(number("mount"))), ("call", str(number("bpf"))),
             ("privilege", ""))}
