@@ -8912,10 +8912,10 @@ typedef struct tvmffi_i_plan {
   int8_t num_dims;   /* without those that `run` matches */
   int8_t front;      /* dimensions before `run` */
   uint8_t has_run, strided, optional;
-  tvmffi_i_dim run;               /* extent is unused */
   int32_t device_type, device_id; /* 0, -1: any */
   uint32_t align_mask;
   tvmffi_i_dim dims[TVMFFI_I_DIMS];
+  tvmffi_i_dim run; /* extent is unused */
 } tvmffi_i_plan;
 
 /* Kinds of mismatch. An error code has the kind in its lowest byte and the
@@ -8939,8 +8939,14 @@ enum {
   TVMFFI_I_NOT_ALIGNED
 };
 
+/* Returns a number that two dtypes share if they are equal. Compilers make it
+   one load. */
+TVMFFI_I_INLINE uint32_t tvmffi_i_dtype_bits(DLDataType d) {
+  return (uint32_t)d.code | (uint32_t)d.bits << 8 | (uint32_t)d.lanes << 16;
+}
+
 TVMFFI_I_INLINE int tvmffi_i_dtype_equal(DLDataType a, DLDataType b) {
-  return ((a.code ^ b.code) | (a.bits ^ b.bits) | (a.lanes ^ b.lanes)) == 0;
+  return tvmffi_i_dtype_bits(a) == tvmffi_i_dtype_bits(b);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_dtype_fits(const tvmffi_i_plan *p,
@@ -8994,28 +9000,42 @@ TVMFFI_I_INLINE int tvmffi_i_shape_fits(const tvmffi_i_plan *plans,
              : TVMFFI_I_PLAN_FITS;
 }
 
+TVMFFI_I_INLINE int tvmffi_i_align_fits(const tvmffi_i_plan *p,
+                                        const DLTensor *t) {
+  return !(((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask);
+}
+
+/* Checks the extents and the data of a tensor of any kind. */
+TVMFFI_I_COLD int tvmffi_i_any_data_fits(const tvmffi_i_plan *p,
+                                         const DLTensor *t) {
+  int64_t size = tvmffi_tensor_size(t);
+  int32_t i;
+  for (i = 0; i < t->ndim; ++i)
+    if (t->shape[i] < 0) return TVMFFI_I_MISFIT(TVMFFI_I_NEGATIVE, i);
+  if (!size) return TVMFFI_I_PLAN_FITS;
+  if (size == INT64_MAX) return TVMFFI_I_TOO_MANY;
+  if (!t->data) return TVMFFI_I_NO_DATA;
+  if (!p->strided && !tvmffi_tensor_is_contiguous(t))
+    return TVMFFI_I_NOT_CONTIGUOUS;
+  return tvmffi_i_align_fits(p, t) ? TVMFFI_I_PLAN_FITS : TVMFFI_I_NOT_ALIGNED;
+}
+
+/* Same as tvmffi_i_any_data_fits, but fast for a contiguous tensor that has
+   elements. */
 TVMFFI_I_INLINE int tvmffi_i_data_fits(const tvmffi_i_plan *p,
                                        const DLTensor *t) {
-  const int64_t *strides = t->strides;
-  int64_t step = 1, gap = 0;
+  int64_t step = 1, signs = 0;
   int32_t i;
-  int is_empty = 0;
   for (i = t->ndim - 1; i >= 0; --i) {
-    int64_t extent = t->shape[i];
-    if (extent != 1) {
-      if (extent < 0) return TVMFFI_I_MISFIT(TVMFFI_I_NEGATIVE, i);
-      is_empty |= extent == 0;
-      if (strides) gap |= strides[i] ^ step;
-      step = tvmffi_i_times(step, extent);
-    }
+    const int64_t extent = t->shape[i];
+    if (t->strides && t->strides[i] != step && extent != 1) break;
+    signs |= extent;
+    step = tvmffi_i_times(step, extent);
   }
-  if (is_empty) return TVMFFI_I_PLAN_FITS;
-  if (step == INT64_MAX) return TVMFFI_I_TOO_MANY;
-  if (!t->data) return TVMFFI_I_NO_DATA;
-  if (gap && !p->strided) return TVMFFI_I_NOT_CONTIGUOUS;
-  if (((uintptr_t)t->data + (uintptr_t)t->byte_offset) & p->align_mask)
-    return TVMFFI_I_NOT_ALIGNED;
-  return TVMFFI_I_PLAN_FITS;
+  if (TVMFFI_I_LIKELY(i < 0 && signs >= 0 && step > 0 && step < INT64_MAX &&
+                      t->data && tvmffi_i_align_fits(p, t)))
+    return TVMFFI_I_PLAN_FITS;
+  return tvmffi_i_any_data_fits(p, t);
 }
 
 /* Checks the tensors from `i` up to `end`. Returns 0 or the code of the first

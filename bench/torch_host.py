@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""An operator by tvmffi_torch.h beside the same one by C++'s TORCH_LIBRARY.
+"""An operator by tvmffi_torch.h beside the same one by PyTorch's C++.
 
     torch_host.py [--rounds N]
 
-Needs PyTorch 2.9 or newer, g++ and cc. Builds both, then calls them in turn, in
-one process, on tensors of 4 elements: the least time of a call over all rounds,
-in ns, and the ratio.
+Needs PyTorch 2.9 or newer, g++ and cc. Builds each operator by TORCH_LIBRARY,
+by the stable C++ ABI (STABLE_TORCH_LIBRARY, if this PyTorch has TORCH_BOX) and
+by tvmffi_torch.h, then calls them in turn, in one process, on tensors of 4
+elements. Prints the least time of a call over all rounds, in ns, and ours in
+units of TORCH_LIBRARY's. "least" is an operator of the stable C ABI that only
+reads its tensors and deletes its handles, which every such operator must do.
 """
 
 import argparse
@@ -48,22 +51,84 @@ TORCH_LIBRARY_IMPL(cxx, CPU, m) {
 }
 """
 
+STABLE = r"""
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+using torch::headeronly::ScalarType;
+using torch::stable::Tensor;
+static void axpy(Tensor y, const Tensor x, double a) {
+  STD_TORCH_CHECK(x.scalar_type() == ScalarType::Float &&
+                  y.scalar_type() == ScalarType::Float);
+  STD_TORCH_CHECK(x.dim() == 1 && y.dim() == 1 && x.size(0) == y.size(0));
+  STD_TORCH_CHECK(x.is_contiguous() && y.is_contiguous());
+  const float *px = (const float *)x.data_ptr();
+  float *py = (float *)y.data_ptr();
+  for (int64_t i = 0; i < x.size(0); ++i) py[i] += (float)a * px[i];
+}
+static Tensor row_sums(const Tensor x) {
+  STD_TORCH_CHECK(x.scalar_type() == ScalarType::Float && x.dim() == 2 &&
+                  x.is_contiguous());
+  Tensor out = torch::stable::new_empty(x, {x.size(0)});
+  const float *px = (const float *)x.data_ptr();
+  float *po = (float *)out.data_ptr();
+  for (int64_t i = 0; i < x.size(0); ++i) {
+    po[i] = 0;
+    for (int64_t j = 0; j < x.size(1); ++j) po[i] += px[i * x.size(1) + j];
+  }
+  return out;
+}
+static void least(StableIValue *stack, uint64_t, uint64_t) {
+  for (int i = 0; i < 2; ++i) {
+    AtenTensorHandle t = torch::stable::detail::to<AtenTensorHandle>(stack[i]);
+    void *data;
+    int64_t dim, *sizes, *strides;
+    int32_t dtype, device;
+    aoti_torch_get_data_ptr(t, &data);
+    aoti_torch_get_dim(t, &dim);
+    aoti_torch_get_sizes(t, &sizes);
+    aoti_torch_get_strides(t, &strides);
+    aoti_torch_get_dtype(t, &dtype);
+    aoti_torch_get_device_type(t, &device);
+    aoti_torch_delete_tensor_object(t);
+  }
+}
+STABLE_TORCH_LIBRARY(stable, m) {
+  m.def("axpy(Tensor(a!) y, Tensor x, float a=1.0) -> ()");
+  m.def("row_sums(Tensor x) -> Tensor");
+  m.def("least(Tensor(a!) y, Tensor x, float a=1.0) -> ()");
+}
+STABLE_TORCH_LIBRARY_IMPL(stable, CPU, m) {
+  m.impl("axpy", TORCH_BOX(&axpy));
+  m.impl("row_sums", TORCH_BOX(&row_sums));
+  m.impl("least", least);
+}
+"""
+
 
 def build(torch, folder):
-    source, home = folder / "cxx.cpp", pathlib.Path(torch.__file__).parent
-    source.write_text(CXX)
-    old = int(torch._C._GLIBCXX_USE_CXX11_ABI)
-    subprocess.run(
-        ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-w", f"-L{home}/lib",
-         f"-D_GLIBCXX_USE_CXX11_ABI={old}", f"-I{home}/include",
-         f"-I{home}/include/torch/csrc/api/include", source, "-o",
-         folder / "cxx.so", "-ltorch", "-ltorch_cpu", "-lc10"], check=True)
+    """Builds and loads the libraries. Returns the names that they define."""
+    home = pathlib.Path(torch.__file__).parent
+    abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
+    sources = {"cxx": CXX}
+    header = home / "include/torch/csrc/stable/library.h"
+    if header.exists() and "TORCH_BOX" in header.read_text():
+        sources["stable"] = STABLE
+    for name, text in sources.items():
+        (folder / f"{name}.cpp").write_text(text)
+        subprocess.run(
+            ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-w",
+             f"-L{home}/lib", f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+             f"-I{home}/include", f"-I{home}/include/torch/csrc/api/include",
+             folder / f"{name}.cpp", "-o", folder / f"{name}.so", "-ltorch",
+             "-ltorch_cpu", "-lc10"], check=True)
+        torch.ops.load_library(folder / f"{name}.so")
     subprocess.run(
         ["cc", "-O2", "-shared", "-fPIC", f"-I{ROOT}", f"-I{ROOT}/hosts/torch",
-         ROOT / "tests/hosts/torch_kernels.c", "-o", folder / "c.so",
+         ROOT / "tests/hosts/torch_kernels.c", "-o", folder / "demo.so",
          "-lpthread"], check=True)
-    torch.ops.load_library(folder / "cxx.so")
-    torch.ops.load_library(folder / "c.so")
+    torch.ops.load_library(folder / "demo.so")
+    return [*sources, "demo"]
 
 
 def least(call, args, rounds, count=2000):
@@ -82,22 +147,26 @@ def main():
     parser.add_argument("--rounds", type=int, default=50)
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
-        build(torch, pathlib.Path(folder))
+        names = build(torch, pathlib.Path(folder))
     x, y, z = torch.ones(4), torch.ones(4), torch.ones(2, 2)
-    ours, cxx = torch.ops.demo, torch.ops.cxx
-    print(f"PyTorch {torch.__version__}, ns a call")
-    print(f"{'operator':24}{'C++':>8}{'ours':>8}{'ratio':>8}")
-    for name, args in (("axpy", (y, x, 2.0)), ("row_sums", (z,))):
+    print(f"PyTorch {torch.__version__}: nanoseconds a call\n")
+    print("| | tvmffi_torch.h | `TORCH_LIBRARY` | stable C++ ABI | least | "
+          "ratio |\n| --- | --- | --- | --- | --- | --- |")
+    for row, args in (("axpy", (y, x, 2.0)), ("row_sums", (z,))):
         for suffix in ("", ".default"):
-            a, b = getattr(cxx, name), getattr(ours, name)
-            if suffix:
-                a, b = a.default, b.default
-            times = [float("inf")] * 2
+            calls = {name: getattr(getattr(torch.ops, name), row)
+                     for name in names}
+            if "stable" in names and row == "axpy":
+                calls["least"] = torch.ops.stable.least
+            times = dict.fromkeys(calls, float("inf"))
             for _ in range(rounds):
-                times[0] = min(times[0], least(a, args, 1))
-                times[1] = min(times[1], least(b, args, 1))
-            print(f"{name + suffix:24}{times[0]:8.0f}{times[1]:8.0f}"
-                  f"{times[1] / times[0]:8.2f}")
+                for name, call in calls.items():
+                    times[name] = min(times[name], least(
+                        call.default if suffix else call, args, 1))
+            print(f"| `{row}{suffix}` |", " | ".join(
+                f"{times[name]:.0f}" if name in times else ""
+                for name in ("demo", "cxx", "stable", "least")),
+                f"| {times['demo'] / times['cxx']:.2f} |")
 
 
 if __name__ == "__main__":

@@ -113,13 +113,13 @@ enum { TVMFFI_I_TORCH_DTYPES = 64, TVMFFI_I_TORCH_SCHEMA = 4096 };
 
 /* State of the library; written once, by the registration. */
 static TVMFFI_I_UNUSED struct {
+  int32_t cpu, cuda;                        /* PyTorch's numbers */
+  DLDataType dtypes[TVMFFI_I_TORCH_DTYPES]; /* by PyTorch's number; 0 bits for
+                                               a dtype that DLPack lacks */
   TVMFFI_I_TORCH_FIRST(TVMFFI_I_TORCH_MEMBER)
   TVMFFI_I_TORCH_LATER(TVMFFI_I_TORCH_MEMBER)
   void (*free_value)(void *value); /* the operator delete of C++ */
-  DLDataType dtypes[TVMFFI_I_TORCH_DTYPES]; /* by PyTorch's number; 0 bits for
-                                               a dtype that DLPack lacks */
-  int32_t version;                          /* 209 is 2.9 */
-  int32_t cpu, cuda;                        /* PyTorch's numbers */
+  int32_t version;                 /* 209 is 2.9 */
   int is_registered;
   char error[TVMFFI_I_TORCH_SCHEMA]; /* "Kind: message", or "" */
 } tvmffi_i_torch;
@@ -297,8 +297,13 @@ typedef struct tvmffi_i_torch_made {
   struct tvmffi_i_torch_made *next;
 } tvmffi_i_torch_made;
 
-/* The tensors of this thread's innermost call. */
+/* The tensors of this thread's innermost call. The address comes from a
+   function, because compilers look a thread's variable up at each use. */
 static TVMFFI_I_UNUSED __thread tvmffi_i_torch_made **tvmffi_i_torch_calls;
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) tvmffi_i_torch_made ***
+tvmffi_i_torch_innermost(void) {
+  return &tvmffi_i_torch_calls;
+}
 
 typedef struct {
   DLManagedTensorVersioned base;
@@ -447,13 +452,28 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
 
 /* ---- Calls ---- */
 
+/* An operator. The registration writes the members behind `kernel`, so that a
+   call reads the description of its parameters from one cache line. */
+enum { TVMFFI_I_TORCH_OPTIONAL = 0x80 };
+typedef struct {
+  const tvmffi_func *func;
+  tvmffi_i_torch_kernel *kernel;
+  TVMFFISafeCallType call; /* func's */
+  int32_t num_args;        /* func's */
+  int has_tensor;          /* as a parameter */
+  /* The kinds of the parameters' words. An optional parameter has the kind of
+     its value and TVMFFI_I_TORCH_OPTIONAL. */
+  uint8_t kinds[TVMFFI_I_MAX_PARAMS];
+} tvmffi_i_torch_op;
+
 /* The blocks that a call owns, beside the tensors that it made. */
 typedef struct {
-  void *tensors[TVMFFI_I_MAX_PARAMS], *strings[TVMFFI_I_MAX_PARAMS];
-  DLTensor views[TVMFFI_I_MAX_PARAMS];
-  TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
-  void *old_stream;
+  int32_t num_tensors, num_strings;
   int32_t cuda; /* the device whose stream is set, or -1 */
+  void *old_stream;
+  void *tensors[TVMFFI_I_MAX_PARAMS], *strings[TVMFFI_I_MAX_PARAMS];
+  TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
+  DLTensor views[TVMFFI_I_MAX_PARAMS];
 } tvmffi_i_torch_call;
 
 /* Frees the pointed-to value of an optional argument. */
@@ -478,50 +498,33 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_use_stream(
   return NULL;
 }
 
-/* Converts argument i, which the call then owns. Returns NULL, or the error. */
-TVMFFI_I_INLINE const char *tvmffi_i_torch_load(tvmffi_i_torch_call *c,
-                                                const tvmffi_i_word *word,
-                                                tvmffi_i_torch_value value,
-                                                int32_t i) {
-  const char *wrong = NULL, *text = NULL;
-  double real;
-  switch (word->kind) {
-    case TVMFFI_I_INT: c->args[i] = tvmffi_int((int64_t)value); break;
-    case TVMFFI_I_BOOL: c->args[i] = tvmffi_bool((value & 0xFF) != 0); break;
-    case TVMFFI_I_FLOAT:
-      memcpy(&real, &value, sizeof(real));
-      c->args[i] = tvmffi_float(real);
-      break;
-    case TVMFFI_I_DTYPE:
-      if ((uint32_t)value >= TVMFFI_I_TORCH_DTYPES ||
-          !tvmffi_i_torch.dtypes[(uint32_t)value].bits)
-        return "TypeError: a dtype that DLPack does not have";
-      c->args[i] = tvmffi_dtype(tvmffi_i_torch.dtypes[(uint32_t)value]);
-      break;
-    case TVMFFI_I_DEVICE: {
-      const int32_t type = (int32_t)(value >> 32), index = (int32_t)value;
-      DLDevice device;
-      device.device_type = type == tvmffi_i_torch.cuda ? kDLCUDA : kDLCPU;
-      device.device_id = index < 0 ? 0 : index;
-      c->args[i] = tvmffi_device(device);
-      if (type != tvmffi_i_torch.cuda && type != tvmffi_i_torch.cpu)
-        wrong = "ValueError: a device that is neither cpu nor cuda";
-      break;
-    }
-    case TVMFFI_I_STR:
-      c->strings[i] = (void *)(uintptr_t)value;
-      if (tvmffi_i_torch.torch_string_c_str(c->strings[i], &text))
-        wrong = "RuntimeError: PyTorch cannot read a string";
-      c->args[i] = tvmffi_str(text);
-      break;
-    default: /* TVMFFI_I_TENSOR */
-      c->tensors[i] = (void *)(uintptr_t)value;
-      wrong = tvmffi_i_torch_view(c->tensors[i], &c->views[i]);
-      c->args[i] = tvmffi_tensor(&c->views[i]);
-      if (!wrong && c->views[i].device.device_type == kDLCUDA && c->cuda < 0)
-        wrong = tvmffi_i_torch_use_stream(c, c->views[i].device.device_id);
+/* Converts an argument that is neither a tensor nor a number; the call then
+   owns it. Returns NULL, or the error. */
+TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_load(tvmffi_i_torch_call *c,
+                                                    int kind,
+                                                    tvmffi_i_torch_value value,
+                                                    TVMFFIAny *arg) {
+  const char *text = NULL;
+  if (kind == TVMFFI_I_DTYPE) {
+    if ((uint32_t)value >= TVMFFI_I_TORCH_DTYPES ||
+        !tvmffi_i_torch.dtypes[(uint32_t)value].bits)
+      return "TypeError: a dtype that DLPack does not have";
+    *arg = tvmffi_dtype(tvmffi_i_torch.dtypes[(uint32_t)value]);
+  } else if (kind == TVMFFI_I_DEVICE) {
+    const int32_t type = (int32_t)(value >> 32), index = (int32_t)value;
+    DLDevice device;
+    device.device_type = type == tvmffi_i_torch.cuda ? kDLCUDA : kDLCPU;
+    device.device_id = index < 0 ? 0 : index;
+    *arg = tvmffi_device(device);
+    if (type != tvmffi_i_torch.cuda && type != tvmffi_i_torch.cpu)
+      return "ValueError: a device that is neither cpu nor cuda";
+  } else { /* TVMFFI_I_STR */
+    c->strings[c->num_strings++] = (void *)(uintptr_t)value;
+    if (tvmffi_i_torch.torch_string_c_str((void *)(uintptr_t)value, &text))
+      return "RuntimeError: PyTorch cannot read a string";
+    *arg = tvmffi_str(text);
   }
-  return wrong;
+  return NULL;
 }
 
 /* Returns the text of the parameter `name`, a tensor("..."), or NULL. */
@@ -534,32 +537,49 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_text(const tvmffi_func *f,
   return NULL;
 }
 
-typedef struct {
-  const tvmffi_func *func;
-  tvmffi_i_torch_kernel *kernel;
-  int has_tensor; /* as a parameter */
-} tvmffi_i_torch_op;
-
 /* Takes the arguments from the stack. Takes all of them, also after an
    error. */
 TVMFFI_I_INLINE const char *tvmffi_i_torch_take(tvmffi_i_torch_call *c,
                                                 const tvmffi_i_torch_op *op,
                                                 tvmffi_i_torch_value *stack) {
   const char *wrong = NULL, *one;
+  double real;
   int32_t i;
-  for (i = 0; i < op->func->num_args; ++i) {
-    const tvmffi_i_word *word = op->func->types[i + 1];
+  c->num_tensors = c->num_strings = 0;
+  c->cuda = -1;
+  for (i = 0; i < op->num_args; ++i) {
+    int kind = op->kinds[i];
     tvmffi_i_torch_value value = stack[i];
-    c->tensors[i] = c->strings[i] = NULL;
-    if (word->kind == TVMFFI_I_OPTIONAL) {
-      word = word->of[0];
+    if (kind & TVMFFI_I_TORCH_OPTIONAL) {
+      kind -= TVMFFI_I_TORCH_OPTIONAL;
       c->args[i] = tvmffi_none();
       if (!value) continue;
       value = *(tvmffi_i_torch_value *)(uintptr_t)value;
       tvmffi_i_torch_free_value((tvmffi_i_torch_value *)(uintptr_t)stack[i]);
     }
-    one = tvmffi_i_torch_load(c, word, value, i);
-    if (one && !wrong) wrong = one;
+    if (kind == TVMFFI_I_TENSOR) {
+      void *const handle = (void *)(uintptr_t)value;
+      DLTensor *view = &c->views[c->num_tensors];
+      c->tensors[c->num_tensors++] = handle;
+      one = tvmffi_i_torch_view(handle, view);
+      c->args[i] = tvmffi_tensor(view);
+      if (TVMFFI_I_UNLIKELY(!one && view->device.device_type == kDLCUDA &&
+                            c->cuda < 0))
+        one = tvmffi_i_torch_use_stream(c, view->device.device_id);
+    } else if (kind == TVMFFI_I_FLOAT) {
+      memcpy(&real, &value, sizeof(real));
+      c->args[i] = tvmffi_float(real);
+      continue;
+    } else if (kind == TVMFFI_I_INT) {
+      c->args[i] = tvmffi_int((int64_t)value);
+      continue;
+    } else if (kind == TVMFFI_I_BOOL) {
+      c->args[i] = tvmffi_bool((value & 0xFF) != 0);
+      continue;
+    } else {
+      one = tvmffi_i_torch_load(c, kind, value, &c->args[i]);
+    }
+    if (TVMFFI_I_UNLIKELY(one && !wrong)) wrong = one;
   }
   return wrong;
 }
@@ -580,37 +600,47 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_return(TVMFFIAny *result,
   }
 }
 
+/* Throws the pending error if `code` is not 0, else the error `wrong`. */
+TVMFFI_I_TORCH_COLD void tvmffi_i_torch_fail(const tvmffi_i_torch_op *op,
+                                             int code, const char *wrong) {
+  char error[1024];
+  if (code)
+    tvmffi_i_torch_take_error(error, sizeof(error));
+  else
+    snprintf(error, sizeof(error), "%.*s: %s: %s", (int)strcspn(wrong, ":"),
+             wrong, op->func->name, wrong + strcspn(wrong, ":") + 2);
+  tvmffi_i_torch_throw(error);
+}
+
 /* Calls an operator. `op` is the library's description of it. */
 static TVMFFI_I_UNUSED void tvmffi_i_torch_run(const tvmffi_i_torch_op *op,
                                                tvmffi_i_torch_value *stack,
                                                uint64_t num_results) {
   tvmffi_i_torch_call c;
-  tvmffi_i_torch_made *made = NULL, **outer = tvmffi_i_torch_calls;
+  tvmffi_i_torch_made *made = NULL;
+  tvmffi_i_torch_made ***const innermost = tvmffi_i_torch_innermost();
+  tvmffi_i_torch_made **const outer = *innermost;
   DLPackManagedTensorAllocator before = NULL;
   TVMFFIAny result = tvmffi_none();
-  char error[1024];
-  const char *wrong;
+  const char *wrong = tvmffi_i_torch_take(&c, op, stack);
   int32_t i, code = 0;
-  c.cuda = -1;
-  wrong = tvmffi_i_torch_take(&c, op, stack);
   if (TVMFFI_I_LIKELY(!wrong)) {
-    tvmffi_i_torch_calls = &made;
+    *innermost = &made;
     code = TVMFFIEnvSetDLPackManagedTensorAllocator(tvmffi_i_torch_allocate, 0,
                                                     &before);
     if (!code) {
-      code = op->func->call(NULL, c.args, op->func->num_args, &result);
+      code = op->call(NULL, c.args, op->num_args, &result);
       TVMFFIEnvSetDLPackManagedTensorAllocator(before, 0, NULL);
     }
-    tvmffi_i_torch_calls = outer;
+    *innermost = outer;
     if (!code && num_results)
       wrong = tvmffi_i_torch_return(&result, made, stack);
   }
   if (c.cuda >= 0) TVMFFIEnvSetStream(kDLCUDA, c.cuda, c.old_stream, NULL);
-  for (i = 0; i < op->func->num_args; ++i) {
-    if (c.tensors[i])
-      tvmffi_i_torch.aoti_torch_delete_tensor_object(c.tensors[i]);
-    if (c.strings[i]) tvmffi_i_torch.torch_delete_string(c.strings[i]);
-  }
+  for (i = 0; i < c.num_tensors; ++i)
+    tvmffi_i_torch.aoti_torch_delete_tensor_object(c.tensors[i]);
+  for (i = 0; i < c.num_strings; ++i)
+    tvmffi_i_torch.torch_delete_string(c.strings[i]);
   while (made) {
     tvmffi_i_torch_made *next = made->next;
     if (made->handle)
@@ -618,14 +648,7 @@ static TVMFFI_I_UNUSED void tvmffi_i_torch_run(const tvmffi_i_torch_op *op,
     free(made);
     made = next;
   }
-  if (TVMFFI_I_LIKELY(!code && !wrong)) return;
-  if (code)
-    tvmffi_i_torch_take_error(error, sizeof(error));
-  else
-    snprintf(error, sizeof(error), "%.*s: %s: %s",
-             (int)strcspn(wrong, ":"), wrong, op->func->name,
-             wrong + strcspn(wrong, ":") + 2);
-  tvmffi_i_torch_throw(error);
+  if (TVMFFI_I_UNLIKELY(code || wrong)) tvmffi_i_torch_fail(op, code, wrong);
 }
 
 /* ---- Registration ---- */
@@ -706,6 +729,8 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
                               sizeof(tvmffi_i_torch.error));
     return -1;
   }
+  op->call = f->call;
+  op->num_args = f->num_args;
   op->has_tensor = 0;
   tvmffi_i_append(t, f->name);
   tvmffi_i_append(t, "(");
@@ -723,6 +748,8 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
                                    "parameter ", name,
                                    ": this type needs PyTorch 2.10");
     if (word->kind == TVMFFI_I_TENSOR) op->has_tensor = 1;
+    op->kinds[i] =
+        (uint8_t)(word->kind | (is_optional ? TVMFFI_I_TORCH_OPTIONAL : 0));
     if (i) tvmffi_i_append(t, ", ");
     tvmffi_i_append(t, type);
     if (text && (tvmffi_i_text_has(text, "out") ||
@@ -876,7 +903,7 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_describe(
 #define TVMFFI_I_TORCH_EXPORT(name)                                         \
   static tvmffi_i_torch_kernel tvmffi_i_torch_kernel_##name;                \
   static tvmffi_i_torch_op tvmffi_i_torch_op_##name = {                     \
-      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, 0};                \
+      &tvmffi_func_##name, tvmffi_i_torch_kernel_##name, NULL, 0, 0, {0}};  \
   static tvmffi_i_torch_op *tvmffi_i_torch_at_##name                        \
       __attribute__((__section__("tvmffi_torch"), __used__)) =              \
           &tvmffi_i_torch_op_##name;                                        \
