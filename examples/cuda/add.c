@@ -17,10 +17,9 @@ TVMFFI_EXPORT(add, none, (tensor("float32[n] cuda"), x),
   int64_t n = x->shape[0];
   const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
   float *pz = TVMFFI_DATA(z, float);
-  void *args[] = {&px, &py, &pz, &n};
   tvmffi_cuda_config c =
       tvmffi_cuda_config_make(x->device, (n + 255) / 256, 256);
-  if (n) TVMFFI_TRY(tvmffi_cuda_launch(&add_kernel, &c, args));
+  if (n) TVMFFI_TRY(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, px, py, pz, n));
   TVMFFI_RETURN();
 }
 

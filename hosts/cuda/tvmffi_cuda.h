@@ -15,10 +15,9 @@
          int64_t n = x->shape[0];
          const float *px = TVMFFI_DATA(x, float);
          float *py = TVMFFI_DATA(y, float);
-         void *args[] = {&px, &py, &n};
          tvmffi_cuda_config c = tvmffi_cuda_config_make(x->device,
                                                         (n + 255) / 256, 256);
-         if (n) TVMFFI_TRY(tvmffi_cuda_launch(&add_kernel, &c, args));
+         if (n) TVMFFI_TRY(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, px, py, n));
          TVMFFI_RETURN();
        }
 
@@ -46,6 +45,7 @@
 #include "tvmffi.h"
 #endif
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +89,8 @@ typedef struct tvmffi_cuda_library {
   struct tvmffi_cuda_library *next;
 } tvmffi_cuda_library;
 
+enum { TVMFFI_CUDA_I_PARAMS = 32 }; /* of TVMFFI_CUDA_LAUNCH */
+
 /* A kernel of a library. The struct must stay valid as long as its library. */
 typedef struct {
   tvmffi_cuda_library *library; /* borrowed */
@@ -96,6 +98,9 @@ typedef struct {
   /* The rest is zero at first, and internal. */
   void *handle; /* owned by the library; NULL before the first use */
   int shared_bytes[TVMFFI_CUDA_MAX_DEVICES]; /* permitted by the driver */
+  int params; /* their number + 1, or 0 if the driver cannot tell */
+  uint16_t sizes[TVMFFI_CUDA_I_PARAMS]; /* of the first parameters, in bytes;
+                                           CUDA has 32764 bytes of them */
 } tvmffi_cuda_kernel;
 
 /* Defines a static tvmffi_cuda_library at file scope. `image` is the address of
@@ -106,7 +111,7 @@ typedef struct {
 /* Defines a static tvmffi_cuda_kernel at file scope, for the symbol that the
    image has: the name of an extern "C" kernel, or a mangled name. */
 #define TVMFFI_CUDA_KERNEL(name, library, symbol) \
-  static tvmffi_cuda_kernel name = {&library, symbol, NULL, {0}}
+  static tvmffi_cuda_kernel name = {&library, symbol, NULL, {0}, 0, {0}}
 
 #ifdef __cplusplus
 #define TVMFFI_CUDA_I_EXTERN extern "C"
@@ -145,6 +150,7 @@ typedef struct {
 #endif
 
 enum {
+  TVMFFI_CUDA_I_INVALID_VALUE = 1,
   TVMFFI_CUDA_I_INVALID_CONTEXT = 201,   /* the thread has no current context */
   TVMFFI_CUDA_I_BLOCK_SHARED_OPTIN = 97, /* device attribute */
   TVMFFI_CUDA_I_STATIC_SHARED = 1,       /* function attributes */
@@ -201,6 +207,8 @@ typedef struct {
   int(TVMFFI_CUDA_I_CALL * member) parameters;
 typedef struct {
   TVMFFI_CUDA_I_EACH(TVMFFI_CUDA_I_MEMBER)
+  /* cuKernelGetParamInfo of CUDA 12.4, or NULL: kernel, index, offset, size */
+  int(TVMFFI_CUDA_I_CALL *param_info)(void *, size_t, size_t *, size_t *);
 } tvmffi_cuda_i_driver;
 
 /* The state of this file. The mutex guards all members, and the
@@ -318,6 +326,8 @@ TVMFFI_I_COLD int tvmffi_cuda_i_find_driver(tvmffi_cuda_i_driver *d) {
   memcpy(&d->member, &symbol, sizeof(symbol));
   TVMFFI_CUDA_I_EACH(TVMFFI_CUDA_I_FIND)
 #undef TVMFFI_CUDA_I_FIND
+  symbol = tvmffi_cuda_i_symbol(module, "cuKernelGetParamInfo");
+  memcpy(&d->param_info, &symbol, sizeof(symbol));
   result = d->init(0);
   return result ? tvmffi_cuda_i_fail(d, result, "cuInit", NULL) : 0;
 }
@@ -495,6 +505,26 @@ TVMFFI_I_COLD int tvmffi_cuda_guard_leave(tvmffi_cuda_guard *guard) {
 
 /* ---- Kernels ---- */
 
+/* Stores the number and the sizes of the kernel's parameters. Without the
+   driver's function for that, the number stays unknown. Needs the mutex, and
+   returns as tvmffi_cuda_i_add_device does. */
+TVMFFI_I_COLD int tvmffi_cuda_i_find_params(const tvmffi_cuda_i_driver *d,
+                                            tvmffi_cuda_kernel *kernel,
+                                            void *handle, const char **call) {
+  int i, result = 0;
+  if (!d->param_info) return 0;
+  *call = "cuKernelGetParamInfo";
+  for (i = 0;; ++i) {
+    size_t offset, size = 0;
+    result = d->param_info(handle, (size_t)i, &offset, &size);
+    if (result) break;
+    if (i < TVMFFI_CUDA_I_PARAMS) kernel->sizes[i] = (uint16_t)size;
+  }
+  if (result != TVMFFI_CUDA_I_INVALID_VALUE) return result;
+  kernel->params = i + 1;
+  return 0;
+}
+
 /* Loads the library if it is not loaded, and finds the kernel in it. Needs the
    mutex, and returns as tvmffi_cuda_i_add_device does. */
 TVMFFI_I_COLD int tvmffi_cuda_i_find_kernel(tvmffi_cuda_i_all *s,
@@ -514,6 +544,8 @@ TVMFFI_I_COLD int tvmffi_cuda_i_find_kernel(tvmffi_cuda_i_all *s,
   }
   *call = "cuLibraryGetKernel";
   result = s->driver.kernel(&found, library->handle, kernel->name);
+  if (!result)
+    result = tvmffi_cuda_i_find_params(&s->driver, kernel, found, call);
   if (!result) TVMFFI_I_STORE(&kernel->handle, found);
   return result;
 }
@@ -711,35 +743,86 @@ TVMFFI_I_INLINE int tvmffi_cuda_i_convert(const char *kernel,
   return 0;
 }
 
+/* Appends `count` sizes, as " of 8, 4": `before` is the text before the first,
+   `between` that before each other one. */
+TVMFFI_I_COLD void tvmffi_cuda_i_append(tvmffi_i_text *text, const char *before,
+                                        const char *between,
+                                        const int64_t *sizes, int count) {
+  int i;
+  for (i = 0; i < count; ++i) {
+    tvmffi_i_append(text, i ? between : before);
+    tvmffi_i_append_int(text, sizes[i]);
+  }
+}
+
 /* Raises the error of cuLaunchKernelEx, with the configuration. */
 TVMFFI_I_COLD int tvmffi_cuda_i_not_launched(const tvmffi_cuda_i_driver *d,
                                              int result, const char *kernel,
                                              const tvmffi_cuda_config *c) {
-  const char *name = NULL, *text = NULL;
-  (void)d->error_name(result, &name);
-  (void)d->error_text(result, &text);
-  return TVMFFI_RAISE(
-      "RuntimeError",
-      "CUDA Error: %s (%d): %s, in cuLaunchKernelEx for %s: device %d, grid "
-      "%lld x %lld x %lld, block %lld x %lld x %lld, cluster %lld x %lld x "
-      "%lld, %lld bytes of dynamic shared memory",
-      name ? name : "unknown", result,
-      text ? text : "the driver has no text for it", kernel,
-      (int)c->device.device_id, (long long)c->grid[0], (long long)c->grid[1],
-      (long long)c->grid[2], (long long)c->block[0], (long long)c->block[1],
-      (long long)c->block[2], (long long)c->cluster[0],
-      (long long)c->cluster[1], (long long)c->cluster[2],
-      (long long)c->shared_bytes);
+  char what[512];
+  tvmffi_i_text text = {what, 0, sizeof(what)};
+  tvmffi_i_append(&text, kernel);
+  tvmffi_i_append(&text, ": device ");
+  tvmffi_i_append_int(&text, c->device.device_id);
+  tvmffi_cuda_i_append(&text, ", grid ", " x ", c->grid, 3);
+  tvmffi_cuda_i_append(&text, ", block ", " x ", c->block, 3);
+  tvmffi_cuda_i_append(&text, ", cluster ", " x ", c->cluster, 3);
+  tvmffi_cuda_i_append(&text, ", ", "", &c->shared_bytes, 1);
+  tvmffi_i_append(&text, " bytes of dynamic shared memory");
+  return tvmffi_cuda_i_fail(d, result, "cuLaunchKernelEx", what);
 }
 
-/* Launches on the device that is current. */
+/* Raises the error of wrong arguments. `sizes` is NULL if only the number is
+   known. */
+TVMFFI_I_COLD int tvmffi_cuda_i_misfit(const tvmffi_cuda_kernel *kernel,
+                                       int count, const size_t *sizes) {
+  char given[256], wanted[256];
+  const int params = kernel->params - 1;
+  int64_t bytes[TVMFFI_CUDA_I_PARAMS];
+  tvmffi_i_text text = {given, 0, sizeof(given)};
+  int i, side;
+  for (side = 0; side < 2; ++side) {
+    const int most = side ? params : count;
+    const int known = most < TVMFFI_CUDA_I_PARAMS ? most : TVMFFI_CUDA_I_PARAMS;
+    text.data = side ? wanted : given;
+    text.size = 0;
+    text.data[0] = 0;
+    for (i = 0; i < known; ++i)
+      bytes[i] = (int64_t)(side ? kernel->sizes[i] : sizes[i]);
+    tvmffi_cuda_i_append(&text, " of ", ", ", bytes, known);
+    if (known < most) tvmffi_i_append(&text, ", ...");
+    if (known) tvmffi_i_append(&text, " bytes");
+  }
+  return TVMFFI_RAISE(
+      "TypeError",
+      "CUDA kernel %s: the launch has %d argument%s%s, but the kernel has %d "
+      "parameter%s%s",
+      kernel->name, count, count == 1 ? "" : "s", given, params,
+      params == 1 ? "" : "s", wanted);
+}
+
+/* Compares the arguments of a launch with the kernel's parameters. */
+TVMFFI_I_INLINE int tvmffi_cuda_i_check_args(const tvmffi_cuda_kernel *kernel,
+                                             int count, const size_t *sizes) {
+  int i = 0;
+  if (!kernel->params) return 0;
+  if (kernel->params == count + 1)
+    while (i < count && sizes[i] == kernel->sizes[i]) ++i;
+  if (TVMFFI_I_LIKELY(kernel->params == count + 1 && i == count)) return 0;
+  return tvmffi_cuda_i_misfit(kernel, count, sizes);
+}
+
+/* Launches on the device that is current. `count` is the number of arguments,
+   and -1 if it is not known. */
 TVMFFI_I_INLINE int tvmffi_cuda_i_launch(tvmffi_cuda_kernel *kernel,
                                          const tvmffi_cuda_config *config,
                                          const tvmffi_cuda_i_config *converted,
-                                         void **args) {
+                                         void **args, int count,
+                                         const size_t *sizes) {
   const tvmffi_cuda_i_driver *d;
   int id = config->device.device_id, result;
   TVMFFI_TRY(tvmffi_cuda_i_need_kernel(kernel, &d));
+  if (count >= 0) TVMFFI_TRY(tvmffi_cuda_i_check_args(kernel, count, sizes));
   if (config->shared_bytes > TVMFFI_I_LOAD(&kernel->shared_bytes[id]))
     TVMFFI_TRY(tvmffi_cuda_i_grow_shared(kernel, id, config->shared_bytes));
   result = d->launch(converted, kernel->handle, args, NULL);
@@ -747,15 +830,10 @@ TVMFFI_I_INLINE int tvmffi_cuda_i_launch(tvmffi_cuda_kernel *kernel,
   return tvmffi_cuda_i_not_launched(d, result, kernel->name, config);
 }
 
-/* Launches a kernel, and returns while it runs. The first launch loads the
-   library. The thread's current device is the same afterwards. The arguments
-   are the addresses of the kernel's parameters, as many as it has; they are
-   read before the return. All pointers are borrowed. Returns 0, or -1 with an
-   error: a ValueError for a bad configuration, else a RuntimeError. An error
-   inside the kernel appears in a later call. */
-TVMFFI_I_INLINE int tvmffi_cuda_launch(tvmffi_cuda_kernel *kernel,
-                                       const tvmffi_cuda_config *config,
-                                       void **args) {
+TVMFFI_I_INLINE int tvmffi_cuda_i_launch_on(tvmffi_cuda_kernel *kernel,
+                                            const tvmffi_cuda_config *config,
+                                            void **args, int count,
+                                            const size_t *sizes) {
   tvmffi_cuda_i_attribute attributes[3];
   tvmffi_cuda_i_config converted;
   tvmffi_cuda_guard guard;
@@ -763,12 +841,55 @@ TVMFFI_I_INLINE int tvmffi_cuda_launch(tvmffi_cuda_kernel *kernel,
   TVMFFI_TRY(
       tvmffi_cuda_i_convert(kernel->name, config, &converted, attributes));
   TVMFFI_TRY(tvmffi_cuda_guard_enter(config->device.device_id, &guard));
-  code = tvmffi_cuda_i_launch(kernel, config, &converted, args);
+  code = tvmffi_cuda_i_launch(kernel, config, &converted, args, count, sizes);
   if (!code) return tvmffi_cuda_guard_leave(&guard);
   /* The first error is the one to report. */
   if (guard.is_changed)
     (void)tvmffi_cuda_i_state.driver.set_current(guard.previous);
   return code;
+}
+
+/* Same as TVMFFI_CUDA_LAUNCH, with an array of the addresses of the kernel's
+   parameters. Nothing checks their number and sizes, except that NULL is no
+   argument. */
+TVMFFI_I_INLINE int tvmffi_cuda_launch(tvmffi_cuda_kernel *kernel,
+                                       const tvmffi_cuda_config *config,
+                                       void **args) {
+  return tvmffi_cuda_i_launch_on(kernel, config, args, args ? -1 : 0, NULL);
+}
+
+/* Launches a kernel, and returns while it runs: TVMFFI_CUDA_LAUNCH(kernel,
+   config, arguments...). The first launch loads the library. The thread's
+   current device is the same afterwards. The arguments are variables, 1 to 32,
+   of the types of the kernel's parameters; they are read before the return. All
+   pointers are borrowed. Returns 0, or -1 with an error: a ValueError for a bad
+   configuration, a TypeError for another number or other sizes of arguments
+   than the kernel has if the driver supports CUDA 12.4, else a RuntimeError. An
+   error inside the kernel appears in a later call. */
+#define TVMFFI_CUDA_LAUNCH(kernel, config, ...)             \
+  TVMFFI_CUDA_I_LAUNCH(TVMFFI_I_COUNT(__VA_ARGS__, ~), kernel, config, \
+                       __VA_ARGS__, ~)
+#define TVMFFI_CUDA_I_LAUNCH(n, kernel, config, ...) \
+  tvmffi_cuda_i_launch_values(                       \
+      kernel, config,                                \
+      (n)-1 TVMFFI_I_EACH(n)(TVMFFI_CUDA_I_VALUE, ~, __VA_ARGS__))
+#define TVMFFI_CUDA_I_VALUE(x, value) \
+  , TVMFFI_I_AS(const void *, &(value)), sizeof(value)
+
+static TVMFFI_I_UNUSED int tvmffi_cuda_i_launch_values(
+    tvmffi_cuda_kernel *kernel, const tvmffi_cuda_config *config, int count,
+    ...) {
+  void *args[TVMFFI_CUDA_I_PARAMS];
+  size_t sizes[TVMFFI_CUDA_I_PARAMS];
+  va_list list;
+  int i;
+  va_start(list, count);
+  for (i = 0; i < count; ++i) {
+    args[i] = va_arg(list, void *);
+    sizes[i] = va_arg(list, size_t);
+  }
+  va_end(list);
+  return tvmffi_cuda_i_launch_on(kernel, config, args, count, sizes);
 }
 
 #ifdef __cplusplus

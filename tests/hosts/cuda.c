@@ -14,6 +14,7 @@ TVMFFI_CUDA_EMBED(test_image, "cuda_kernels.ptx")
 TVMFFI_CUDA_LIBRARY(test_library, test_image);
 TVMFFI_CUDA_KERNEL(add_kernel, test_library, "add");
 TVMFFI_CUDA_KERNEL(scale_kernel, test_library, "scale");
+TVMFFI_CUDA_KERNEL(one_kernel, test_library, "one");
 TVMFFI_CUDA_KERNEL(absent_kernel, test_library, "absent");
 TVMFFI_CUDA_LIBRARY(bad_library, "no image");
 TVMFFI_CUDA_KERNEL(bad_kernel, bad_library, "add");
@@ -99,14 +100,9 @@ static int add_on(int id) {
   const float *px = x, *py = y;
   float *pz = z;
   int64_t n = 300, i;
-  void *args[4];
   tvmffi_cuda_config c = tvmffi_cuda_config_make(cuda(id), 2, 256);
-  args[0] = &px;
-  args[1] = &py;
-  args[2] = &pz;
-  args[3] = &n;
   for (i = 0; i < n; ++i) x[i] = (float)i, y[i] = 0.5f, z[i] = 0;
-  TVMFFI_TRY(tvmffi_cuda_launch(&add_kernel, &c, args));
+  TVMFFI_TRY(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, px, py, pz, n));
   for (i = 0; i < n; ++i) EXPECT(z[i] == (float)i + 0.5f);
   return 0;
 }
@@ -120,7 +116,8 @@ static void test_lazy(void) {
   find_stand_in();
   EXPECT_RECORD(
       "init device retain current_device current set_current load kernel "
-      "launch set_current ");
+      "param_info param_info param_info param_info param_info launch "
+      "set_current ");
   EXPECT(!stand_in_current());
   EXPECT(!add_on(0));
   EXPECT_RECORD("current_device current set_current launch set_current ");
@@ -169,6 +166,12 @@ static void test_stream(void) {
 
 static int launch(tvmffi_cuda_kernel *kernel, tvmffi_cuda_config c) {
   return tvmffi_cuda_launch(kernel, &c, NULL);
+}
+
+static int launch_add(tvmffi_cuda_config c) {
+  float *p = NULL;
+  int64_t n = 0;
+  return TVMFFI_CUDA_LAUNCH(&add_kernel, &c, p, p, p, n);
 }
 
 typedef struct {
@@ -261,6 +264,48 @@ static void test_attributes(void) {
   EXPECT(!tvmffi_cuda_device_count(&value) && value == 2);
 }
 
+/* The driver knows the number and the sizes of a kernel's parameters. */
+static void test_args(void) {
+  tvmffi_cuda_config c = tvmffi_cuda_config_make(cuda(0), 1, 1);
+  float *p = NULL;
+  void *args[4];
+  int64_t n = 0;
+  int32_t small = 0;
+  EXPECT(!TVMFFI_CUDA_LAUNCH(&add_kernel, &c, p, p, p, n));
+  args[0] = args[1] = args[2] = &p;
+  args[3] = &n;
+  EXPECT(!tvmffi_cuda_launch(&add_kernel, &c, args));
+  EXPECT(!TVMFFI_CUDA_LAUNCH(&one_kernel, &c, small));
+  EXPECT(!launch(&scale_kernel, c));
+  EXPECT_ERROR(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, p, p, p), "TypeError",
+               "CUDA kernel add: the launch has 3 arguments of 8, 8, 8 bytes, "
+               "but the kernel has 4 parameters of 8, 8, 8, 8 bytes");
+  EXPECT_ERROR(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, p, p, p, n, n), "TypeError",
+               "the launch has 5 arguments of 8, 8, 8, 8, 8 bytes");
+  EXPECT_ERROR(TVMFFI_CUDA_LAUNCH(&add_kernel, &c, p, p, p, small),
+               "TypeError",
+               "the launch has 4 arguments of 8, 8, 8, 4 bytes, but the kernel "
+               "has 4 parameters of 8, 8, 8, 8 bytes");
+  EXPECT_ERROR(TVMFFI_CUDA_LAUNCH(&one_kernel, &c, n), "TypeError",
+               "the launch has 1 argument of 8 bytes, but the kernel has 1 "
+               "parameter of 4 bytes");
+  EXPECT_ERROR(TVMFFI_CUDA_LAUNCH(&scale_kernel, &c, n), "TypeError",
+               "the launch has 1 argument of 8 bytes, but the kernel has 0 "
+               "parameters");
+  EXPECT_ERROR(launch(&one_kernel, c), "TypeError",
+               "the launch has 0 arguments, but the kernel has 1 parameter of "
+               "4 bytes");
+}
+
+/* A driver that cannot tell the parameters checks nothing. */
+static void test_unknown_args(void) {
+  tvmffi_cuda_config c = tvmffi_cuda_config_make(cuda(0), 1, 1);
+  int64_t n = 0;
+  EXPECT(!add_on(0));
+  EXPECT(!TVMFFI_CUDA_LAUNCH(&one_kernel, &c, n));
+  EXPECT(!TVMFFI_CUDA_LAUNCH(&scale_kernel, &c, n));
+}
+
 static void test_bad(void) {
   tvmffi_cuda_config c = tvmffi_cuda_config_make(cuda(0), 1, 1), good = c;
   int value;
@@ -274,39 +319,39 @@ static void test_bad(void) {
                "image is invalid, in cuLibraryLoadData for kernel add of "
                "library bad_library");
   c.block[0] = 0;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError",
+  EXPECT_ERROR(launch_add(c), "ValueError",
                "CUDA kernel add: block is 0 x 1 x 1, but each size must be 1 "
                "or more, and fit an int");
   c = good;
   c.grid[2] = -1;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError", "grid is 1 x 1 x -1");
+  EXPECT_ERROR(launch_add(c), "ValueError", "grid is 1 x 1 x -1");
   c.grid[2] = (int64_t)1 << 31;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError",
+  EXPECT_ERROR(launch_add(c), "ValueError",
                "grid is 1 x 1 x 2147483648");
   c = good;
   c.block[0] = 2048;
-  EXPECT_ERROR(launch(&add_kernel, c), "RuntimeError",
+  EXPECT_ERROR(launch_add(c), "RuntimeError",
                "CUDA Error: CUDA_ERROR_INVALID_VALUE (1): invalid argument, "
                "in cuLaunchKernelEx for add: device 0, grid 1 x 1 x 1, block "
                "2048 x 1 x 1, cluster 0 x 0 x 0, 0 bytes of dynamic shared");
   c = good;
   c.shared_bytes = 99001;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError",
+  EXPECT_ERROR(launch_add(c), "ValueError",
                "CUDA kernel add: 99001 bytes of dynamic shared memory, but a "
                "block on device 0 has 100000, of which the kernel itself uses "
                "1000");
   c.shared_bytes = -1;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError", "add: -1 bytes");
+  EXPECT_ERROR(launch_add(c), "ValueError", "add: -1 bytes");
   c = good;
   c.cluster[0] = 2;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError", "cluster is 2 x 0 x 0");
+  EXPECT_ERROR(launch_add(c), "ValueError", "cluster is 2 x 0 x 0");
   c.cluster[1] = c.cluster[2] = 1;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError",
+  EXPECT_ERROR(launch_add(c), "ValueError",
                "the grid has 1 blocks in x, which is not a multiple of the "
                "cluster's 2");
   c = good;
   c.device.device_type = kDLCPU;
-  EXPECT_ERROR(launch(&add_kernel, c), "ValueError",
+  EXPECT_ERROR(launch_add(c), "ValueError",
                "CUDA kernel add: the device has type 1, not cuda (2)");
   EXPECT_ERROR(add_on(2), "RuntimeError",
                "CUDA Error: CUDA_ERROR_INVALID_DEVICE (101): invalid device "
@@ -410,6 +455,10 @@ int main(int argc, char **argv) {
     test_threads();
   else if (!strcmp(name, "attributes"))
     test_attributes();
+  else if (!strcmp(name, "args"))
+    test_args();
+  else if (!strcmp(name, "unknown args"))
+    test_unknown_args();
   else if (!strcmp(name, "bad"))
     test_bad();
   else if (!strcmp(name, "fail"))

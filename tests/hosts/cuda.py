@@ -19,8 +19,8 @@ from tap import Tap  # noqa: E402
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wundef", "-Werror",
             "-O0", "-g", f"-I{ROOT}", f"-I{HERE}"]
-SCENARIOS = ["lazy", "devices", "stream", "threads", "attributes", "bad",
-             "ended"]
+SCENARIOS = ["lazy", "devices", "stream", "threads", "attributes", "args",
+             "bad", "ended"]
 BALANCE = "# end: 0 libraries, 0 and 0 contexts\n"
 
 
@@ -77,8 +77,9 @@ def check_failures(tap, work, name, program):
             break
         calls.append(at)
     # init device retain current_device current set_current load kernel
-    # device_attribute kernel_attribute set_kernel_attribute launch set_current
-    tap.ok(len(calls) == 13, f"{name}: each of 13 calls fails in turn", calls)
+    # param_info device_attribute kernel_attribute set_kernel_attribute launch
+    # set_current
+    tap.ok(len(calls) == 14, f"{name}: each of 14 calls fails in turn", calls)
 
 
 def symbols():
@@ -98,6 +99,12 @@ def check_drivers(tap, work, cc, program):
     tap.ok(done.returncode == 0 and done.stdout.count(
         "RuntimeError: CUDA Error: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable "
         "device is detected, in cuInit") == 2, "no device", done.stdout)
+    build_driver(cc, work / "before_12_4",
+                 "-DcuKernelGetParamInfo=stand_in_absent")
+    done = scenario(work / "before_12_4", program, "unknown args")
+    tap.ok(done.returncode == 0 and done.stdout == BALANCE,
+           "a driver without cuKernelGetParamInfo checks no arguments",
+           done.stdout)
     names = symbols()
     tap.ok(len(names) == 17, "the header needs 17 functions", names)
     for name in names:

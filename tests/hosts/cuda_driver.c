@@ -263,6 +263,28 @@ int cuLibraryGetKernel(void **out, void *handle, const char *name) {
   return 0;
 }
 
+static kernel *check_kernel(void *handle);
+
+/* Reads the parameters in the PTX text. */
+int cuKernelGetParamInfo(void *handle, size_t index, size_t *offset,
+                         size_t *size) {
+  char entry[80];
+  const char *at, *end;
+  kernel *k;
+  CALLED("param_info");
+  CHECK(offset && size);
+  k = check_kernel(handle);
+  snprintf(entry, sizeof(entry), ".entry %s(", k->name);
+  at = strstr(k->library->image, entry);
+  end = strchr(at, ')');
+  for (*offset = 0;; *offset += *size) {
+    at = strstr(at + 1, ".param .");
+    if (!at || at > end) return 1;
+    *size = (size_t)atoi(at + sizeof(".param .")) / 8;
+    if (!index--) return 0;
+  }
+}
+
 static kernel *check_kernel(void *handle) {
   kernel *k = (kernel *)handle;
   CHECK(k >= kernels && k < kernels + num_kernels && k->library->is_loaded);

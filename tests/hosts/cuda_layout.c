@@ -11,6 +11,7 @@
                            offsetof(CUlaunchConfig, theirs),   \
                        theirs)
 
+SAME(TVMFFI_CUDA_I_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
 SAME(TVMFFI_CUDA_I_INVALID_CONTEXT, CUDA_ERROR_INVALID_CONTEXT);
 SAME(TVMFFI_CUDA_I_BLOCK_SHARED_OPTIN,
      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -46,7 +47,8 @@ int as_the_driver(CUlibrary l, CUkernel k, CUcontext *c,
 int as_the_driver(CUlibrary l, CUkernel k, CUcontext *c,
                   const CUlaunchConfig *config, CUlibrary *lp, CUkernel *kp) {
   const char *text;
-  int out = 0, codes = 0;
+  size_t size = 0;
+  int out = 0, codes = (int)size;
   codes |= (int)cuInit(0u) | (int)cuGetErrorName((CUresult)1, &text);
   codes |= (int)cuGetErrorString((CUresult)1, &text);
   codes |= (int)cuDeviceGetCount(&out) | (int)cuDeviceGet(&out, 0);
@@ -58,6 +60,9 @@ int as_the_driver(CUlibrary l, CUkernel k, CUcontext *c,
   codes |= (int)cuLibraryUnload(l) | (int)cuLibraryGetKernel(kp, l, text);
   codes |= (int)cuKernelGetAttribute(&out, (CUfunction_attribute)1, k, 0);
   codes |= (int)cuKernelSetAttribute((CUfunction_attribute)8, 1, k, 0);
+#if CUDA_VERSION >= 12040
+  codes |= (int)cuKernelGetParamInfo(k, (size_t)0, &size, &size);
+#endif
   codes |= (int)cuLaunchKernelEx(config, (CUfunction)k, NULL, NULL);
   return codes;
 }
