@@ -61,9 +61,6 @@ typedef void tvmffi_i_torch_kernel(tvmffi_i_torch_value *stack,
    printed. */
 #define TVMFFI_I_TORCH_FIRST(F)                                               \
   F(aoti_torch_abi_version, uint64_t, (void))                                 \
-  F(aoti_torch_check, void,                                                   \
-    (uint8_t good, const char *function, const char *file, uint32_t line,     \
-     const char *message))                                                    \
   F(aoti_torch_warn, void,                                                    \
     (const char *function, const char *file, uint32_t line,                   \
      const char *message))                                                    \
@@ -160,6 +157,96 @@ TVMFFI_I_TORCH_COLD void tvmffi_i_torch_add_dtypes(void *library) {
   }
 }
 
+/* ---- Errors ---- */
+
+/* A kernel's C signature has no way to return an error, in no version of
+   PyTorch. It has to throw a C++ exception. The class of the exception decides
+   the class in Python, and the classes that PyTorch maps differ by version,
+   except one: pybind11::builtin_exception, whose virtual set_error() raises the
+   Python exception itself. So the C code below lays out, by the Itanium C++
+   ABI, an object of a class that is derived from it. libstdc++ allocates,
+   constructs and throws the object. The bases are compared by their names. A
+   PyTorch that does not know the base catches std::runtime_error, and its
+   RuntimeError has the kind in its text. */
+typedef struct {
+  const void *const *table;
+  const char *name;
+  const void *base;
+} tvmffi_i_torch_class;
+
+/* The functions of libstdc++, and the classes; written by the registration. */
+static TVMFFI_I_UNUSED struct {
+  void *(*allocate)(size_t size);
+  void (*construct)(void *object, const char *text);
+  void (*do_throw)(void *object, void *type, void *destroy);
+  const char *(*what)(const void *object);
+  void *destroy;
+  tvmffi_i_torch_class base, own;
+  const void *table[6]; /* the virtual table, behind offset and class */
+} tvmffi_i_torch_cxx;
+
+/* Raises the Python exception of "Kind: message". The caller has the GIL. */
+TVMFFI_I_TORCH_COLD void tvmffi_i_torch_set_error(void *self) {
+  void (*set)(void *, const char *) = (void (*)(void *, const char *))(
+      uintptr_t)dlsym(RTLD_DEFAULT, "PyErr_SetString");
+  const char *text = tvmffi_i_torch_cxx.what(self);
+  const char *colon = strstr(text, ": ");
+  char name[64];
+  void **kind = NULL;
+  if (colon && colon - text < 40) {
+    snprintf(name, sizeof(name), "PyExc_%.*s", (int)(colon - text), text);
+    kind = (void **)dlsym(RTLD_DEFAULT, name);
+  }
+  if (kind) text = colon + 2;
+  else kind = (void **)dlsym(RTLD_DEFAULT, "PyExc_RuntimeError");
+  set(*kind, text);
+}
+
+/* Lays out the class of the exceptions. Returns 0, or -1 if libstdc++ lacks a
+   function. */
+TVMFFI_I_TORCH_COLD int tvmffi_i_torch_make_class(void *cxx) {
+  void *class_table = dlsym(cxx, "_ZTVN10__cxxabiv120__si_class_type_infoE");
+  void *what = dlsym(cxx, "_ZNKSt13runtime_error4whatEv");
+  tvmffi_i_torch_cxx.allocate =
+      (void *(*)(size_t))(uintptr_t)dlsym(cxx, "__cxa_allocate_exception");
+  tvmffi_i_torch_cxx.construct = (void (*)(void *, const char *))(
+      uintptr_t)dlsym(cxx, "_ZNSt13runtime_errorC1EPKc");
+  tvmffi_i_torch_cxx.do_throw =
+      (void (*)(void *, void *, void *))(uintptr_t)dlsym(cxx, "__cxa_throw");
+  tvmffi_i_torch_cxx.what = (const char *(*)(const void *))(uintptr_t)what;
+  tvmffi_i_torch_cxx.destroy = dlsym(cxx, "_ZNSt13runtime_errorD1Ev");
+  tvmffi_i_torch_cxx.base.name = "N8pybind1117builtin_exceptionE";
+  tvmffi_i_torch_cxx.base.base = dlsym(cxx, "_ZTISt13runtime_error");
+  if (!class_table || !what || !tvmffi_i_torch_cxx.allocate ||
+      !tvmffi_i_torch_cxx.construct || !tvmffi_i_torch_cxx.do_throw ||
+      !tvmffi_i_torch_cxx.destroy || !tvmffi_i_torch_cxx.base.base)
+    return -1;
+  tvmffi_i_torch_cxx.base.table = (const void *const *)class_table + 2;
+  tvmffi_i_torch_cxx.own.table = tvmffi_i_torch_cxx.base.table;
+  tvmffi_i_torch_cxx.own.name = "18tvmffi_torch_error";
+  tvmffi_i_torch_cxx.own.base = &tvmffi_i_torch_cxx.base;
+  tvmffi_i_torch_cxx.table[1] = &tvmffi_i_torch_cxx.own;
+  tvmffi_i_torch_cxx.table[2] = tvmffi_i_torch_cxx.destroy;
+  tvmffi_i_torch_cxx.table[3] = tvmffi_i_torch_cxx.destroy;
+  tvmffi_i_torch_cxx.table[4] = what;
+  tvmffi_i_torch_cxx.table[5] =
+      (const void *)(uintptr_t)tvmffi_i_torch_set_error;
+  return 0;
+}
+
+/* Throws "Kind: message". All that the kernel owned must be released before.
+   Does not return. */
+TVMFFI_I_TORCH_COLD void tvmffi_i_torch_throw(const char *text) {
+  const void **object =
+      (const void **)tvmffi_i_torch_cxx.allocate(2 * sizeof(void *));
+  tvmffi_i_torch_cxx.construct(object, text);
+  object[0] = tvmffi_i_torch_cxx.table + 2;
+  tvmffi_i_torch_cxx.do_throw(object, &tvmffi_i_torch_cxx.own,
+                              tvmffi_i_torch_cxx.destroy);
+}
+
+/* ---- The search for PyTorch's functions ---- */
+
 /* Finds PyTorch's functions. Returns NULL, or the error. */
 TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_find(void) {
   const char *missing = NULL;
@@ -183,6 +270,8 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_find(void) {
       cxx ? (void (*)(void *))(uintptr_t)dlsym(cxx, "_ZdlPv") : NULL;
   if (missing || !tvmffi_i_torch.free_value)
     return "ImportError: PyTorch is older than 2.9";
+  if (tvmffi_i_torch_make_class(cxx))
+    return "ImportError: this libstdc++ lacks a function to throw errors";
   tvmffi_i_torch_add_dtypes(library);
   tvmffi_i_torch.cpu = tvmffi_i_torch.aoti_torch_device_type_cpu();
   tvmffi_i_torch.cuda = tvmffi_i_torch.aoti_torch_device_type_cuda();
@@ -200,76 +289,6 @@ TVMFFI_I_TORCH_COLD int32_t tvmffi_i_torch_dtype(DLDataType dtype) {
         tvmffi_i_dtype_equal(tvmffi_i_torch.dtypes[i], dtype))
       return i;
   return -1;
-}
-
-/* ---- Errors ---- */
-
-/* A kernel's C signature has no way to return an error, in no version of
-   PyTorch. It has to throw a C++ exception. The class of the exception decides
-   the class in Python, and the classes that PyTorch maps differ by version,
-   except one: pybind11::builtin_exception, whose virtual set_error() raises the
-   Python exception itself. So the C code below lays out, by the Itanium C++
-   ABI, an object of a class that is derived from it. libstdc++ allocates,
-   constructs and throws the object. The bases are compared by their names. A
-   PyTorch that does not know the base catches std::runtime_error, and its
-   RuntimeError has the kind in its text. */
-typedef struct {
-  const void *const *table;
-  const char *name;
-  const void *base;
-} tvmffi_i_torch_class;
-
-/* Raises the Python exception of "Kind: message". The caller has the GIL. */
-TVMFFI_I_TORCH_COLD void tvmffi_i_torch_set_error(void *self) {
-  const char *(*what)(const void *) = (const char *(*)(const void *))(
-      uintptr_t)dlsym(dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD),
-                      "_ZNKSt13runtime_error4whatEv");
-  void (*set)(void *, const char *) = (void (*)(void *, const char *))(
-      uintptr_t)dlsym(RTLD_DEFAULT, "PyErr_SetString");
-  const char *text = what(self), *colon = strstr(text, ": ");
-  char name[64];
-  void **kind = NULL;
-  if (colon && colon - text < 40) {
-    snprintf(name, sizeof(name), "PyExc_%.*s", (int)(colon - text), text);
-    kind = (void **)dlsym(RTLD_DEFAULT, name);
-  }
-  if (kind) text = colon + 2;
-  else kind = (void **)dlsym(RTLD_DEFAULT, "PyExc_RuntimeError");
-  set(*kind, text);
-}
-
-/* Throws "Kind: message". All that the kernel owned must be released before.
-   Returns only if libstdc++ lacks a function, which it never does. */
-TVMFFI_I_TORCH_COLD void tvmffi_i_torch_throw(const char *text) {
-  static tvmffi_i_torch_class base, own;
-  static const void *table[6];
-  void *cxx = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  void *destroy = dlsym(cxx, "_ZNSt13runtime_errorD1Ev");
-  void *construct = dlsym(cxx, "_ZNSt13runtime_errorC1EPKc");
-  void *allocate = dlsym(cxx, "__cxa_allocate_exception");
-  void *do_throw = dlsym(cxx, "__cxa_throw");
-  const void **class_table =
-      (const void **)dlsym(cxx, "_ZTVN10__cxxabiv120__si_class_type_infoE");
-  const void *root = dlsym(cxx, "_ZTISt13runtime_error");
-  const void **object;
-  if (!destroy || !construct || !allocate || !do_throw || !class_table || !root)
-    tvmffi_i_torch.aoti_torch_check(0, "tvmffi_torch", __FILE__, __LINE__,
-                                    text);
-  /* Every thread writes the same. */
-  base.name = "N8pybind1117builtin_exceptionE";
-  base.base = root;
-  own.name = "18tvmffi_torch_error";
-  own.base = &base;
-  base.table = own.table = class_table + 2;
-  table[1] = &own;
-  table[2] = table[3] = destroy;
-  table[4] = dlsym(cxx, "_ZNKSt13runtime_error4whatEv");
-  table[5] = (const void *)(uintptr_t)tvmffi_i_torch_set_error;
-  object = ((const void **(*)(size_t))(uintptr_t)allocate)(2 * sizeof(void *));
-  ((void (*)(void *, const char *))(uintptr_t)construct)(object, text);
-  object[0] = table + 2;
-  ((void (*)(void *, void *, void *))(uintptr_t)do_throw)(object, &own,
-                                                         destroy);
 }
 
 /* Takes the pending error and writes "Kind: message". */
@@ -812,7 +831,7 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
       if (!code) continue;
       wrong = tvmffi_i_torch.torch_exception_get_what_without_backtrace
                   ? tvmffi_i_torch.torch_exception_get_what_without_backtrace()
-                  : "it is defined already, or its name is none; PyTorch has "
+                  : "it is defined already, or its name is not valid; PyTorch has "
                     "printed the reason";
       (void)tvmffi_i_torch_refuse("RuntimeError", library, (*at)->func,
                                   "PyTorch refused the operator: ", wrong, "");

@@ -5,8 +5,10 @@
 
 Returns torch.ops.demo, and gives each operator a fake implementation from the
 texts tensor("..."), which the library exports as data. So torch.compile and
-torch.export know the dtype and the shape of each result, also by symbols. This
-file needs nothing but PyTorch, so it can be copied beside a library.
+torch.export know the dtype and the shape of each result, also by symbols. With
+load(path, check=True), each call compares its result with what the fake
+implementation computes. This file needs nothing but PyTorch, so it can be copied
+beside a library.
 """
 
 import builtins
@@ -19,6 +21,7 @@ import torch
 __all__ = ["load"]
 
 _loaded = {}
+_checks = {}  # path: the torch.library.Library, whose end would remove the checks
 
 
 def _parse(text):
@@ -127,15 +130,45 @@ def _fake(name, operator):
     return fake
 
 
+def _describe(value):
+    if not isinstance(value, torch.Tensor):
+        return f"a {type(value).__name__}"
+    return f"{value.dtype} {list(value.shape)} on {value.device}"
+
+
+def _check(library, name, fake):
+    """Puts a kernel before all others that compares their result with the fake's."""
+    namespace, _, short = name.partition("::")
+    operator = getattr(getattr(torch.ops, namespace), short).default
+
+    def checked(keys, *args, **kwargs):
+        result = operator.redispatch(keys & torch._C._after_autograd_keyset,
+                                     *args, **kwargs)
+        if type(result) is not torch.Tensor or torch.compiler.is_compiling():
+            return result  # traced: a fake's own result
+        got, want = _describe(result), _describe(fake(*args, **kwargs))
+        if got != want:
+            raise RuntimeError(f"{name}: the kernel returned {got}, but its "
+                               f"contract promises {want}")
+        return result
+
+    library.impl(short, checked, "Autograd", with_keyset=True)
+
+
 def _raise(text):
     kind, _, message = text.partition(": ")
     raise getattr(builtins, kind, RuntimeError)(message)
 
 
-def load(path):
+def load(path, check=False):
     """Loads a library and returns its operators, torch.ops.NAME.
 
-    A second call for a path returns the same. Raises what the registration
+    A second call for a path returns the same. With `check`, each later call of
+    an operator that takes and returns tensors compares dtype, shape and device
+    of the result with what the fake implementation computes, and raises a
+    RuntimeError with both if they differ. This is for tests: it takes some
+    microseconds a call, replaces the operator's autograd formula, and does
+    nothing in torch.inference_mode. Raises what the registration
     found wrong (a type that no operator can have: TypeError; one that needs a
     newer PyTorch: NotImplementedError; a name that is defined already:
     RuntimeError), a ValueError for a result whose dtype or shape no text gives,
@@ -143,8 +176,18 @@ def load(path):
     path must not run at the same time.
     """
     path = os.path.realpath(path)
-    if path in _loaded:
-        return _loaded[path]
+    if path not in _loaded:
+        _loaded[path] = _load(path)
+    namespace, fakes = _loaded[path]
+    if check and path not in _checks:
+        _checks[path] = torch.library.Library(namespace, "IMPL")
+        for name, fake in fakes.items():
+            _check(_checks[path], name, fake)
+    return getattr(torch.ops, namespace)
+
+
+def _load(path):
+    """Returns the namespace of a library, and {name: fake implementation}."""
     torch.ops.load_library(path)
     library = ctypes.CDLL(path)
     if not hasattr(library, "tvmffi_torch_register"):
@@ -165,5 +208,4 @@ def load(path):
             fakes[name] = _fake(name, operator)
     for name, fake in fakes.items():
         torch.library.register_fake(name, fake)
-    _loaded[path] = getattr(torch.ops, described["namespace"])
-    return _loaded[path]
+    return described["namespace"], fakes

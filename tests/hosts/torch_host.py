@@ -236,6 +236,18 @@ def mistakes(tap, torch, args, folder, load):
             got = error_of(torch.library.opcheck, liar.f.default, (x,))
             tap.ok("hape" in str(got) and isinstance(got, tuple),
                    "opcheck finds a fake that the kernel disagrees with", got)
+            liar = load(folder / "liar0.so", check=True)
+            is_error(tap, "check=True compares a result with the fake's",
+                     error_of(liar.f, x), RuntimeError,
+                     "liar0::f: the kernel returned torch.float32 [4] on cpu, "
+                     "but its contract promises torch.float32 [3] on cpu")
+    checked = load(folder / "demo.so", check=True)
+    tap.ok(torch.equal(checked.row_sums(torch.ones(2, 3)), torch.full((2,), 3.))
+           and torch.compile(checked.row_sums, backend="aot_eager",
+                             fullgraph=True, dynamic=True)(
+                                 torch.ones(4, 5)).shape == (4,) and
+           checked.axpy(x, torch.ones(3)) is None and x.tolist() == [2, 2, 2],
+           "check=True accepts right results, also when they are compiled")
     source = folder / "text.c"
     source.write_text(TEXT)
     path = compile_c(args, source, folder / "text.so")
