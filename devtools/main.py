@@ -227,6 +227,20 @@ def compare(*options):
     run(f"{folder}/bin/python", "bench/compare/compare.py", "build/compare",
         *compilers(), "--dropin", "build/dropin", "--stock", stock_library(),
         *options)
+    if not options:
+        compare_hosts()
+
+
+def compare_hosts():
+    """The tables of PyTorch, XLA and load_inline, each in its pinned packages."""
+    for name, file, what in (
+            ("torch-host", "bench/torch_host.py", "an operator of PyTorch"),
+            ("jax", "bench/xla/xla.py", "a handler of XLA's FFI")):
+        if python := packages.client_venv(name):
+            say(what)
+            run(python, file)
+    say("C to Python's functions: load_inline")
+    run("python", "bench/compare/inline.py")
 
 
 def lint():

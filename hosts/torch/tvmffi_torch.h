@@ -831,8 +831,8 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
       if (!code) continue;
       wrong = tvmffi_i_torch.torch_exception_get_what_without_backtrace
                   ? tvmffi_i_torch.torch_exception_get_what_without_backtrace()
-                  : "it is defined already, or its name is not valid; PyTorch has "
-                    "printed the reason";
+                  : "it is defined already, or its name is not valid; PyTorch "
+                    "has printed the reason";
       (void)tvmffi_i_torch_refuse("RuntimeError", library, (*at)->func,
                                   "PyTorch refused the operator: ", wrong, "");
     }
