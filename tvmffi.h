@@ -2987,10 +2987,7 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope *) {
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
-  TVMFFI_I_NO_SCOPE none = {0};
-  return none;
-}
+TVMFFI_I_NO_SCOPE tvmffi_i_here(void); /* never defined */
 #define tvmffi_here \
   TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * : tvmffi_i_here)
 #define tvmffi_i_outer                                      \
@@ -3211,7 +3208,8 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
-  if ((cause || context) && TVMFFI_I_HAS_CAUSES
+  if (!TVMFFI_I_HAS_CAUSES) cause = context = NULL;
+  if (cause || context
           ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
                                                       cause, context, &error)
           : TVMFFIErrorCreate(kind, message, trace, &error)) {
@@ -8591,8 +8589,8 @@ TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
 
 /* Returns 1 if a converted value may point to what the Any owns. */
 TVMFFI_I_INLINE int tvmffi_i_loop_holds(const tvmffi_i_word *word) {
-  return TVMFFI_I_CLEANUP &&
-         (word->kind < TVMFFI_I_INT || word->kind > TVMFFI_I_FLOAT);
+  if (!TVMFFI_I_CLEANUP) return 0;
+  return word->kind < TVMFFI_I_INT || word->kind > TVMFFI_I_FLOAT;
 }
 
 /* Before the body, converts the value and returns 1. After the body, or if the
@@ -21655,13 +21653,15 @@ TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
                                             : tvmffi_i_next_fields(w);
 }
 
-/* Returns the next field in front of `field`, or NULL. Compares the addresses
-   of names, because registering a field, which a hook or another thread may do,
-   moves the fields to another array. */
+/* Returns the next field in front of `field`, or NULL. The cursor's type has
+   `field`, and the cursor has not passed that. Compares the addresses of names,
+   because registering a field, which a hook or another thread may do, moves the
+   fields to another array. */
 TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_before(
     tvmffi_i_field_cursor *w, const TVMFFIFieldInfo *field) {
   const TVMFFIFieldInfo *next = tvmffi_i_next_field(w);
-  return next && next->name.data != field->name.data ? next : NULL;
+  TVMFFI_ASSERT(next);
+  return next->name.data != field->name.data ? next : NULL;
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,
@@ -22344,9 +22344,8 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   tvmffi_i_lock();
   TVMFFI_ASSERT(!me->is_alone && me->handle);
   me->handle = NULL;
-  do {
-    me->next = tvmffi_i_initializer_list();
-  } while (!tvmffi_i_cas_pointer(&tvmffi_i_initializers, me->next, me));
+  me->next = (tvmffi_i_initializer *)tvmffi_i_swap_pointer(
+      &tvmffi_i_initializers, me);
   while (!code && (m = tvmffi_i_find_initializer(handle)) != NULL) {
     code = -tvmffi_i_is_cycle(m, me->thread);
     me->awaits = handle;
@@ -24570,7 +24569,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;
@@ -26753,7 +26752,7 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
                                   TVMFFIObject *left, TVMFFIObject *right) {
   const DLTensor *a = TVMFFITensorGetDLTensorPtr(left);
   const DLTensor *b = TVMFFITensorGetDLTensorPtr(right);
-  size_t size = 0, other = 0;
+  size_t size, other;
   int32_t i;
   if (left == right) return TVMFFI_I_SAME;
   if (a->ndim != b->ndim) return TVMFFI_I_DIFFERENT;
@@ -33770,7 +33769,8 @@ static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-/* A position in the list of all global functions. */
+/* A position in the list of all global functions: in their table, and in the
+   table of those built-in functions that a freestanding build enters later. */
 typedef struct {
   const tvmffi_i_node *node;
   int builtin;
@@ -33975,8 +33975,6 @@ TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
 static tvmffi_i_builtin_entry
     tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS + 1];
 
-static int tvmffi_i_is_entered(int i) { return (void)i, 1; }
-
 TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;
   static int started;
@@ -34022,6 +34020,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
     at->node = at->node->next;
     return name;
   }
+#if TVMFFI_FREESTANDING
   while (at->builtin < TVMFFI_I_NUM_BUILTINS) {
     const int i = at->builtin++;
     name = tvmffi_byte_array(tvmffi_i_builtins[i]->name);
@@ -34030,6 +34029,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   }
   name.data = NULL;
   name.size = 0;
+#endif
   return name;
 }
 

@@ -170,8 +170,16 @@ static void test_assert_failed(const char *condition, const char *file,
 #define TVMFFI_ASSERT(condition) \
   ((condition) ? (void)0 : test_assert_failed(#condition, __FILE__, __LINE__))
 #endif
+#include "tests/unit/meanwhile.h"
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
+#undef poll
+#undef dlopen
+#undef dlerror
+#undef dlsym
+#undef getrlimit
+#undef pthread_mutex_trylock
+#undef pthread_setspecific
 
 #include "legacy/tvmffi_legacy.h"
 
@@ -218,6 +226,7 @@ static void test_assert_failed(const char *condition, const char *file,
 #include "tests/unit/module.h"
 #include "tests/unit/module_kind.h"
 #include "tests/unit/thread.h"
+#include "tests/unit/race.h"
 #include "tests/unit/global.h"
 #include "tests/unit/sequence.h"
 #include "tests/unit/map.h"
@@ -263,6 +272,7 @@ static const test_case *const test_lists[] = {
     test_module_cases,
     test_module_kind_cases,
     test_thread_cases,
+    test_race_cases,
     test_global_cases,
     test_sequence_cases,
     test_map_cases,
@@ -410,6 +420,7 @@ int TEST_MAIN(int argc, char **argv) {
     else
       return test_usage();
   }
+  test_before_start();
   for (i = 0; i < TEST_COUNT(test_lists); ++i) {
     for (test = test_lists[i]; test->name; ++test) {
       if (strncmp(test->name, only, strlen(only)) != 0) continue;

@@ -200,7 +200,8 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
-  if ((cause || context) && TVMFFI_I_HAS_CAUSES
+  if (!TVMFFI_I_HAS_CAUSES) cause = context = NULL;
+  if (cause || context
           ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
                                                       cause, context, &error)
           : TVMFFIErrorCreate(kind, message, trace, &error)) {

@@ -37,10 +37,7 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_of(tvmffi_i_no_scope *) {
 #define tvmffi_here tvmffi_i_here
 #define tvmffi_i_outer tvmffi_i_scope_of(tvmffi_i_here)
 #elif TVMFFI_I_SELECTS
-TVMFFI_I_UNUSED static TVMFFI_I_NO_SCOPE tvmffi_i_here(void) {
-  TVMFFI_I_NO_SCOPE none = {0};
-  return none;
-}
+TVMFFI_I_NO_SCOPE tvmffi_i_here(void); /* never defined */
 #define tvmffi_here \
   TVMFFI_I_EXTENSION _Generic(tvmffi_i_here, tvmffi_scope * : tvmffi_i_here)
 #define tvmffi_i_outer                                      \

@@ -189,7 +189,7 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
                                   TVMFFIObject *left, TVMFFIObject *right) {
   const DLTensor *a = TVMFFITensorGetDLTensorPtr(left);
   const DLTensor *b = TVMFFITensorGetDLTensorPtr(right);
-  size_t size = 0, other = 0;
+  size_t size, other;
   int32_t i;
   if (left == right) return TVMFFI_I_SAME;
   if (a->ndim != b->ndim) return TVMFFI_I_DIFFERENT;

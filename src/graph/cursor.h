@@ -53,13 +53,15 @@ TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_field(
                                             : tvmffi_i_next_fields(w);
 }
 
-/* Returns the next field in front of `field`, or NULL. Compares the addresses
-   of names, because registering a field, which a hook or another thread may do,
-   moves the fields to another array. */
+/* Returns the next field in front of `field`, or NULL. The cursor's type has
+   `field`, and the cursor has not passed that. Compares the addresses of names,
+   because registering a field, which a hook or another thread may do, moves the
+   fields to another array. */
 TVMFFI_I_INLINE const TVMFFIFieldInfo *tvmffi_i_next_before(
     tvmffi_i_field_cursor *w, const TVMFFIFieldInfo *field) {
   const TVMFFIFieldInfo *next = tvmffi_i_next_field(w);
-  return next && next->name.data != field->name.data ? next : NULL;
+  TVMFFI_ASSERT(next);
+  return next->name.data != field->name.data ? next : NULL;
 }
 
 TVMFFI_I_INLINE void *tvmffi_i_at(const void *object,

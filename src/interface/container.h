@@ -493,8 +493,8 @@ TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
 
 /* Returns 1 if a converted value may point to what the Any owns. */
 TVMFFI_I_INLINE int tvmffi_i_loop_holds(const tvmffi_i_word *word) {
-  return TVMFFI_I_CLEANUP &&
-         (word->kind < TVMFFI_I_INT || word->kind > TVMFFI_I_FLOAT);
+  if (!TVMFFI_I_CLEANUP) return 0;
+  return word->kind < TVMFFI_I_INT || word->kind > TVMFFI_I_FLOAT;
 }
 
 /* Before the body, converts the value and returns 1. After the body, or if the

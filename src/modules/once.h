@@ -67,9 +67,8 @@ TVMFFI_I_COLD int tvmffi_i_await_initializer(tvmffi_i_initializer *me) {
   tvmffi_i_lock();
   TVMFFI_ASSERT(!me->is_alone && me->handle);
   me->handle = NULL;
-  do {
-    me->next = tvmffi_i_initializer_list();
-  } while (!tvmffi_i_cas_pointer(&tvmffi_i_initializers, me->next, me));
+  me->next = (tvmffi_i_initializer *)tvmffi_i_swap_pointer(
+      &tvmffi_i_initializers, me);
   while (!code && (m = tvmffi_i_find_initializer(handle)) != NULL) {
     code = -tvmffi_i_is_cycle(m, me->thread);
     me->awaits = handle;

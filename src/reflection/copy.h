@@ -93,7 +93,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
-  for (i = 0; i < n && (child = tvmffi_i_next_in_container(&c)); ++i)
+  for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);
   return made;

@@ -97,7 +97,8 @@ static int tvmffi_i_name_at(void *self, const TVMFFIAny *args, int32_t num_args,
   return 0;
 }
 
-/* A position in the list of all global functions. */
+/* A position in the list of all global functions: in their table, and in the
+   table of those built-in functions that a freestanding build enters later. */
 typedef struct {
   const tvmffi_i_node *node;
   int builtin;
@@ -302,8 +303,6 @@ TVMFFI_STATIC_ASSERT(TVMFFI_I_NUM_BUILTINS <= 512, their_first_slots);
 static tvmffi_i_builtin_entry
     tvmffi_i_builtin_entries[TVMFFI_I_NUM_BUILTINS + 1];
 
-static int tvmffi_i_is_entered(int i) { return (void)i, 1; }
-
 TVMFFI_I_COLD int tvmffi_i_start_global(const TVMFFIByteArray *name) {
   static TVMFFI_I_SLOTS(TVMFFI_I_NUM_BUILTINS) table;
   static int started;
@@ -349,6 +348,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
     at->node = at->node->next;
     return name;
   }
+#if TVMFFI_FREESTANDING
   while (at->builtin < TVMFFI_I_NUM_BUILTINS) {
     const int i = at->builtin++;
     name = tvmffi_byte_array(tvmffi_i_builtins[i]->name);
@@ -357,6 +357,7 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
   }
   name.data = NULL;
   name.size = 0;
+#endif
   return name;
 }
 

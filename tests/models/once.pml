@@ -7,7 +7,7 @@
      tvmffi_i_end_initializer tvmffi_i_end_initializers
      tvmffi_i_forget_initializers tvmffi_i_begin_initializer
      tvmffi_i_init_handle
-   hash: c444da7c00db
+   hash: 93e01eba9047
 
    The threads are 1 to THREADS. The call of thread t at depth d (0 or 1) has
    the entry 2 * t + d; 0 is the end of a list. Handles are 1 and 2; 0 is
@@ -92,15 +92,9 @@ inline begin(wanted) {
 #ifndef BROKEN_FINDS_ITSELF
     handle[me] = 0;
 #endif
-    do
-    :: next[me] = head;
-       atomic {
-         if
-         :: head == next[me] -> head = me; break
-         :: else
-         fi
-       }
-    od;
+    atomic { m = head; head = me };
+    next[me] = m;
+    m = 0;
     do
     :: find(wanted, found);
        if

@@ -9,8 +9,8 @@
 clang compiles tvmffi_impl_test.c without assertions, which are no branches
 that a test could take. The program runs as it is and with each allocation
 failing. Other builds of it run as well, because some code of the first is
-reached only with exceptions, or without types; what they alone compile does not
-count.
+reached only with exceptions, without types, or on a board of 32 bits; what they
+alone compile does not count.
 
 - Lines: a line counts if its first token is code.
 - Branches: each condition has two, true and false, and each `case` has one.
@@ -64,7 +64,10 @@ FLAGS = ["-O0", "-g", "-rdynamic", "-fprofile-instr-generate",
          "-DTEST_SYMBOLS=1", "-DTEST_COVERAGE=1"]
 OTHER_BUILDS = {
     "in C++": ["-x", "c++", "-std=c++11", "-lstdc++"],
-    "without types": ["-DTVMFFI_NO_TYPES=1"]}
+    "without types": ["-DTVMFFI_NO_TYPES=1"],
+    "for a board": ["-m32", "-DTVMFFI_FREESTANDING=1", "-DTVMFFI_NO_THREADS=1",
+                    "-include", "string.h"]}
+WITH_REFUSALS = ("for a board",)
 DROPPED = re.compile(r"tvmffi\.h:(\d+):\d+: warning: (unsupported MC/DC.*)")
 HINT = re.compile(r"\bTVMFFI_I_(?:UN)?LIKELY(?=\()")
 
@@ -317,7 +320,10 @@ def measure(root, version, folder, places):
     def run(name):
         build = Build(root, version, header, folder / name.replace(" ", ""),
                       OTHER_BUILDS[name])
-        return build, finished(name, build.start())
+        started = [build.start()]
+        if name in WITH_REFUSALS:
+            started.append(build.start("--oom", "--short"))
+        return build, [finished(name, each) for each in started]
 
     with ThreadPoolExecutor(2) as pool:
         others = [pool.submit(run, name) for name in OTHER_BUILDS]
@@ -329,17 +335,17 @@ def measure(root, version, folder, places):
     dropped = [(int(line), "not measured: " + (
         "a decision is inside a condition" if "nested" in text else text))
         for line, text in DROPPED.findall(build.compiled.stderr)]
-    results += [result for _, result in others]
+    results += [result for _, each in others for result in each]
     figures = [count(built.exported("*.profraw"), header, lines, places)
                for built, _ in others]
     listed = read_list()
-    while True:
+    for again in range(MOST_RUNS):
         second = together = count(build.exported("*.profraw"), header, lines,
                                   places)
         for figure in figures:
             together = {name: each.with_those_of(figure[name])
                         for name, each in together.items()}
-        if len(results) > len(others) + MOST_RUNS or not unlisted(
+        if again == MOST_RUNS - 1 or not unlisted(
                 entries(gaps(together, dropped, places), places), listed):
             return [first, second, together], dropped, results
         results.append(finished("again", build.start()))

@@ -8,8 +8,8 @@ constant off by one, `&&` for `||`, `+` for `-`, a `!` or a statement left out,
 a memory order weakened. The seed chooses the places, in code that the unit
 tests compile, but in no assertion, macro, or room of head and interface. The
 unit tests find a mutant if one fails, crashes, breaks an assertion, leaks or
-takes ten times as long. A mutant that does not compile, or to the same program,
-does not count.
+takes ten times as long. If none does, they run again with each allocation
+failing. A mutant that does not compile, or to the same program, does not count.
 
 Prints each mutant and how it was found. One that survives needs a test or an
 assertion, or its place is not needed. If it behaves as before, describe it in
@@ -33,6 +33,8 @@ import variant  # noqa: E402
 sys.path.append(str(variant.ROOT / "src"))
 import amalgamate  # noqa: E402
 
+# The names of functions are in stack traces, which tests then compare.
+COMPILER = "cc -rdynamic -DTEST_SYMBOLS=1"
 EQUAL = Path(__file__).with_name("equal_mutants.txt")
 SKIPPED_LAYERS = ("head", "interface")
 # A pattern, and what a match can become.
@@ -179,6 +181,11 @@ class Tester:
         if run.status:
             sys.exit(f"the unit tests fail:\n{run.output[-2000:]}")
         self.seconds = max(30, 10 * (time.monotonic() - began))
+        began = time.monotonic()
+        run = variant.test(folder / "original", 3600, "--oom")
+        if run.status:
+            sys.exit(f"the unit tests fail:\n{run.output[-2000:]}")
+        self.oom_seconds = max(30, 10 * (time.monotonic() - began))
 
     def build(self, name, mutants):
         """The program's bytes, or None if it does not compile."""
@@ -199,8 +206,14 @@ class Tester:
             program = self.build(name, [mutant])
             if program in (None, self.original):
                 return False, None
-            return True, how_found(variant.test(
+            how = how_found(variant.test(
                 self.folder / name, self.seconds, until="not ok"))
+            if not how:
+                how = how_found(variant.test(
+                    self.folder / name, self.oom_seconds, "--oom",
+                    until="not ok"))
+                how = how and f"memory refused, {how}"
+            return True, how
         finally:
             shutil.rmtree(self.folder / name)
 
@@ -212,7 +225,7 @@ def main():
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--room", default="",
                         help="only rooms whose path contains this")
-    parser.add_argument("--cc", default="cc", help="with its options")
+    parser.add_argument("--cc", default=COMPILER, help="with its options")
     args = parser.parse_args()
     places = amalgamate.header()
     chosen = [mutant for mutant in candidates(places, args.cc)

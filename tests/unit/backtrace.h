@@ -310,6 +310,29 @@ static void test_unwind_entries(TVMFFI_HERE) {
   }
 }
 
+TVMFFI_I_EXTERN_C void test_register_frame(void *entries) __asm__(
+    "__register_frame");
+TVMFFI_I_EXTERN_C void test_deregister_frame(void *entries) __asm__(
+    "__deregister_frame");
+
+/* A function whose table is not understood has no cached rule. */
+static void test_foreign_table(TVMFFI_HERE) {
+  static test_tables e; /* libgcc keeps the address */
+  static const char code[64] = {0};
+  static const unsigned char data[] = {0};
+  const uintptr_t range[] = {(uintptr_t)code, sizeof(code)};
+  size_t i;
+  for (i = 0; i < 2; ++i) {
+    memset((void *)&e, 0, sizeof(e));
+    test_make_entries(&e, 1, i ? "zQ" : "z", data, i, 8);
+    memcpy(e.bytes + e.fde + 8, range, sizeof(range));
+    test_register_frame(e.bytes);
+    CHECK_INT(tvmffi_i_read_rule((uintptr_t)code + 9) & TVMFFI_I_RULE_KIND,
+              i ? TVMFFI_I_RULE_OTHER : TVMFFI_I_RULE_PLAIN);
+    test_deregister_frame(e.bytes);
+  }
+}
+
 /* Which rows have a cached rule. */
 static void test_packed_rules(TVMFFI_HERE) {
   enum { MOST = TVMFFI_I_RULE_WORDS * 8 };
@@ -706,6 +729,7 @@ static const test_case test_backtrace_cases[] = {
     {"backtrace: unwind tables", test_rows},
     {"backtrace: entries of unwind tables", test_unwind_entries},
     {"backtrace: cached rules", test_packed_rules},
+    {"backtrace: a table that is not understood", test_foreign_table},
     {"backtrace: rules that lead nowhere", test_wrong_rules},
     {"backtrace: frames at odd addresses", test_odd_frames},
     {"backtrace: code outside libraries", test_written_frames},

@@ -41,6 +41,35 @@ static void test_builtin_types(TVMFFI_HERE) {
   CHECK_INT(TVMFFIGetTypeInfo(129)->metadata->structural_eq_hash_kind, 5);
 }
 
+/* Flags of tables are 0 or 1, and None converts to some types only. */
+static void test_table_flags(TVMFFI_HERE) {
+  static const tvmffi_i_word *const words[] = {
+      &tvmffi_i_word_int8,  &tvmffi_i_word_int16,  &tvmffi_i_word_int32,
+      &tvmffi_i_word_int64, &tvmffi_i_word_uint8,  &tvmffi_i_word_uint16,
+      &tvmffi_i_word_uint32, &tvmffi_i_word_uint64};
+  const TVMFFIByteArray name = TEXT("__ffi_convert__");
+  const TVMFFITypeAttrColumn *c = TVMFFIGetTypeAttrColumn(&name);
+  TVMFFIAny none = tvmffi_none(), result;
+  int i;
+  OK(c && c->data ? 0 : -1);
+  for (i = 0; i < TEST_COUNT(words); ++i)
+    CHECK_INT(words[i]->is_signed, i < 4);
+  for (i = 0; i < TVMFFI_I_NUM_ATTR_ROWS; ++i)
+    CHECK(tvmffi_i_attr_rows[i].is_call <= 1);
+  for (i = 0; i < TVMFFI_I_NUM_TARGETS; ++i) {
+    const int32_t index = tvmffi_i_targets[i].index;
+    const TVMFFIAny *convert = &c->data[index - c->begin_index];
+    result = tvmffi_none();
+    if (index == kTVMFFIObject || index == kTVMFFIFunction ||
+        index == kTVMFFITensor)
+      OK(TVMFFIFunctionCall(convert->v_obj, &none, 1, &result));
+    else
+      FAILS(TVMFFIFunctionCall(convert->v_obj, &none, 1, &result), "TypeError",
+            NULL);
+    CHECK_INT(result.type_index, kTVMFFINone);
+  }
+}
+
 static void test_builtin_fields(TVMFFI_HERE) {
   const TVMFFITypeInfo *path = TVMFFIGetTypeInfo(133);
   const TVMFFIFieldInfo *f;
@@ -370,6 +399,7 @@ static const test_case test_builtin_type_cases[] = {
 #if !TVMFFI_NO_CONTAINERS && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"built-in types: keys and order", test_builtin_types},
     {"built-in types: fields and methods", test_builtin_fields},
+    {"built-in types: flags of tables", test_table_flags},
     {"built-in types: attribute columns", test_builtin_columns},
     {"built-in types: metadata of methods", test_method_metadata},
     {"built-in types: clients add to them", test_builtin_grows},

@@ -56,6 +56,7 @@ static void test_made_containers(TVMFFI_HERE) {
   OK(tvmffi_get(tvmffi_obj(list), tvmffi_int(9), tvmffi_out_int64(&n),
                 tvmffi_int(8)));
   CHECK_INT(n, 8);
+  if (test_hits()) return; /* the next function may be the first use of one */
   CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("a")), 1);
   CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("c")), 0);
   CHECK_INT(tvmffi_contains(tvmffi_obj(list), tvmffi_int(4)), 1);

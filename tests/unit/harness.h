@@ -205,6 +205,7 @@ static size_t test_end(size_t size) { return (size + 7) / 8 * 8 + TEST_GUARD; }
 static void *test_malloc(size_t size) {
   test_block *b;
   char *payload;
+  test_come_to(TEST_AT_ALLOC);
   if (test_is_refused()) return NULL;
   if (size >= TEST_HUGE) return NULL;
   b = (test_block *)TEST_MALLOC(TEST_HEAD + test_end(size));

@@ -122,6 +122,22 @@ static void test_small_maps(TVMFFI_HERE) {
                     test_scale(400, 40));
 }
 
+/* A position behind the last entry, or of an entry that was removed, has no
+   entry and is the last. */
+static void test_lost_position(TVMFFI_HERE) {
+  TVMFFIObject *dict = tvmffi_dict();
+  uint64_t at;
+  int64_t i;
+  OK(dict ? 0 : -1);
+  for (i = 0; i < 20; ++i)
+    OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(i), tvmffi_int(i)));
+  at = tvmffi_i_map_begin(dict);
+  CHECK(tvmffi_i_map_pair(dict, at) != NULL);
+  OK(tvmffi_erase(tvmffi_obj(dict), tvmffi_int(0)));
+  CHECK(tvmffi_i_map_pair(dict, TVMFFI_I_MAP_END) == NULL);
+  CHECK(tvmffi_i_map_after(dict, TVMFFI_I_MAP_END) == TVMFFI_I_MAP_END);
+}
+
 static void test_large_maps(TVMFFI_HERE) {
   test_random_map(kTVMFFIDict, TEST_KEYS, test_scale(6000, 700));
   test_random_map(kTVMFFIMap, TEST_KEYS / 4, test_scale(3000, 300));
@@ -1318,6 +1334,7 @@ static const test_case test_map_cases[] = {
 #if !TEST_NO_MAPS && !TVMFFI_NO_CONTAINERS
     {"maps: up to twelve keys", test_small_maps},
     {"maps: hundreds of keys", test_large_maps},
+    {"maps: positions without an entry", test_lost_position},
     {"maps: made for so many entries", test_capacity},
     {"maps: built-in functions", test_map_functions},
     {"maps: functions of dicts", test_dict_functions},

@@ -683,6 +683,7 @@ static void test_pool_bound(TVMFFI_HERE) {
   for (i = 0; i < TEST_COUNT(f); ++i) tvmffi_release(f[i]);
   CHECK_INT(test_get(&test_live), live - (TEST_COUNT(f) - 3));
   CHECK_INT(p->available, 0);
+  CHECK_INT(p->skip, 63 - (TEST_COUNT(f) - 4)); /* the fourth sets it */
   tvmffi_i_pool_left = TVMFFI_I_POOL_PROCESS;
   test_set_pool(0);
   CHECK_INT(test_get(&test_live), live - TEST_COUNT(f));

@@ -33,7 +33,80 @@ static void test_huge_name(TVMFFI_HERE) {
   CHECK(!table.table);
 }
 
+#if !TVMFFI_NO_CONTAINERS
+/* Words of up to 8 bytes, between other bytes. */
+static void test_little_words(TVMFFI_HERE) {
+  static const char text[] = "abcdefghijkl";
+  uint64_t word = 0;
+  size_t size;
+  for (size = 0; size <= 8; ++size) {
+    CHECK(tvmffi_i_little_word(text, size) == word);
+    if (size < 8) word |= (uint64_t)(unsigned char)text[size] << (8 * size);
+  }
+}
+
+/* The distances in bucket chains grow, and from 21 on are the sums of 1 to n:
+   8 times one, plus 1, is a square. */
+static void test_map_distances(TVMFFI_HERE) {
+  int i;
+  for (i = 0; i < TVMFFI_I_MAP_NUM_JUMPS; ++i) {
+    const uint64_t jump = tvmffi_i_map_jumps[i];
+    uint64_t n = 0, bit;
+    if (i < 16) CHECK_INT(jump, i);
+    if (i < 16) continue;
+    CHECK(jump > tvmffi_i_map_jumps[i - 1]);
+    if (i < 83) CHECK_INT(jump, (i - 10) * (i - 9) / 2);
+    for (bit = (uint64_t)1 << 31; bit; bit /= 2)
+      if ((n + bit) * (n + bit + 1) / 2 <= jump) n += bit;
+    CHECK(n * (n + 1) / 2 == jump);
+  }
+}
+#endif
+
+/* A removed node's slot is used again, and a larger table has no such slot. */
+static void test_reused_slot(TVMFFI_HERE) {
+  static tvmffi_i_node nodes[4]; /* of one hash, so of one probe sequence */
+  tvmffi_i_name_table table;
+  uintptr_t *slot;
+  size_t i, full = 0;
+  memset((void *)&table, 0, sizeof(table));
+  tvmffi_i_lock();
+  if (tvmffi_i_reserve(&table, 0) == 0) {
+    for (i = 0; i < 3; ++i) tvmffi_i_fill_slot(&table, &nodes[i]);
+    slot = tvmffi_i_slot_at(table.table, sizeof(*slot), 0);
+    tvmffi_i_clear_slot(&table, &nodes[1]);
+    CHECK(slot[1] == (uintptr_t)&tvmffi_i_tombstone);
+    CHECK(table.count == 2 && table.used == 3);
+    tvmffi_i_fill_slot(&table, &nodes[3]);
+    CHECK(slot[1] == (uintptr_t)&nodes[3] && !slot[3]);
+    CHECK(table.count == 3 && table.used == 3);
+    tvmffi_i_clear_slot(&table, &nodes[3]);
+    tvmffi_i_clear_slot(&table, &nodes[0]); /* node 2 is found behind both */
+    CHECK(slot[0] == (uintptr_t)&tvmffi_i_tombstone);
+    CHECK(slot[1] == (uintptr_t)&tvmffi_i_tombstone && table.used == 3);
+    if (!tvmffi_i_grow_slots(&table.table, sizeof(*slot), 0, 128)) {
+      slot = tvmffi_i_slot_at(table.table, sizeof(*slot), 0);
+      for (i = 0; i < 128; ++i) full += slot[i] != 0;
+      CHECK(slot[0] == (uintptr_t)&nodes[2] && full == 1);
+    }
+  }
+  tvmffi_i_unlock();
+  tvmffi_i_free_slots(table.table);
+}
+
 #if !TVMFFI_NO_EXTRA
+/* Only the written number decides whether ".0" follows. */
+static void test_stale_text(TVMFFI_HERE) {
+  tvmffi_i_text_buffer b;
+  memset((void *)&b, 0, sizeof(b));
+  tvmffi_i_text_str(&b, "[1,.................");
+  if (b.failed) return;
+  b.size = 3;
+  tvmffi_i_json_put_double(&b, (uint64_t)1 << 62); /* 2 */
+  CHECK_BYTES(test_bytes(b.data, b.size), "[1,2.0", 6);
+  tvmffi_i_text_release(&b);
+}
+
 /* A buffer that cannot grow keeps its text and takes no more. */
 static void test_full_buffer(TVMFFI_HERE) {
   TVMFFIByteArray empty = {NULL, 0};
@@ -100,6 +173,14 @@ static void test_rounded_products(TVMFFI_HERE) {
 
 static const test_case test_platform_cases[] = {
 #if !TEST_NO_VALUES
+    {"tables: a slot used again", test_reused_slot},
+#if !TVMFFI_NO_CONTAINERS
+    {"numbers: words of a text", test_little_words},
+    {"tables: distances in chains", test_map_distances},
+#endif
+#if !TVMFFI_NO_EXTRA
+    {"numbers: stale text", test_stale_text},
+#endif
     {"platform: keys compared", test_same_keys},
     {"platform: a name that is too long", test_huge_name},
 #if !TVMFFI_NO_EXTRA

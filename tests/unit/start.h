@@ -4,21 +4,63 @@
 
 #include "harness.h"
 
+#if TEST_MEANWHILE
+static void test_locks_first(void) {
+  tvmffi_i_lock();
+  tvmffi_i_unlock();
+}
+static void test_starts_types(void) { tvmffi_i_start_types(); }
+static void test_starts_global(void) {
+  TVMFFIByteArray name = TEXT("ffi.String");
+  CHECK(!tvmffi_i_start_global(&name));
+}
+static void test_other_locks_first(void) { test_in_thread(test_locks_first); }
+static void test_other_starts_types(void) { test_in_thread(test_starts_types); }
+static void test_other_starts_global(void) {
+  test_in_thread(test_starts_global);
+}
+#endif
+
+/* Called before the runtime's first use. */
+static void test_before_start(void) {
+#if TEST_MEANWHILE
+  test_meanwhile(TEST_AT_CAS, 1, test_other_locks_first);
+#endif
+}
+
 /* The runtime starts itself, and asks for no memory to do so. Types have keys
-   before. */
+   before. Another thread is always first: to register what is called at a fork,
+   to start the types, and the functions. */
 static void test_start(TVMFFI_HERE) {
   TVMFFIByteArray key = TEXT("ffi.Error"), name = TEXT("ffi.String");
   TVMFFIObjectHandle f = NULL;
   const TVMFFITypeInfo *info;
   int32_t index = 0;
+#if TEST_MEANWHILE
+  static int is_started;
+  if (!is_started) {
+    CHECK(!test_did_nothing(TEST_AT_CAS)); /* of test_before_start */
+    test_meanwhile(TEST_AT_LOCK, 1, test_other_starts_types);
+  }
+#endif
   CHECK_TEXT(TEXT(tvmffi_i_type_key(kTVMFFIError)), "ffi.Error");
   info = TVMFFIGetTypeInfo(kTVMFFIError);
   CHECK(TVMFFI_NO_TYPES ? !info : info && info->type_index == kTVMFFIError);
   OK(TVMFFITypeKeyToIndex(&key, &index));
   CHECK_INT(index, kTVMFFIError);
+#if TEST_MEANWHILE
+  if (!is_started) {
+    CHECK(!test_did_nothing(TEST_AT_LOCK));
+    test_meanwhile(TEST_AT_LOCK, 1, test_other_starts_global);
+  }
+#endif
   OK(TVMFFIFunctionGetGlobal(&name, &f));
   OWN(f);
   CHECK(f != NULL);
+#if TEST_MEANWHILE
+  if (!is_started) CHECK(!test_did_nothing(TEST_AT_LOCK));
+  is_started = 1;
+#endif
 }
 
 static void test_version(TVMFFI_HERE) {

@@ -292,6 +292,9 @@ static void test_any_release(TVMFFI_HERE) {
   CHECK(any.type_index == kTVMFFINone && test_is_clean(&any));
   text = tvmffi_byte_array(NULL);
   CHECK(text.data == NULL && text.size == 0);
+  any.type_index = kTVMFFIStr; /* without an object */
+  text = tvmffi_any_str(&any);
+  CHECK(text.data == NULL && text.size == 0);
 }
 #endif
 

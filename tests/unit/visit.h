@@ -1773,6 +1773,21 @@ static void test_unique_values(TVMFFI_HERE) {
 }
 #endif
 
+#if !TVMFFI_NO_EXTRA && !TEST_NO_TYPES
+/* A type without fields has children if ffi.Object has a field. */
+static void test_root_field(TVMFFI_HERE) {
+  TVMFFITypeInfo *root;
+  const int32_t index =
+      test_type(test_fresh("unit.Fieldless"), -1, 1, 0, 1, kTVMFFIObject);
+  OK(index < 0 ? -1 : 0);
+  root = &tvmffi_i_type_at(kTVMFFIObject)->info;
+  CHECK(tvmffi_i_has_no_fields(TVMFFIGetTypeInfo(index)));
+  root->num_fields = 1;
+  CHECK(!tvmffi_i_has_no_fields(TVMFFIGetTypeInfo(index)));
+  root->num_fields = 0;
+}
+#endif
+
 static const test_case test_visit_cases[] = {
 #if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
     {"visits: attribute columns", test_visit_columns},
@@ -1792,6 +1807,7 @@ static const test_case test_visit_cases[] = {
     {"visits: callbacks that throw", test_thrown_visits},
     {"visits: post-order callbacks that catch", test_caught_after},
 #endif
+    {"visits: a field of the root type", test_root_field},
     {"visits: replaced values", test_replaced_values},
     {"visits: callbacks by type", test_callback_types},
     {"visits: callbacks that fail", test_callback_errors},
