@@ -205,6 +205,7 @@
      >>head/atomic                   memory orders, thread-local variables
      >>head/dlpack                   the types of DLPack 1.3
      >>head/abi                      constants, structs and functions of the ABI
+     >>head/share                    functions that files have once
      >>head/late                     missing in older runtimes
      >>base/reference                strong and weak references, destruction
      >>base/value                    plain C values to and from Any, references
@@ -405,6 +406,18 @@
 
 /* Define TVMFFI_PREFIX for the whole program as a token that is put before the
    name of every exported function. */
+
+/* Define as 1 for the whole program to have the functions of the C interface
+   that run rarely, such as errors and registration, once: in the implementing
+   file instead of in each file. Files are then smaller and compile faster.
+   Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose runtime
+   other files do not use, or with TVMFFI_DEBUG, so define that for all files or
+   for none. A file does not link if its header has another version than that of
+   the implementing file, or if only one of them has TVMFFI_NO_METADATA: the
+   linker then misses names that begin with tvmffi_i_ and the version. */
+#ifndef TVMFFI_SHARE_INTERFACE
+#define TVMFFI_SHARE_INTERFACE 0
+#endif
 
 /* Define as 1 for the whole program to use the process's libtvm_ffi if there is
    one. If there is none, all files of the program or library share the runtime
@@ -2336,6 +2349,62 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 #endif /* TVMFFI_DYNAMIC */
 /* clang-format on */
 
+/* ======== Share: functions that files have once ============= >>head/share */
+/* TVMFFI_I_ONCE(type, name, (parameters)) begins the definition of a function
+   of the interface that runs rarely. By default each file has its own. With
+   TVMFFI_SHARE_INTERFACE only the implementing file defines the function.
+   Another file declares the name, and the body belongs to a function that
+   nothing calls, which compilers drop. The symbol contains the version and the
+   option that changes a parameter's struct, because the files must agree on
+   both. It begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
+   TVMFFI_I_RUNTIME_ONCE defines a function of the runtime that other files
+   share, too. TVMFFI_I_SMALL_ONCE begins a function that runs often, which
+   files share only if they are compiled for size. */
+
+#if TVMFFI_SHARE_INTERFACE && TVMFFI_I_GNU && !TVMFFI_STATIC && !TVMFFI_DEBUG
+#define TVMFFI_I_SHARES 1
+#ifdef TVMFFI_PREFIX
+#define TVMFFI_I_SHARED_PREFIX TVMFFI_I_QUOTE(TVMFFI_PREFIX)
+#else
+#define TVMFFI_I_SHARED_PREFIX ""
+#endif
+#if TVMFFI_NO_METADATA
+#define TVMFFI_I_SHARED_LAYOUT "no_metadata_"
+#else
+#define TVMFFI_I_SHARED_LAYOUT ""
+#endif
+#define TVMFFI_I_SHARED_NAME(name)                                           \
+  __asm__("tvmffi_i_" TVMFFI_I_QUOTE(TVMFFI_VERSION_MAJOR) "_" TVMFFI_I_QUOTE( \
+      TVMFFI_VERSION_MINOR) "_" TVMFFI_I_QUOTE(TVMFFI_VERSION_PATCH) "_"     \
+          TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_PREFIX name)
+#define TVMFFI_I_SHARED(type, name, parameters)              \
+  TVMFFI_I_EXTERN_C __attribute__((__cold__)) TVMFFI_I_HIDDEN \
+      type name parameters TVMFFI_I_SHARED_NAME(#name);
+#define TVMFFI_I_RUNTIME_ONCE TVMFFI_I_EXTERN_C
+#if defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_ONCE(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)     \
+  TVMFFI_I_EXTERN_C type name parameters
+#else
+#define TVMFFI_I_ONCE(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)     \
+  TVMFFI_I_COLD type name##_unused parameters
+#endif
+#if defined(__OPTIMIZE_SIZE__) || defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_SMALL_ONCE(type, name, parameters) \
+  TVMFFI_I_ONCE(type, name, parameters)
+#endif
+#else
+#define TVMFFI_I_SHARES 0
+#define TVMFFI_I_RUNTIME_ONCE TVMFFI_I_SLOW
+#define TVMFFI_I_ONCE(type, name, parameters) \
+  TVMFFI_I_COLD type name parameters
+#endif
+#ifndef TVMFFI_I_SMALL_ONCE
+#define TVMFFI_I_SMALL_ONCE(type, name, parameters) \
+  TVMFFI_I_INLINE type name parameters
+#endif
+
 /* ======== Late functions: missing in older runtimes ========== >>head/late */
 /* A library may be loaded into a process whose runtime is older than this
    header and lacks functions of the ABI. Lazy binding lets the library load,
@@ -2350,7 +2419,8 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 
 #if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&    \
     !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) && \
-    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_NO_DLOPEN && !TVMFFI_ABI_ONLY
+    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_SHARE_INTERFACE &&  \
+    !TVMFFI_NO_DLOPEN && !TVMFFI_ABI_ONLY
 #define TVMFFI_I_MAY_LACK 1
 #else
 #define TVMFFI_I_MAY_LACK 0
@@ -2446,7 +2516,7 @@ TVMFFI_I_LATE(TVMFFIBigIntGetContentByteArray, "0.1.14.post0", TVMFFIByteArray,
    leave the range from 2^31 to 2^32. */
 #define TVMFFI_I_PINNED TVMFFI_I_AS(uint64_t, 0xC0000000u)
 
-TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
+TVMFFI_I_ONCE(void, tvmffi_i_pin, (uint64_t *count, int shift)) {
   uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
   uint64_t old = tvmffi_i_load64(count);
   while (
@@ -2513,7 +2583,7 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
 
 /* Slow path of tvmffi_i_release. `old` is the count before the release: one
    strong reference was left, or the count is pinned. */
-TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
+TVMFFI_I_ONCE(void, tvmffi_i_release_rest, (TVMFFIObject *o, uint64_t old)) {
   if (old & 0x80000000u) {
     tvmffi_i_pin(&o->combined_ref_count, 0);
   } else if ((uint32_t)old == 1) {
@@ -2590,7 +2660,7 @@ typedef struct {
 
 /* Destroys the objects on the pending list, including objects that are added
    during the call. */
-TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
+TVMFFI_I_ONCE(void, tvmffi_i_end_pending, (tvmffi_i_destroying *d)) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   while (d->pending_destroy) {
     TVMFFIObject *self = d->pending_destroy;
@@ -2615,8 +2685,9 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
    a weak reference for the list, else sets the counts to 0. Returns 1, or 0 if
    a client replaced the object's deleter or the distance needs more than 32
    bits. */
-TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
-                                    int flags, void (*deleter)(void *, int)) {
+TVMFFI_I_ONCE(int, tvmffi_i_postpone,
+              (tvmffi_i_destroying *d, TVMFFIObject *self, int flags,
+               void (*deleter)(void *, int))) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   const uintptr_t offset = (uintptr_t)deleter - base;
   if (self->deleter != deleter ||
@@ -2640,8 +2711,8 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
    is only at or above the innermost one's, some outer ones may still run, so
    one level is given back. If it is far below all of them, most likely none
    still runs. */
-TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
-                                          uintptr_t here) {
+TVMFFI_I_ONCE(void, tvmffi_i_forget_frames,
+              (tvmffi_i_destroying *d, uintptr_t here)) {
   const uintptr_t outermost = d->frame[0], innermost = d->frame[1];
   if (here >= outermost)
     d->depth = 0;
@@ -2653,10 +2724,9 @@ TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
 
 /* Slow path of tvmffi_i_begin_destroy, near the maximum depth. Returns the
    destructor's depth, or -1 if the object was put on the pending list. */
-TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
-                                          TVMFFIObject *self, int flags,
-                                          void (*deleter)(void *, int),
-                                          uintptr_t here) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_begin_deep,
+              (tvmffi_i_destroying *d, TVMFFIObject *self, int flags,
+               void (*deleter)(void *, int), uintptr_t here)) {
   if (!(flags & TVMFFI_I_RESUMED)) {
     tvmffi_i_forget_frames(d, here);
     if (d->depth < TVMFFI_I_NESTED) return d->depth;
@@ -2872,11 +2942,19 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
     !TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN_TYPES 1
+#else
+#define TVMFFI_I_OWN_TYPES 0
+#endif
+
+#if TVMFFI_I_SHARES && !TVMFFI_DYNAMIC
+/* Nor do those of the other files, which use the runtime's own functions. */
+TVMFFI_I_SHARED(const char *, tvmffi_i_type_key, (int32_t index))
+TVMFFI_I_SHARED(int, tvmffi_i_derives, (int32_t index, int32_t target))
+#elif TVMFFI_I_OWN_TYPES
 static const char *tvmffi_i_type_key(int32_t index);
 static int tvmffi_i_derives(int32_t index, int32_t target);
 #else
-#define TVMFFI_I_OWN_TYPES 0
-TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_type_key, (int32_t index)) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
 }
@@ -3039,7 +3117,7 @@ static void tvmffi_i_arena_free(void *pointer);
    the prefix. */
 #define TVMFFI_I_BODY_PREFIX "tvmffi_body_"
 
-TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
+TVMFFI_I_SMALL_ONCE(const char *, tvmffi_i_function_name, (const char *name)) {
   size_t n = sizeof(TVMFFI_I_BODY_PREFIX) - 1, i = 0;
   while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
   return i == n ? name + n : name;
@@ -3082,19 +3160,19 @@ TVMFFI_I_INLINE void tvmffi_i_append_char(tvmffi_i_text *t, char c) {
 }
 
 /* Appends a text and a NUL. */
-TVMFFI_I_COLD void tvmffi_i_append(tvmffi_i_text *t, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_append, (tvmffi_i_text *t, const char *text)) {
   while (*text) tvmffi_i_append_char(t, *text++);
   t->data[t->size < t->capacity ? t->size : t->capacity - 1] = 0;
 }
 
-TVMFFI_I_COLD void tvmffi_i_append_int(tvmffi_i_text *t, int64_t x) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_int, (tvmffi_i_text *t, int64_t x)) {
   char number[TVMFFI_I_DECIMAL];
   tvmffi_i_append(t, tvmffi_i_decimal(number, x));
 }
 
 #if TVMFFI_NO_STDIO
-TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
-                                          unsigned base, int width) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_digits,
+              (tvmffi_i_text *t, uint64_t x, unsigned base, int width)) {
   char digits[24], *end = digits + sizeof(digits) - 1, *p;
   *end = 0;
   p = tvmffi_i_digits_before(end, x, base, 1);
@@ -3106,8 +3184,8 @@ TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
 /* Formats one conversion, such as %d, after the '%', and returns the rest of
    the format. If the conversion is unknown, copies the rest unformatted,
    because the type of the argument is unknown. */
-TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
-                                           va_list *ap) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_convert,
+              (tvmffi_i_text *t, const char *f, va_list *ap)) {
   const char *begin = f - 1;
   int size = 0, width = 0, precision = -1;
   while (*f >= '0' && *f <= '9') width = width * 10 + (*f++ - '0');
@@ -3155,8 +3233,8 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
   return f + 1;
 }
 
-TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
-                                   va_list ap) {
+TVMFFI_I_ONCE(int, tvmffi_i_vformat,
+              (char *text, size_t capacity, const char *f, va_list ap)) {
   tvmffi_i_text t = {text, 0, capacity};
   va_list args;
   va_copy(args, ap);
@@ -3176,8 +3254,8 @@ TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
 
 /* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes. A truncated message ends
    in "...". */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
-                                               va_list ap) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_message,
+              (char *buffer, const char *format, va_list ap)) {
   TVMFFIByteArray r = {buffer, 0};
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
   if (n < 0) buffer[n = 0] = 0; /* printf may have written no NUL */
@@ -3200,11 +3278,10 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
 
 /* Creates and raises an error. `cause` and `context` are borrowed, and dropped
    if the runtime's errors have no causes. Returns -1. */
-TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
-                                       const TVMFFIByteArray *message,
-                                       const TVMFFIByteArray *trace,
-                                       TVMFFIObjectHandle cause,
-                                       TVMFFIObjectHandle context) {
+TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
+              (const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
+               const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
+               TVMFFIObjectHandle context)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
@@ -3223,9 +3300,9 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
 
 /* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
    an allocation fails, raises a MemoryError instead. */
-TVMFFI_I_PRINTF(3, 4)
-TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
-                               const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
+              (const TVMFFIByteArray *trace, const char *kind,
+               const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
@@ -3237,7 +3314,7 @@ TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
 
 /* Returns the length of the first line of `t` if the line names a function of
    this header, else 0. */
-TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
+TVMFFI_I_ONCE(size_t, tvmffi_i_own_line, (TVMFFIByteArray t)) {
   static const char own[] = ", in tvmffi_i_";
   size_t i, k = 0, is_own = 0;
   for (i = 0; i < t.size && t.data[i] != '\n'; ++i) {
@@ -3252,7 +3329,7 @@ TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
 /* Returns a trace without the leading lines that name functions of this header.
    Only upstream's library writes such lines. Our traces never contain static
    functions. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_outer_trace, (TVMFFIByteArray t)) {
   size_t n;
   while ((n = tvmffi_i_own_line(t)) != 0) {
     t.data += n;
@@ -3263,8 +3340,8 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
 
 /* Raises an error from a function of this header. The trace begins with the
    user's function that called into the header. Returns -1. */
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
+              (const char *kind, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
   va_list ap;
@@ -3288,10 +3365,9 @@ TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
                     __VA_ARGS__)
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
-TVMFFI_I_PRINTF(4, 5)
-TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
-                                    const TVMFFIByteArray *trace,
-                                    const char *kind, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
+              (TVMFFIObjectHandle cause, const TVMFFIByteArray *trace,
+               const char *kind, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
@@ -3373,8 +3449,8 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
 /* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
    error. Cannot fail, and returns `code`. The code -2 means that Python has the
    error: nothing is prefixed. */
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_error_context,
+              (int code, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
@@ -3415,8 +3491,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_check_signals(void) {
 /* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
    the buffer is too small, drops the last lines of `t`. Returns the start of
    the copy. */
-TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
-                                                 TVMFFIByteArray t) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_reverse_lines,
+              (char *trace, size_t capacity, TVMFFIByteArray t)) {
   size_t begin = 0, end, at = capacity - 1, i;
   trace[at] = 0;
   for (; begin < t.size; begin = end) {
@@ -3433,8 +3509,8 @@ TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
 /* Raises an error whose message is `before` (the text of the cause, or "") and
    the text of `error`. Reverses the trace, because Python prints the most
    recent call last. */
-TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
-                                         TVMFFIObjectHandle error) {
+TVMFFI_I_ONCE(void, tvmffi_i_error_append,
+              (const char *before, TVMFFIObjectHandle error)) {
   char trace[4 * TVMFFI_MESSAGE_SIZE];
   const char *parts[8];
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
@@ -3454,7 +3530,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
 /* Returns the text that tvmffi_error_print prints: up to seven causes, then the
    error. The text is the message of a new error, which replaces the pending
    error. */
-TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_error_text, (void)) {
   TVMFFIObjectHandle chain[8], at;
   TVMFFIObject *text = NULL, *error = tvmffi_i_error_remove();
   int n = 0;
@@ -3481,7 +3557,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 /* Returns -1 if the thread has a pending error, which stays pending, else 0. A
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
-TVMFFI_I_COLD int tvmffi_i_pending(void) {
+TVMFFI_I_ONCE(int, tvmffi_i_pending, (void)) {
   TVMFFIObject *error = tvmffi_i_error_remove();
   return error ? tvmffi_i_error_restore(error) : 0;
 }
@@ -3491,8 +3567,9 @@ TVMFFI_I_COLD int tvmffi_i_pending(void) {
 
 /* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
    there is no function of this name. */
-TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_if_defined,
+              (const char *name, TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   TVMFFIObjectHandle function = NULL;
   int code;
@@ -4013,7 +4090,7 @@ TVMFFI_I_UNUSED static const struct {
     {"maia", 17},    {"trn", 18},       {"cuda_host", 3},     {"rocm_host", 11},
     {"oneapi", 14},  {"cuda_managed", 13}};
 
-TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_device_name, (DLDevice device)) {
   int i;
   for (i = 0; i < TVMFFI_I_NUM_DEVICES; ++i)
     if (tvmffi_i_devices[i].type == (int32_t)device.device_type)
@@ -4022,7 +4099,7 @@ TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
 }
 
 /* Parses a device such as "cuda" or "cuda:1". Ignores text after a space. */
-TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_parse_device, (TVMFFIByteArray s, DLDevice *out)) {
   size_t size = 0, n, k, i;
   int64_t id = 0;
   while (size < s.size && s.data[size] != ' ') ++size;
@@ -4172,7 +4249,7 @@ TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
 
 /* -------- To an Any -------- */
 
-TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+TVMFFI_I_ONCE(int, tvmffi_i_too_large, (uint64_t value)) {
   return tvmffi_i_raise("OverflowError",
                         "Integer value %llu is too large to fit in int64_t. "
                         "Consider explicitly casting to int64_t first if this "
@@ -4184,7 +4261,7 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
    such views, both with a negative type index: a tvmffi_uint above INT64_MAX,
    which is refused, and a slice of a text, which becomes a string. Returns 0,
    or -1 with an OverflowError or a MemoryError. */
-TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+TVMFFI_I_ONCE(int, tvmffi_i_settle, (const TVMFFIAny *view, TVMFFIAny *owned)) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
     return tvmffi_i_too_large((uint64_t)view->v_int64);
@@ -4200,16 +4277,17 @@ TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
          any->type_index <= kTVMFFIObjectRValueRef;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_put_object(tvmffi_scope *here, TVMFFIAny *out,
-                                        TVMFFIObject *value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_object,
+                    (tvmffi_scope *here, TVMFFIAny *out, TVMFFIObject *value)) {
   *out = tvmffi_obj(value);
   if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
   if (here) tvmffi_i_scope_give(here, value);
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
-                                     const TVMFFIAny *value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_any,
+                    (tvmffi_scope *here, TVMFFIAny *out,
+                     const TVMFFIAny *value)) {
   if (TVMFFI_I_UNLIKELY(value->type_index < 0))
     return tvmffi_i_settle(value, out);
   if (here && tvmffi_i_is_view(value))
@@ -4335,17 +4413,17 @@ typedef struct {
   char number[8][TVMFFI_I_DECIMAL];
 } tvmffi_i_parts;
 
-TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_say, (tvmffi_i_parts *p, const char *text)) {
   if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
     p->part[p->size++] = text;
 }
 
-TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_number, (tvmffi_i_parts *p, int64_t x)) {
   if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
     tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
 }
 
-TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+TVMFFI_I_ONCE(int, tvmffi_i_raise_said, (const char *kind, tvmffi_i_parts *p)) {
   const TVMFFIErrorCell *cell;
   TVMFFIByteArray trace;
   TVMFFIObject *error;
@@ -4361,8 +4439,8 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
 }
 
 /* Appends a type such as "Map<str, int>" to the message. */
-TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
-                                     const tvmffi_i_word *type) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_type,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type)) {
   tvmffi_i_say(p, tvmffi_i_shown(type)->name);
   if (!tvmffi_i_has_parts(type)) return;
   tvmffi_i_say(p, "<");
@@ -4376,13 +4454,13 @@ TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
 
 /* Returns 1 for a method of a module, else 0. Callers do not pass the first
    parameter, the module, so messages and schemas omit the module. */
-TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_is_bound, (const tvmffi_func *f)) {
   return f->num_args > 0 && !tvmffi_i_shown(f->types[1])->name;
 }
 
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
-TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
-                                          const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_signature,
+              (tvmffi_i_parts *p, const tvmffi_func *f)) {
   static const char *const at[16] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
@@ -4402,8 +4480,9 @@ TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
 /* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
    *result that is not None before the call. `least` is the smallest count
    allowed, or -1 if no parameter has a default. */
-TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
-                                     int32_t count, const TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_count,
+              (const tvmffi_func *f, int32_t least, int32_t count,
+               const TVMFFIAny *result)) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, count == f->num_args
@@ -4430,14 +4509,15 @@ TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
 #define tvmffi_i_bad_call(f, count, result) \
   tvmffi_i_bad_count(f, -1, count, result)
 
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *type,
-                                    const TVMFFIAny *any, int why);
+TVMFFI_I_ONCE(void, tvmffi_i_say_got,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type,
+               const TVMFFIAny *any, int why));
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(int, tvmffi_i_say_item,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
+               int why)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny to;
@@ -4459,8 +4539,9 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
 
 /* Appends a text with the type of the first key or value whose conversion
    returns the code `why`. Returns 1, or 0 if no conversion returns it. */
-TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(int, tvmffi_i_say_pair,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
+               int why)) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
   TVMFFIAny to;
@@ -4484,9 +4565,9 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
 /* Describes *any, whose conversion to `type` failed with the code `why`.
    Appends the integer out of range, the first wrong item of a container, or
    else the type key. */
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *type,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_got,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type,
+               const TVMFFIAny *any, int why)) {
   const int32_t got = any->type_index;
   const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
@@ -4507,15 +4588,16 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
 
 /* Appends the name of an integer type, such as "uint8". `code`, at least
    TVMFFI_I_RANGE, encodes the type. */
-TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_width, (tvmffi_i_parts *p, int code)) {
   tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
   tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
 }
 
 /* Raises an OverflowError or TypeError for argument `i`, whose conversion
    returned `code`. A negative `code` means that an error is raised already. */
-TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
-                                   const TVMFFIAny *args, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_arg,
+              (const tvmffi_func *f, int32_t i, const TVMFFIAny *args,
+               int code)) {
   const int range = code >= TVMFFI_I_RANGE;
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
@@ -4538,8 +4620,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
 
 /* Raises an OverflowError for *any, which is or contains an integer out of the
    range of `type`. */
-TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
-                                     const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_range,
+              (const tvmffi_i_word *type, const TVMFFIAny *any, int code)) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "The value ");
@@ -4552,9 +4634,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
 /* Raises the error for a bad argument, argument count or result. The first four
    parameters have a packed function's order, so a packed function moves no
    registers for the call. */
-TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
-                                  int32_t count, const TVMFFIAny *result,
-                                  int32_t bad, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_refuse,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               const TVMFFIAny *result, int32_t bad, int code)) {
   return code ? tvmffi_i_bad_arg(f, bad, args, code)
               : tvmffi_i_bad_call(f, count, result);
 }
@@ -4562,10 +4644,10 @@ TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
 /* Called if the argument count is wrong or *result is not None. If only
    defaults are missing, calls the function again with them. Otherwise raises a
    TypeError. */
-TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
-                                    int32_t count, TVMFFIAny *result,
-                                    void *handle, int32_t least,
-                                    tvmffi_i_defaults *defaults) {
+TVMFFI_I_ONCE(int, tvmffi_i_complete,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               TVMFFIAny *result, void *handle, int32_t least,
+               tvmffi_i_defaults *defaults)) {
   TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
   int32_t i;
   if (count < least || count >= f->num_args)
@@ -4578,7 +4660,7 @@ TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash. Returns the error's code. */
-TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: write TVMFFI_RETURN(value), "
@@ -4671,10 +4753,12 @@ typedef int tvmffi_i_module_call(TVMFFIObject *self,
 #endif
 
 /* TVMFFI_I_CXX_MODULES is 1 if upstream's library can call modules of this C
-   file, else 0, as in the runtime's file. C++ exceptions of methods pass
-   through the C functions, which therefore need unwind tables. */
-#if TVMFFI_I_CXX_METHODS &&                                \
-    (!defined(TVMFFI_IMPLEMENTATION) || TVMFFI_DYNAMIC) && \
+   file, else 0, as in the runtime's file or with TVMFFI_SHARE_INTERFACE. C++
+   exceptions of methods pass through the C functions, which therefore need
+   unwind tables. */
+#if TVMFFI_I_CXX_METHODS &&                                          \
+    (TVMFFI_DYNAMIC ||                                               \
+     (!defined(TVMFFI_IMPLEMENTATION) && !TVMFFI_SHARE_INTERFACE)) && \
     (defined(__GCC_HAVE_DWARF2_CFI_ASM) || defined(__APPLE__))
 #define TVMFFI_I_CXX_MODULES 1
 #else
@@ -4750,8 +4834,9 @@ typedef struct {
 /* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
    skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
    to the arrays. */
-TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
-                                     int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_throw_now,
+              (void *self, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
   (void)args, (void)n, (void)result;
   tvmffi_i_any_release(&t->callbacks);
@@ -4761,7 +4846,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
 
 /* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
    [[kTVMFFIInt, tvmffi_i_throw_now]], and the empty array t->none. */
-TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
+TVMFFI_I_ONCE(int, tvmffi_i_throw_prepare, (tvmffi_i_thrown *t)) {
   TVMFFIAny pair[2], inner = tvmffi_none();
   TVMFFIObjectHandle function = NULL;
   int code;
@@ -4782,7 +4867,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
    the error. The exception skips the rest of the C functions that it leaves, so
    these own nothing. If the runtime has no C++ function pointer or an
    allocation fails, returns with the error still pending. */
-TVMFFI_I_COLD void tvmffi_i_throw(int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_throw, (int code)) {
   typedef void cxx_call(const void *self, const TVMFFIAny *args, int32_t n,
                         TVMFFIAny *result);
   static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};
@@ -5156,8 +5241,8 @@ TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
 
 /* Records the source line that received or released an object, if the runtime
    tracks leaks. */
-TVMFFI_I_COLD void tvmffi_i_note(const void *obj, int released,
-                                 const char *place) {
+TVMFFI_I_ONCE(void, tvmffi_i_note,
+              (const void *obj, int released, const char *place)) {
   TVMFFIAny args[3], result = tvmffi_none();
   if (!place) return;
   args[0] = tvmffi_ptr(obj);
@@ -5280,12 +5365,12 @@ tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
 #define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
 #endif
 
-TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
+TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {
   (void)tvmffi_i_raise("RuntimeError", "%s", message);
   return NULL;
 }
 
-TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
+TVMFFI_I_ONCE(int, tvmffi_i_scope_grow, (tvmffi_scope *scope)) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
@@ -5304,7 +5389,7 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
 
 #if TVMFFI_DEBUG
 /* Checks that a scope may receive an object here. Reports a large scope. */
-TVMFFI_I_COLD int tvmffi_i_scope_check(const tvmffi_scope *scope) {
+TVMFFI_I_ONCE(int, tvmffi_i_scope_check, (const tvmffi_scope *scope)) {
   if (!scope->thread)
     return tvmffi_i_raise("RuntimeError",
                           "this scope has ended: a function that is called "
@@ -5403,8 +5488,9 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
 #endif
 
 /* Releases the objects of a scope, newest first, and frees its memory. */
-TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
-                                        uint32_t capacity, const char *end) {
+TVMFFI_I_ONCE(void, tvmffi_i_scope_clear,
+              (TVMFFIObject **items, uint32_t count, uint32_t capacity,
+               const char *end)) {
   (void)end;
   while (count) {
     TVMFFIObject *item = items[--count];
@@ -5869,7 +5955,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
 
 /* Checks arguments that are not plain. Returns 0 if the ABI has a form for
    each, 1 if not, or -1 if a maker failed. */
-TVMFFI_I_COLD int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_check_args, (const TVMFFIAny *args, int32_t n)) {
   TVMFFI_TRY(tvmffi_i_check_made(args, n));
   while (n && args[n - 1].type_index >= kTVMFFINone) --n;
   return n > 0;
@@ -5892,7 +5978,7 @@ typedef struct {
   TVMFFIAny room[4];
 } tvmffi_i_settled;
 
-TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
+TVMFFI_I_ONCE(void, tvmffi_i_settled_close, (tvmffi_i_settled *s)) {
   while (s->n--)
     if (s->from[s->n].type_index < 0) tvmffi_i_any_release(&s->args[s->n]);
   if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
@@ -5900,8 +5986,8 @@ TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
 
 /* Copies the arguments, and replaces slices by strings. Returns 0, or -1 with
    an error; *s then needs no tvmffi_i_settled_close. */
-TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
-                                        const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_settled_open,
+              (tvmffi_i_settled *s, const TVMFFIAny *args, int32_t n)) {
   s->from = args;
   s->args = s->room;
   if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))
@@ -5954,7 +6040,7 @@ typedef struct {
        NULL}}
 
 /* Sets f->call and f->self. Concurrent threads store equal values. */
-TVMFFI_I_COLD int tvmffi_i_bind_global(tvmffi_global *f) {
+TVMFFI_I_ONCE(int, tvmffi_i_bind_global, (tvmffi_global *f)) {
   TVMFFIAny args[2], self = tvmffi_none();
   void *call = NULL;
   int code;
@@ -6013,11 +6099,25 @@ TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
   return names[which];
 }
 
-/* The functions, looked up at first use. The file never releases these
-   references. */
+/* The functions, looked up at first use. These references are never
+   released. */
+#if TVMFFI_I_SHARES
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern TVMFFI_I_HIDDEN void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED]
+    TVMFFI_I_SHARED_NAME("tvmffi_i_global_cache");
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#if defined(TVMFFI_IMPLEMENTATION)
+void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
+#endif
+#else
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
+#endif
 
-TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
+TVMFFI_I_ONCE(int, tvmffi_i_find_cached, (int which)) {
   TVMFFIObjectHandle function = NULL;
   TVMFFI_TRY(tvmffi_i_get_function(
       tvmffi_byte_array(tvmffi_i_global_name(which)), &function));
@@ -6037,8 +6137,9 @@ TVMFFI_I_INLINE int tvmffi_i_call_cached(int which, TVMFFIAny *args, int32_t n,
 }
 
 /* Makes strings of slices for tvmffi_i_global_values. */
-TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
-                                          int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_global_settled,
+              (int which, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
@@ -6074,13 +6175,14 @@ TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
 /* ======== Conversion ==================================== >>interface/convert
    containers converted item by item */
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to);
+TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to));
 
 /* Sets *to to a new container with the items of an array or list. `maker` is
    the index of its constructor, such as TVMFFI_I_NEW_LIST. */
-TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
-                                      TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_copy_items,
+              (int maker, const TVMFFIAny *from, TVMFFIAny *to)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   *to = tvmffi_none();
   if (cell->size > INT32_MAX)
@@ -6096,9 +6198,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
    TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
    `same` must be 1, and nothing is made: returns TVMFFI_I_CONVERTED or the
    error code at the first item that needs conversion, else 0. */
-TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
-                                         int maker, int same,
-                                         const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_items,
+              (const tvmffi_i_word *item_word, int maker, int same,
+               const TVMFFIAny *from, TVMFFIAny *to)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
@@ -6131,9 +6233,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
 /* Converts the key and value of a map entry and appends both to `list`, or, if
    `list` is NULL, makes nothing. Returns 0, TVMFFI_I_CONVERTED if either needs
    conversion, or an error code. */
-TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
-                                        const tvmffi_i_pair *pair,
-                                        const TVMFFIAny *list) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
+              (const tvmffi_i_word *word, const tvmffi_i_pair *pair,
+               const TVMFFIAny *list)) {
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
@@ -6156,9 +6258,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
 
 /* Converts all keys and values and appends them to `list`. If `list` is NULL,
    stops at the first pair that needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
-                                        const TVMFFIObject *map,
-                                        const TVMFFIAny *list) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
+              (const tvmffi_i_word *word, const TVMFFIObject *map,
+               const TVMFFIAny *list)) {
   uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
@@ -6172,9 +6274,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
 /* Converts a map or a dict. If a pair or the container type needs conversion,
    makes a new container from a list of all keys and values, unless `to` is
    NULL. */
-TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
-                                         int same, const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_pairs,
+              (const tvmffi_i_word *word, int maker, int same,
+               const TVMFFIAny *from, TVMFFIAny *to)) {
   TVMFFIAny list = tvmffi_none();
   int code = 0;
   if (same && word->of[0])
@@ -6187,7 +6289,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
-TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_shape_of, (const TVMFFIAny *from, TVMFFIAny *to)) {
   TVMFFIAny items;
   int failed, code = tvmffi_i_convert_items(
                   &tvmffi_i_word_int64, TVMFFI_I_NEW_ARRAY, 1, from, &items);
@@ -6201,9 +6303,9 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
    needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. If
    `to` is NULL, returns TVMFFI_I_CONVERTED as soon as something needs
    conversion, and makes nothing. */
-TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
-                                             const TVMFFIAny *from,
-                                             TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
   const int same = got == index;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
@@ -6226,8 +6328,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
       from, to);
 }
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to)) {
   union {
     TVMFFIAny any;
     TVMFFIByteArray text;
@@ -6275,9 +6378,9 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
 /* Converts a container, and for optional(T) accepts None. The scope owns the
    new container. If `scope` is NULL, returns TVMFFI_I_CONVERTED instead of
    making one. */
-TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
-                                      tvmffi_scope *scope,
-                                      const TVMFFIAny *from, void *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_load_other,
+              (const tvmffi_i_word *word, tvmffi_scope *scope,
+               const TVMFFIAny *from, void *to)) {
   TVMFFIAny made;
   int code;
   *(tvmffi_i_object_slot *)to = from->v_obj;
@@ -6501,7 +6604,8 @@ enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
 
 /* Appends text that becomes part of a JSON string: quotes and backslashes are
    escaped. */
-TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_escaped,
+              (tvmffi_i_text *t, const char *text)) {
   for (; *text; ++text) {
     if (*text == '"' || *text == '\\') tvmffi_i_append_char(t, '\\');
     tvmffi_i_append_char(t, *text);
@@ -6509,8 +6613,8 @@ TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
-                                          const char *schema) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_schema,
+              (tvmffi_i_text *t, const char *schema)) {
   if (*schema != '{') {
     tvmffi_i_append(t, "{\\\"type\\\":\\\"");
     tvmffi_i_append(t, schema);
@@ -6520,8 +6624,8 @@ TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
   tvmffi_i_append_escaped(t, schema);
 }
 
-TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
-                                        const tvmffi_i_word *type) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_type,
+              (tvmffi_i_text *t, const tvmffi_i_word *type)) {
   if (!tvmffi_i_has_parts(type)) {
     tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
     return;
@@ -6538,7 +6642,7 @@ TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
 }
 
 /* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_end_metadata, (tvmffi_i_text *t)) {
   TVMFFIByteArray r = {NULL, 0};
   tvmffi_i_append(t, "}");
   if (t->size >= t->capacity) return r;
@@ -6548,8 +6652,8 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
 }
 
 #if TVMFFI_NO_METADATA
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
-                                                char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   (void)f, (void)buffer;
   return tvmffi_byte_array("");
 }
@@ -6557,7 +6661,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 #else
 /* Appends a value as JSON, formatted by the runtime. Returns 0 if the value has
    no JSON form or the runtime has no JSON writer, else 1. */
-TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
+TVMFFI_I_ONCE(int, tvmffi_i_append_json, (tvmffi_i_text *t, TVMFFIAny value)) {
   TVMFFIAny args[2], text = TVMFFI_I_ZERO;
   TVMFFIByteArray json;
   int code, null = value.type_index == kTVMFFIOpaquePtr && !value.v_ptr;
@@ -6573,8 +6677,8 @@ TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
 
 /* Appends the parameters' defaults as a JSON array. Appends nothing if a
    default has no JSON form. */
-TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
-                                            const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_defaults,
+              (tvmffi_i_text *t, const tvmffi_func *f)) {
   TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
   const size_t before = t->size;
   int32_t i;
@@ -6595,8 +6699,8 @@ TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
 
 /* Appends the texts of tensor("..."), by parameter, the result's by the name
    "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
-TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
-                                            const tvmffi_i_site *site) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_contract,
+              (tvmffi_i_text *t, const tvmffi_i_site *site)) {
   int32_t i;
   if (!site) return;
   tvmffi_i_append(t, ",\"tensors\":{");
@@ -6613,8 +6717,8 @@ TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
    upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
    buffer is too small. */
-TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
-                                          const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_params,
+              (tvmffi_i_text *t, const tvmffi_func *f)) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
   const char *name = f->params;
   const size_t before = t->size;
@@ -6637,8 +6741,8 @@ TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
 }
 
 /* Begins a function's metadata in `buffer`, up to the closing brace. */
-TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
-                                                    char *buffer) {
+TVMFFI_I_ONCE(tvmffi_i_text, tvmffi_i_begin_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
@@ -6659,8 +6763,8 @@ TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
 
 /* Writes a function's metadata with the parameters' names and defaults. Returns
    {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
-                                                      char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_named_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
   tvmffi_i_append_params(&t, f);
   return tvmffi_i_end_metadata(&t);
@@ -6668,20 +6772,20 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
 
 /* Writes a function's metadata without parameter names, as upstream's built-in
    functions have it. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
-                                                char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
   return tvmffi_i_end_metadata(&t);
 }
 #endif
 
-TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_metadata, (const tvmffi_func *f)) {
   return tvmffi_i_raise("ValueError", "The type schema of %s is too long",
                         TVMFFI_I_LOAD(&f->name));
 }
 
-TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
-                                           TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
+              (const tvmffi_func *f, TVMFFIAny *out)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray text = tvmffi_i_named_metadata(f, buffer);
   if (!text.data) return tvmffi_i_bad_metadata(f);
@@ -6798,7 +6902,7 @@ TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
 /* Ends a body whose scope is marked. If the body succeeded but the error that
    caused the mark is still pending, drops the body's result and returns -1.
    Otherwise returns `code`. */
-TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
   if (code || !tvmffi_i_pending()) return code;
   tvmffi_i_any_release(result);
   return -1;
@@ -6857,9 +6961,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
    function again. */
-TVMFFI_I_COLD int tvmffi_i_call_converted(const tvmffi_func *f,
-                                          const TVMFFIAny *args, int32_t count,
-                                          TVMFFIAny *result, void *handle) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               TVMFFIAny *result, void *handle)) {
   TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
   int32_t i = count;
   int code = 0;
@@ -7184,7 +7288,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_CLOSURE_NEW(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
-TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_no_out, (const char *function)) {
   return tvmffi_i_raise("ValueError", "%s: NULL for the result", function);
 }
 
@@ -7281,16 +7385,16 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
   tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 1)
 
 /* Returns a copy of `text` that is never freed, or NULL without memory. */
-TVMFFI_I_COLD const char *tvmffi_i_copy_name(const char *text) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
   size_t size = tvmffi_byte_array(text).size + 1, i;
   char *copy = (char *)TVMFFI_I_SCOPE_MALLOC(size);
   for (i = 0; copy && i < size; ++i) copy[i] = text[i];
   return copy;
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
-    const char *text, int is_literal, tvmffi_func *f, const char *own_name,
-    const char *doc, int override) {
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
+              ( const char *text, int is_literal, tvmffi_func *f,
+               const char *own_name, const char *doc, int override)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -7427,8 +7531,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
                            tvmffi_i_take_nothing, (void *)(uintptr_t)null);
 }
 
-TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
-                                      const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_result,
+              (const tvmffi_out *out, const TVMFFIAny *any, int code)) {
   if (code < 0) return code;
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->word, any, code);
   return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
@@ -7437,7 +7541,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
 
 /* Returns 0 if `callee` is an object of a type derived from ffi.Function.
    Raises a TypeError for other values. */
-TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
+TVMFFI_I_ONCE(int, tvmffi_i_other_callee, (const TVMFFIAny *callee)) {
   int32_t index = callee->type_index;
   TVMFFI_TRY(tvmffi_i_check_made(callee, 1));
   if (index >= kTVMFFIStaticObjectBegin &&
@@ -7521,7 +7625,8 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
 }
 
 /* If `callee` is a name, prefixes the error with "result of NAME". */
-TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
+              (const TVMFFIAny *callee, int code)) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
   return name.data ? tvmffi_error_context(code, "result of %s", name.data)
                    : code;
@@ -7542,9 +7647,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
-                                        const tvmffi_out *out,
-                                        const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_settled,
+              (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+               const TVMFFIAny *args, int32_t n)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
@@ -8065,8 +8170,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
    first call and after a failure, the address `state` during a call, and `f`
    after a success. TVMFFIHandleInitOnce would deadlock in upstream's library if
    `run` uses a type of TVMFFI_TYPE for the first time. */
-TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
-                                       int (*run)(void)) {
+TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
+              (void **state, tvmffi_func *f, int (*run)(void))) {
   int code;
   if (!tvmffi_i_cas_pointer(state, NULL, state))
     return TVMFFI_I_LOAD(state) == f
@@ -8123,8 +8228,8 @@ TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
 /* -------- Making -------- */
 
 /* Refuses items of which no container can be made. */
-TVMFFI_I_COLD int tvmffi_i_bad_items(int which, const TVMFFIAny *items,
-                                     int64_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_items,
+              (int which, const TVMFFIAny *items, int64_t n)) {
   return n > 0 && n <= INT32_MAX && items
              ? tvmffi_i_raise(
                    "ValueError",
@@ -8230,8 +8335,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
          any->v_obj;
 }
 
-TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
-                                         const TVMFFIAny *got) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_container,
+              (const char *function, const char *want, const TVMFFIAny *got)) {
   TVMFFI_TRY(tvmffi_i_check_made(got, 1));
   return tvmffi_i_raise("TypeError", "%s: expected %s, but got `%s`", function,
                         want, tvmffi_i_type_key(got->type_index));
@@ -8278,8 +8383,8 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
 
 /* Raises an IndexError or KeyError for an absent item, like upstream's
    functions. The message includes a string or integer key. */
-TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
-                                     const TVMFFIAny *key) {
+TVMFFI_I_ONCE(int, tvmffi_i_not_there,
+              (const TVMFFIAny *any, const TVMFFIAny *key)) {
   TVMFFIByteArray text;
   if (tvmffi_i_is_sequence(any))
     return tvmffi_i_raise("IndexError", "Index %lld out of bounds %lld",
@@ -8295,7 +8400,7 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
 }
 
 /* Prefixes the error's message with the key, such as ["name"] or [3]. */
-TVMFFI_I_COLD int tvmffi_i_bad_item(const TVMFFIAny *key, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_item, (const TVMFFIAny *key, int code)) {
   TVMFFIByteArray text;
   if (!tvmffi_i_get_str(key, &text))
     return tvmffi_error_context(code, "[\"%.*s\"]", (int)text.size, text.data);
@@ -8577,9 +8682,9 @@ typedef struct {
 
 /* Raises the error of a value that does not convert, unless one is pending. A
    loop returns no code, so the scopes around an inner scope are marked, too. */
-TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
-                                           TVMFFIAny given, TVMFFIAny key,
-                                           tvmffi_scope *scope, int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_bad_loop_value,
+              (const tvmffi_i_word *word, TVMFFIAny given, TVMFFIAny key,
+               tvmffi_scope *scope, int code)) {
   const tvmffi_out out = tvmffi_i_make_out(word, NULL, NULL);
   if (code > 0 && !tvmffi_i_pending())
     code = tvmffi_i_bad_result(&out, &given, code);
@@ -8800,7 +8905,7 @@ TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #endif
 }
 
-TVMFFI_I_COLD int tvmffi_i_report(void) {
+TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;
   TVMFFIAny args[2], text = tvmffi_none();
   int code;
@@ -9004,8 +9109,8 @@ TVMFFI_I_INLINE int tvmffi_i_align_fits(const tvmffi_i_plan *p,
 }
 
 /* Checks the extents and the data of a tensor of any kind. */
-TVMFFI_I_COLD int tvmffi_i_any_data_fits(const tvmffi_i_plan *p,
-                                         const DLTensor *t) {
+TVMFFI_I_ONCE(int, tvmffi_i_any_data_fits,
+              (const tvmffi_i_plan *p, const DLTensor *t)) {
   int64_t size = tvmffi_tensor_size(t);
   int32_t i;
   for (i = 0; i < t->ndim; ++i)
@@ -9066,16 +9171,16 @@ TVMFFI_I_INLINE int tvmffi_i_plan_letter(char c) {
 }
 TVMFFI_I_INLINE int tvmffi_i_plan_digit(char c) { return c >= '0' && c <= '9'; }
 
-TVMFFI_I_COLD void tvmffi_i_plan_alnum(const char **at) {
+TVMFFI_I_ONCE(void, tvmffi_i_plan_alnum, (const char **at)) {
   while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
 }
-TVMFFI_I_COLD void tvmffi_i_plan_spaces(const char **at) {
+TVMFFI_I_ONCE(void, tvmffi_i_plan_spaces, (const char **at)) {
   while (**at == ' ') ++*at;
 }
 
 /* If the next word at *at is `word`, skips the word and returns 1, else returns
    0. */
-TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_skip, (const char **at, const char *word)) {
   const char *p = *at;
   while (*word && *p == *word) ++p, ++word;
   if (*word || tvmffi_i_plan_letter(*p) || tvmffi_i_plan_digit(*p)) return 0;
@@ -9085,8 +9190,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
 
 /* Parses a number up to `most` and advances *at. Returns NULL, or a message on
    a syntax error. */
-TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
-                                               int64_t *out) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_number,
+              (const char **at, int64_t most, int64_t *out)) {
   if (!tvmffi_i_plan_digit(**at)) return "a number is missing";
   for (*out = 0; tvmffi_i_plan_digit(**at); ++*at) {
     if (*out > (most - (**at - '0')) / 10) return "the number is too large";
@@ -9095,8 +9200,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
-                                               const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_dtypes,
+              (tvmffi_i_plan *p, const char **at)) {
   TVMFFIByteArray word;
   if (tvmffi_i_plan_skip(at, "any")) return NULL;
   p->num_dtypes = -1;
@@ -9115,8 +9220,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
   }
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_name,
+              (tvmffi_i_dim *d, const char *text, const char **at)) {
   const char *begin = *at;
   if (!tvmffi_i_plan_letter(**at)) return "a dimension is missing";
   tvmffi_i_plan_alnum(at);
@@ -9125,8 +9230,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
-                                            const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_dim,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   tvmffi_i_dim *d = &p->dims[(int)p->num_dims];
   if (**at == '.' || **at == '*') {
     if (p->has_run) return "a second \"...\" or \"*\"";
@@ -9146,9 +9251,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
   return tvmffi_i_plan_name(d, text, at);
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
-                                              const char *text,
-                                              const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   const char *wrong;
   p->run.tensor = -1;
   p->has_run = **at != '[';
@@ -9172,7 +9276,7 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
 
 /* Returns 1 if the text of a tensor has the word `word`, else 0. For companion
    headers, which ask for "out" and "inout". */
-TVMFFI_I_COLD int tvmffi_i_text_has(const char *text, const char *word) {
+TVMFFI_I_ONCE(int, tvmffi_i_text_has, (const char *text, const char *word)) {
   const char *at;
   for (at = text; *at; ++at)
     if (*at == ']') text = at; /* behind the shape */
@@ -9181,8 +9285,8 @@ TVMFFI_I_COLD int tvmffi_i_text_has(const char *text, const char *word) {
   return 0;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_word,
+              (tvmffi_i_plan *p, const char **at)) {
   TVMFFIByteArray word;
   DLDevice device;
   int64_t bytes;
@@ -9221,8 +9325,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_text,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   const tvmffi_i_plan zero = TVMFFI_I_ZERO;
   const char *wrong;
   *p = zero;
@@ -9239,8 +9343,9 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
   return wrong;
 }
 
-TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
-                                     const char *b, const tvmffi_i_dim *y) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_same,
+              (const char *a, const tvmffi_i_dim *x, const char *b,
+               const tvmffi_i_dim *y)) {
   int i = 0;
   while (i < x->name_size && a[x->name + i] == b[y->name + i]) ++i;
   return x->name_size == y->name_size && i == x->name_size;
@@ -9249,8 +9354,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
 /* Links each named dimension of plans[n] to the first with this name in
    plans[0] to plans[n]. Returns NULL, or the name of an optional tensor on
    which plans[n] depends: its dimensions may not exist. */
-TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
-                                             tvmffi_i_plan *plans, int32_t n) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_bind,
+              (const tvmffi_i_expected *e, tvmffi_i_plan *plans, int32_t n)) {
   tvmffi_i_plan *p = &plans[n];
   const char *wrong = NULL;
   int32_t i, j, k;
@@ -9277,9 +9382,9 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
 
 /* Parses the texts of all tensors. Raises an InternalError for a syntax
    error. */
-TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
-                                    tvmffi_i_plan *plans,
-                                    const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_all,
+              (const tvmffi_i_site *site, tvmffi_i_plan *plans,
+               const char *function)) {
   int32_t i;
   for (i = 0; i < site->count + site->has_result; ++i) {
     const tvmffi_i_expected *e = &site->expected[i];
@@ -9302,7 +9407,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
 /* The functions tvmffi_i_say_... write a value for an error message to a buffer
    of TVMFFI_I_SAID bytes, and return the buffer. */
 enum { TVMFFI_I_SAID = 160 };
-TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_dtype,
+              (DLDataType dtype, char *buffer)) {
   TVMFFIAny any = tvmffi_none();
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   if (TVMFFIDataTypeToString(&dtype, &any)) tvmffi_error_clear();
@@ -9311,7 +9417,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_device,
+              (DLDevice device, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   tvmffi_i_append(&t, tvmffi_i_device_name(device));
   tvmffi_i_append(&t, ":");
@@ -9319,8 +9426,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
-                                             char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_shape,
+              (const DLTensor *tensor, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   int32_t i;
   tvmffi_i_append(&t, "[");
@@ -9338,7 +9445,7 @@ TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
 
 /* Returns the length of `text` up to a space, the character `end` or the
    NUL. */
-TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_until, (const char *text, char end)) {
   int n = 0;
   while (text[n] && text[n] != end && text[n] != ' ') ++n;
   return n;
@@ -9347,10 +9454,10 @@ TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
 #define TVMFFI_I_SAY(format, ...)                                         \
   tvmffi_raise(trace, kind, "%s: %s%s: " format, function, e[i].kind, name, \
                __VA_ARGS__)
-TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
-                                  const tvmffi_i_plan *plans,
-                                  const DLTensor *const *tensors, int code,
-                                  const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_misfit,
+              (const tvmffi_i_site *site, const tvmffi_i_plan *plans,
+               const DLTensor *const *tensors, int code,
+               const char *function)) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
   const tvmffi_i_expected *e = site->expected;
@@ -9436,9 +9543,9 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
    Parses the texts to a local array, so no thread waits for another; the first
    thread stores its result in site->plans. Returns 0, or raises the error of
    the first mismatch. */
-TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
-                                  const DLTensor *const *tensors,
-                                  const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_expect,
+              (tvmffi_i_site *site, const DLTensor *const *tensors,
+               const char *function)) {
   tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
   uint64_t none = 0;
   int32_t i;
@@ -9465,9 +9572,9 @@ TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
 /* Checks the tensor that a typed function returned against the function's
    contract. If it does not match, releases the result and raises an
    InternalError. `tensors` has a free element at the end, for the result. */
-TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
-                                      const DLTensor **tensors,
-                                      const char *function, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_fit_result,
+              (const tvmffi_i_site *site, const DLTensor **tensors,
+               const char *function, TVMFFIAny *result)) {
   const int32_t i = site->count;
   int code;
   if (!site->has_result || tvmffi_i_load64(&site->state) != 2) return 0;
@@ -9865,7 +9972,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(const char *name) {
 #endif
 
 /* Replaces a name by the dtype or device of that name. */
-TVMFFI_I_COLD int tvmffi_i_dtype_named(TVMFFIAny *any) {
+TVMFFI_I_ONCE(int, tvmffi_i_dtype_named, (TVMFFIAny *any)) {
   TVMFFIByteArray name = tvmffi_any_str(any);
   DLDataType dtype;
   if (!name.data)
@@ -9874,7 +9981,7 @@ TVMFFI_I_COLD int tvmffi_i_dtype_named(TVMFFIAny *any) {
   *any = tvmffi_dtype(dtype);
   return 0;
 }
-TVMFFI_I_COLD int tvmffi_i_device_named(TVMFFIAny *any) {
+TVMFFI_I_ONCE(int, tvmffi_i_device_named, (TVMFFIAny *any)) {
   TVMFFIByteArray name = tvmffi_any_str(any);
   DLDevice device;
   if (!name.data)
@@ -10193,7 +10300,7 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_start, (tvmffi_i_class *c)) {
   /* A runtime before 0.1.13.post2 lacks the function that allocates objects.
      The call raises the RuntimeError, and the type is not registered. */
   if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
@@ -10217,8 +10324,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
 }
 
 /* Sets *index to the type index of c->key, or to -1 if the key is unknown. */
-TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
-                                       int32_t *index) {
+TVMFFI_I_ONCE(void, tvmffi_i_class_find,
+              (const tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   *index = -1;
   if (!TVMFFITypeKeyToIndex(&key, index)) return;
@@ -10226,8 +10333,8 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
   *index = -1;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
-                                            const TVMFFITypeInfo *info) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_check_size,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *info)) {
   const TVMFFITypeMetadata *metadata =
       info ? TVMFFI_I_LOAD(&info->metadata) : NULL;
   if (!metadata || !metadata->total_size || metadata->total_size == c->size)
@@ -10240,7 +10347,7 @@ TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
 
 /* Sets *index to the type's index, and registers the type if its key is new. If
    the key is already registered, the type must have the same parent. */
-TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_enter, (tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   const TVMFFITypeInfo *info, *parent;
   int32_t depth;
@@ -10280,8 +10387,8 @@ TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
 
 /* Returns the value of a type's attribute, or NULL if the attribute is not
    set. */
-TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
-                                                   const char *name) {
+TVMFFI_I_ONCE(const TVMFFIAny *, tvmffi_i_class_attr,
+              (int32_t index, const char *name)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&text);
   int32_t i = column ? index - column->begin_index : -1;
@@ -10291,16 +10398,16 @@ TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_attr(int32_t index, const char *name,
-                                          const TVMFFIAny *value) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_attr,
+              (int32_t index, const char *name, const TVMFFIAny *value)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (tvmffi_i_class_attr(index, name)) return 0;
   return TVMFFITypeRegisterAttr(index, &text, value);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
-                                          const char *name,
-                                          TVMFFISafeCallType call) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_call,
+              (tvmffi_i_class *c, int32_t index, const char *name,
+               TVMFFISafeCallType call)) {
   TVMFFIObjectHandle function = NULL;
   TVMFFIAny value;
   int code;
@@ -10317,8 +10424,9 @@ TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
 
 /* Reads the modifiers of member `m`: sets *doc and adds to *flags. Returns the
    modifier with the default's factory, or NULL. */
-TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
-    const tvmffi_i_member *m, TVMFFIByteArray *doc, int64_t *flags) {
+TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_member_modifiers,
+              ( const tvmffi_i_member *m, TVMFFIByteArray *doc,
+               int64_t *flags)) {
   const tvmffi_i_member *factory = NULL;
   for (++m; m->what >= TVMFFI_I_IS_destructor; ++m) {
     if (m->what == TVMFFI_I_IS_doc) *doc = tvmffi_byte_array(m->name);
@@ -10331,7 +10439,7 @@ TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
 /* Returns the type index that upstream's headers register for a field. String,
    Bytes, Any and Optional fields have the index of Any. An object that is
    neither a container nor a function has the index of Object. */
-TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_word *word) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_field_index, (const tvmffi_i_word *word)) {
   switch (word->kind) {
     case TVMFFI_I_INT: return kTVMFFIInt;
     case TVMFFI_I_PTR: return kTVMFFIOpaquePtr;
@@ -10355,8 +10463,8 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
 }
 
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
-                                                    char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
+              (const tvmffi_i_member *m, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   tvmffi_i_append(&t, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
@@ -10367,10 +10475,9 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
   return tvmffi_i_end_metadata(&t);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
-                                           const TVMFFITypeInfo *type,
-                                           const tvmffi_i_member *m,
-                                           int64_t flags) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               const tvmffi_i_member *m, int64_t flags)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIFieldInfo info = TVMFFI_I_ZERO;
   const tvmffi_i_member *more;
@@ -10419,9 +10526,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
 }
 
 /* Registers a method, or an attribute whose value is a method. */
-TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
-                                            const TVMFFITypeInfo *type,
-                                            const tvmffi_i_member *m) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               const tvmffi_i_member *m)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
@@ -10451,9 +10558,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   return code;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
-                                             const TVMFFITypeInfo *type,
-                                             TVMFFITypeMetadata *metadata) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
+              (tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               TVMFFITypeMetadata *metadata)) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
   if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);
@@ -10491,8 +10598,8 @@ TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 /* Returns a new reference to the object whose pointer is stored inside a field,
    whatever the field's C++ type. Returns NULL if the field is empty, or if its
    getter makes a new object, which the field does not own. */
-TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
-                                                    void *field) {
+TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_foreign_object,
+              (const TVMFFIFieldInfo *f, void *field)) {
   TVMFFIAny value = tvmffi_none();
   int64_t at, step = (int64_t)sizeof(tvmffi_i_object_slot);
   if (!f->getter) return NULL;
@@ -10510,8 +10617,8 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
 
 /* Retains or releases the objects in fields of `self` that another library
    defines: the fields of type `index` and of its ancestors. */
-TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
-                                           int retain) {
+TVMFFI_I_ONCE(void, tvmffi_i_foreign_fields,
+              (int32_t index, void *self, int retain)) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
   TVMFFIObject *error = tvmffi_i_error_remove(); /* getters may raise */
   const TVMFFIFieldInfo *f;
@@ -10760,9 +10867,9 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
 
 /* The constructor of a type if the runtime was built without containers. Always
    raises an error. */
-TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
-                                              const TVMFFIAny *args, int32_t n,
-                                              TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_call_no_init,
+              (void *handle, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   (void)args, (void)n, (void)result;
   return tvmffi_i_raise("RuntimeError",
                         "`%s` cannot be made by its fields: the runtime has no "
@@ -10771,7 +10878,8 @@ TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
                         ((const tvmffi_i_class *)handle)->key);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_init,
+              (tvmffi_i_class *c, int32_t index)) {
   TVMFFIAny arg = tvmffi_int(index), result = tvmffi_none();
   int code;
   if (tvmffi_i_class_attr(index, "__ffi_init__")) return 0;
@@ -10786,7 +10894,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
 /* Returns 1 if the type or an ancestor owns references or has a destructor,
    else 0. A destructor sets *fixed to 1: such objects cannot be copied. Without
    one, c->destroy becomes NULL. */
-TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_owns, (tvmffi_i_class *c, int *fixed)) {
   const tvmffi_i_member *m = c->members;
   int owns = 0;
   while (m && m->what && m->what != TVMFFI_I_IS_destructor) ++m;
@@ -10801,7 +10909,7 @@ TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
 }
 
 /* Registers a type like C++'s ObjectDef. The parent is already registered. */
-TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_init, (tvmffi_i_class *c, void **result)) {
   TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
   TVMFFIAny no = tvmffi_bool(0);
   const TVMFFITypeInfo *type;
@@ -10867,8 +10975,9 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
 
 /* Raises an error for a value that a field cannot store. `code` is the error
    code of the failed conversion. */
-TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_word *type, int nullable,
-                                     const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
+              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
+               int code)) {
   tvmffi_i_parts p;
   if (code < 0) return code;
   nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
@@ -10911,9 +11020,9 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
 
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
-TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
-                                         int nullable, void *field,
-                                         const TVMFFIAny *value) {
+TVMFFI_I_ONCE(int, tvmffi_i_set_container,
+              (const tvmffi_i_word *word, int nullable, void *field,
+               const TVMFFIAny *value)) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
   int code =
@@ -10958,8 +11067,8 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
 
 /* Makes the owned default of a field of the view *into. A name becomes a data
    type or device. */
-TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
-                                       TVMFFIAny *into) {
+TVMFFI_I_ONCE(int, tvmffi_i_own_default,
+              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
   const TVMFFIAny view = *into;
   const int is_none = view.type_index == kTVMFFINone;
   const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
@@ -11719,25 +11828,25 @@ enum {
 
 /* Returns the first item of the kind `what`, or NULL. Unless `name` is NULL,
    the item must have this name. */
-TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_module_find(
-    const void *items, int what, const TVMFFIByteArray *name) {
+TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_module_find,
+              ( const void *items, int what, const TVMFFIByteArray *name)) {
   const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   for (; i->what; ++i)
     if (i->what == what && (!name || tvmffi_i_same(*name, i->name))) return i;
   return NULL;
 }
 
-TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
-    const tvmffi_i_member *item) {
+TVMFFI_I_ONCE(tvmffi_func *, tvmffi_i_module_func,
+              ( const tvmffi_i_member *item)) {
   return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
    TypeError if the result's type is neither `small_type` nor `large_type`. */
-TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_member *item,
-                                      TVMFFIObject *self, const TVMFFIAny *args,
-                                      int32_t n, int32_t small_type,
-                                      int32_t large_type, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_run,
+              (const tvmffi_i_member *item, TVMFFIObject *self,
+               const TVMFFIAny *args, int32_t n, int32_t small_type,
+               int32_t large_type, TVMFFIAny *out)) {
   const tvmffi_func *f = tvmffi_i_module_func(item);
   TVMFFIAny all[3];
   int32_t i, got;
@@ -11758,8 +11867,9 @@ TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
-TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
-                                      const TVMFFIAny *name, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_get,
+              (const void *items, TVMFFIObject *self, const TVMFFIAny *name,
+               TVMFFIAny *out)) {
   TVMFFIByteArray text = tvmffi_any_str(name);
   TVMFFIObjectHandle function = NULL;
   const tvmffi_i_member *item =
@@ -11783,9 +11893,9 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
 
 /* Saves a module to the file args[0] in the format args[1]. Without a format,
    uses the first `save_file` item. */
-TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
-                                        TVMFFIObject *self,
-                                        const TVMFFIAny *args, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_write,
+              (const tvmffi_i_module_table *table, TVMFFIObject *self,
+               const TVMFFIAny *args, TVMFFIAny *out)) {
   TVMFFIByteArray format = tvmffi_any_str(&args[1]);
   TVMFFIAny known[2];
   const tvmffi_i_member *item = tvmffi_i_module_find(
@@ -11801,7 +11911,8 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
                              out);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_formats,
+              (const void *items, TVMFFIAny *out)) {
   TVMFFIAny names[32];
   const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   int32_t n = 0;
@@ -11829,8 +11940,8 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
 
 /* Adds an import to a module. With a C runtime, calls ffi.ModuleImportModule,
    which does not call this function again. */
-TVMFFI_I_COLD int tvmffi_i_module_import(TVMFFIObject *self, TVMFFIAny other,
-                                         TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_import,
+              (TVMFFIObject *self, TVMFFIAny other, TVMFFIAny *out)) {
   TVMFFIAny args[2];
   if (TVMFFI_I_IS_CXX) {
     tvmffi_i_cxx_import(tvmffi_i_module_of(self), &other.v_obj);
@@ -11842,7 +11953,7 @@ TVMFFI_I_COLD int tvmffi_i_module_import(TVMFFIObject *self, TVMFFIAny other,
                                args, 2, out);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_clear, (TVMFFIObject *self)) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIObject *old = m->imports;
   TVMFFIAny none = tvmffi_none();
@@ -11852,10 +11963,9 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
-                                            tvmffi_i_module_method method,
-                                            const TVMFFIAny *args,
-                                            TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_method_of,
+              (TVMFFIObject *self, tvmffi_i_module_method method,
+               const TVMFFIAny *args, TVMFFIAny *out)) {
   const tvmffi_i_module_table *table =
       tvmffi_i_module_table_of(tvmffi_i_module_of(self));
   const void *items = table->items;
@@ -11923,7 +12033,7 @@ TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
 
 /* Returns 1 if the loader is registered as a global function, 0 if not, or -1
    with an error if another function has the name. */
-TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_member *item) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_is_known, (const tvmffi_i_member *item)) {
   TVMFFIByteArray name = tvmffi_byte_array(item->name);
   TVMFFIObjectHandle function = NULL;
   TVMFFISafeCallType call;
@@ -11944,7 +12054,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_loader(const tvmffi_i_member *m) {
 
 /* Registers the `load` and `load_file` methods of a module kind. Registers none
    if another function has a loader's name. */
-TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, void **result) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   const tvmffi_i_member *i;
   tvmffi_func *f;
   for (i = c->members; i->what; ++i) {
@@ -11974,8 +12084,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_module_head(const tvmffi_i_class *c) {
   return c->alignment > head ? c->alignment : head;
 }
 
-TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
-                                               TVMFFIObject *self, int flags) {
+TVMFFI_I_ONCE(void, tvmffi_i_delete_user_module,
+              (const tvmffi_i_class *c, TVMFFIObject *self, int flags)) {
   tvmffi_module *m = (tvmffi_module *)(void *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
@@ -11994,8 +12104,8 @@ TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
 }
 
 /* Allocates a module. All members but the header and `methods` are zero. */
-TVMFFI_I_COLD tvmffi_module *tvmffi_i_module_alloc(
-    const tvmffi_i_class *c, const tvmffi_i_module_table *table) {
+TVMFFI_I_ONCE(tvmffi_module *, tvmffi_i_module_alloc,
+              ( const tvmffi_i_class *c, const tvmffi_i_module_table *table)) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
   const int32_t head = tvmffi_i_module_head(c), size = head + c->size;
   const int32_t align = c->alignment > 8 ? c->alignment : 8;
@@ -12023,8 +12133,8 @@ TVMFFI_I_INLINE int tvmffi_i_module_mask(tvmffi_i_module *m) {
 /* Raises a RuntimeError if the runtime is upstream's library but lacks the C++
    function that TVMFFI_I_IS_CXX asks for: it would call virtual functions of
    this C module. Only there the mask of a new module is -1. */
-TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
-                                        TVMFFIObject *module) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_check,
+              (const char *kind, TVMFFIObject *module)) {
   TVMFFIAny self = tvmffi_obj(module), mask = tvmffi_none();
   int code = TVMFFI_I_IS_CXX
                  ? 0
@@ -12039,9 +12149,9 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
       kind);
 }
 
-TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
-                                           const tvmffi_i_module_table *table,
-                                           TVMFFIObjectHandle *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_new_user_module,
+              (tvmffi_i_owner to, tvmffi_i_class *c,
+               const tvmffi_i_module_table *table, TVMFFIObjectHandle *out)) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
   TVMFFI_TRY(tvmffi_i_class_ready(c));
@@ -17004,7 +17114,7 @@ TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
 }
 
 #if TVMFFI_I_OWN_TYPES
-TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
+TVMFFI_I_RUNTIME_ONCE const char *tvmffi_i_type_key(int32_t index) {
   int i = TVMFFI_I_NUM_STATIC_TYPES;
 #if !TVMFFI_NO_TYPES
   const tvmffi_i_type *t = tvmffi_i_type_at(index);
@@ -17018,7 +17128,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
 
 /* Returns 1 if the type `index` derives from the type `target`, else 0. Does
    not register the static types: no other type is derived before that. */
-TVMFFI_I_SLOW int tvmffi_i_derives(int32_t index, int32_t target) {
+TVMFFI_I_RUNTIME_ONCE int tvmffi_i_derives(int32_t index, int32_t target) {
 #if TVMFFI_NO_TYPES
   return (void)index, (void)target, 0;
 #else

@@ -26,6 +26,11 @@ NOT_IN_SIGNATURE = re.compile(
     r"\b(?:TVMFFI_I_(?!ENUM)\w+(?:\([^()]*\))?|TVM_FFI_ATTRIBUTE_PURE|static|"
     r"inline|extern)(?!\w)")
 
+# The head of a function that files may share: TVMFFI_I_ONCE(type, name, (...)).
+SHARED_HEAD = re.compile(
+    r"^TVMFFI_I_(?:SMALL_)?ONCE\((.*), (\w+),\s*"
+    r"(\((?:[^()]|\([^()]*\))*\))\)(?= \{|;)", re.M)
+
 
 # -- C text --------------------------------------------------------------
 
@@ -178,6 +183,7 @@ class Room:
         self.tag, self.about = amalgamate.banner(path)
         self.title = re.match(r"/\* =+ ([^:=]+?)(?::| =)", text)[1]
         text = text[re.match(r"/\*.*?\*/\n", text, re.S).end():]
+        text = SHARED_HEAD.sub(r"\1 \2\3", text)
         self.lines = list(c_lines(text))
         first = next(items(self.lines))
         self.intro = first[1] if first[0] == "comment" else ""

@@ -7,4 +7,5 @@
 #include "head/atomic.h"
 #include "head/dlpack.h"
 #include "head/abi.h"
+#include "head/share.h"
 #include "head/late.h"

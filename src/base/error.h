@@ -31,7 +31,7 @@
    the prefix. */
 #define TVMFFI_I_BODY_PREFIX "tvmffi_body_"
 
-TVMFFI_I_INLINE const char *tvmffi_i_function_name(const char *name) {
+TVMFFI_I_SMALL_ONCE(const char *, tvmffi_i_function_name, (const char *name)) {
   size_t n = sizeof(TVMFFI_I_BODY_PREFIX) - 1, i = 0;
   while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
   return i == n ? name + n : name;
@@ -74,19 +74,19 @@ TVMFFI_I_INLINE void tvmffi_i_append_char(tvmffi_i_text *t, char c) {
 }
 
 /* Appends a text and a NUL. */
-TVMFFI_I_COLD void tvmffi_i_append(tvmffi_i_text *t, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_append, (tvmffi_i_text *t, const char *text)) {
   while (*text) tvmffi_i_append_char(t, *text++);
   t->data[t->size < t->capacity ? t->size : t->capacity - 1] = 0;
 }
 
-TVMFFI_I_COLD void tvmffi_i_append_int(tvmffi_i_text *t, int64_t x) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_int, (tvmffi_i_text *t, int64_t x)) {
   char number[TVMFFI_I_DECIMAL];
   tvmffi_i_append(t, tvmffi_i_decimal(number, x));
 }
 
 #if TVMFFI_NO_STDIO
-TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
-                                          unsigned base, int width) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_digits,
+              (tvmffi_i_text *t, uint64_t x, unsigned base, int width)) {
   char digits[24], *end = digits + sizeof(digits) - 1, *p;
   *end = 0;
   p = tvmffi_i_digits_before(end, x, base, 1);
@@ -98,8 +98,8 @@ TVMFFI_I_COLD void tvmffi_i_append_digits(tvmffi_i_text *t, uint64_t x,
 /* Formats one conversion, such as %d, after the '%', and returns the rest of
    the format. If the conversion is unknown, copies the rest unformatted,
    because the type of the argument is unknown. */
-TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
-                                           va_list *ap) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_convert,
+              (tvmffi_i_text *t, const char *f, va_list *ap)) {
   const char *begin = f - 1;
   int size = 0, width = 0, precision = -1;
   while (*f >= '0' && *f <= '9') width = width * 10 + (*f++ - '0');
@@ -147,8 +147,8 @@ TVMFFI_I_COLD const char *tvmffi_i_convert(tvmffi_i_text *t, const char *f,
   return f + 1;
 }
 
-TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
-                                   va_list ap) {
+TVMFFI_I_ONCE(int, tvmffi_i_vformat,
+              (char *text, size_t capacity, const char *f, va_list ap)) {
   tvmffi_i_text t = {text, 0, capacity};
   va_list args;
   va_copy(args, ap);
@@ -168,8 +168,8 @@ TVMFFI_I_COLD int tvmffi_i_vformat(char *text, size_t capacity, const char *f,
 
 /* Formats into a buffer of TVMFFI_MESSAGE_SIZE bytes. A truncated message ends
    in "...". */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
-                                               va_list ap) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_message,
+              (char *buffer, const char *format, va_list ap)) {
   TVMFFIByteArray r = {buffer, 0};
   int n = tvmffi_i_vformat(buffer, TVMFFI_MESSAGE_SIZE, format, ap);
   if (n < 0) buffer[n = 0] = 0; /* printf may have written no NUL */
@@ -192,11 +192,10 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_message(char *buffer, const char *format,
 
 /* Creates and raises an error. `cause` and `context` are borrowed, and dropped
    if the runtime's errors have no causes. Returns -1. */
-TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
-                                       const TVMFFIByteArray *message,
-                                       const TVMFFIByteArray *trace,
-                                       TVMFFIObjectHandle cause,
-                                       TVMFFIObjectHandle context) {
+TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
+              (const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
+               const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
+               TVMFFIObjectHandle context)) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
   if (!trace) trace = &none;
@@ -215,9 +214,9 @@ TVMFFI_I_COLD int tvmffi_i_raise_error(const TVMFFIByteArray *kind,
 
 /* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
    an allocation fails, raises a MemoryError instead. */
-TVMFFI_I_PRINTF(3, 4)
-TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
-                               const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
+              (const TVMFFIByteArray *trace, const char *kind,
+               const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
@@ -229,7 +228,7 @@ TVMFFI_I_COLD int tvmffi_raise(const TVMFFIByteArray *trace, const char *kind,
 
 /* Returns the length of the first line of `t` if the line names a function of
    this header, else 0. */
-TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
+TVMFFI_I_ONCE(size_t, tvmffi_i_own_line, (TVMFFIByteArray t)) {
   static const char own[] = ", in tvmffi_i_";
   size_t i, k = 0, is_own = 0;
   for (i = 0; i < t.size && t.data[i] != '\n'; ++i) {
@@ -244,7 +243,7 @@ TVMFFI_I_COLD size_t tvmffi_i_own_line(TVMFFIByteArray t) {
 /* Returns a trace without the leading lines that name functions of this header.
    Only upstream's library writes such lines. Our traces never contain static
    functions. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_outer_trace, (TVMFFIByteArray t)) {
   size_t n;
   while ((n = tvmffi_i_own_line(t)) != 0) {
     t.data += n;
@@ -255,8 +254,8 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_outer_trace(TVMFFIByteArray t) {
 
 /* Raises an error from a function of this header. The trace begins with the
    user's function that called into the header. Returns -1. */
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
+              (const char *kind, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
   va_list ap;
@@ -280,10 +279,9 @@ TVMFFI_I_COLD int tvmffi_i_raise(const char *kind, const char *format, ...) {
                     __VA_ARGS__)
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
-TVMFFI_I_PRINTF(4, 5)
-TVMFFI_I_COLD int tvmffi_raise_from(TVMFFIObjectHandle cause,
-                                    const TVMFFIByteArray *trace,
-                                    const char *kind, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
+              (TVMFFIObjectHandle cause, const TVMFFIByteArray *trace,
+               const char *kind, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
@@ -365,8 +363,8 @@ TVMFFI_I_INLINE int tvmffi_error_catch(const char *kind) {
 /* Implements TVMFFI_TRY_CONTEXT: prefixes the message of the thread's pending
    error. Cannot fail, and returns `code`. The code -2 means that Python has the
    error: nothing is prefixed. */
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_error_context(int code, const char *format, ...) {
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_error_context,
+              (int code, const char *format, ...)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
   const char *parts[3];
   const TVMFFIErrorCell *cell;
@@ -407,8 +405,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_check_signals(void) {
 /* Copies the lines of `t` in reverse order to the end of the buffer `trace`. If
    the buffer is too small, drops the last lines of `t`. Returns the start of
    the copy. */
-TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
-                                                 TVMFFIByteArray t) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_reverse_lines,
+              (char *trace, size_t capacity, TVMFFIByteArray t)) {
   size_t begin = 0, end, at = capacity - 1, i;
   trace[at] = 0;
   for (; begin < t.size; begin = end) {
@@ -425,8 +423,8 @@ TVMFFI_I_COLD const char *tvmffi_i_reverse_lines(char *trace, size_t capacity,
 /* Raises an error whose message is `before` (the text of the cause, or "") and
    the text of `error`. Reverses the trace, because Python prints the most
    recent call last. */
-TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
-                                         TVMFFIObjectHandle error) {
+TVMFFI_I_ONCE(void, tvmffi_i_error_append,
+              (const char *before, TVMFFIObjectHandle error)) {
   char trace[4 * TVMFFI_MESSAGE_SIZE];
   const char *parts[8];
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
@@ -446,7 +444,7 @@ TVMFFI_I_COLD void tvmffi_i_error_append(const char *before,
 /* Returns the text that tvmffi_error_print prints: up to seven causes, then the
    error. The text is the message of a new error, which replaces the pending
    error. */
-TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_error_text, (void)) {
   TVMFFIObjectHandle chain[8], at;
   TVMFFIObject *text = NULL, *error = tvmffi_i_error_remove();
   int n = 0;
@@ -473,7 +471,7 @@ TVMFFI_I_COLD const char *tvmffi_i_error_text(void) {
 /* Returns -1 if the thread has a pending error, which stays pending, else 0. A
    NULL argument usually comes from a failed call, whose error must not be
    replaced. */
-TVMFFI_I_COLD int tvmffi_i_pending(void) {
+TVMFFI_I_ONCE(int, tvmffi_i_pending, (void)) {
   TVMFFIObject *error = tvmffi_i_error_remove();
   return error ? tvmffi_i_error_restore(error) : 0;
 }

@@ -18,17 +18,17 @@ typedef struct {
   char number[8][TVMFFI_I_DECIMAL];
 } tvmffi_i_parts;
 
-TVMFFI_I_COLD void tvmffi_i_say(tvmffi_i_parts *p, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_say, (tvmffi_i_parts *p, const char *text)) {
   if (p->size < (int32_t)(sizeof(p->part) / sizeof(p->part[0])))
     p->part[p->size++] = text;
 }
 
-TVMFFI_I_COLD void tvmffi_i_say_number(tvmffi_i_parts *p, int64_t x) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_number, (tvmffi_i_parts *p, int64_t x)) {
   if (p->numbers < (int32_t)(sizeof(p->number) / sizeof(p->number[0])))
     tvmffi_i_say(p, tvmffi_i_decimal(p->number[p->numbers++], x));
 }
 
-TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
+TVMFFI_I_ONCE(int, tvmffi_i_raise_said, (const char *kind, tvmffi_i_parts *p)) {
   const TVMFFIErrorCell *cell;
   TVMFFIByteArray trace;
   TVMFFIObject *error;
@@ -44,8 +44,8 @@ TVMFFI_I_COLD int tvmffi_i_raise_said(const char *kind, tvmffi_i_parts *p) {
 }
 
 /* Appends a type such as "Map<str, int>" to the message. */
-TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
-                                     const tvmffi_i_word *type) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_type,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type)) {
   tvmffi_i_say(p, tvmffi_i_shown(type)->name);
   if (!tvmffi_i_has_parts(type)) return;
   tvmffi_i_say(p, "<");
@@ -59,13 +59,13 @@ TVMFFI_I_COLD void tvmffi_i_say_type(tvmffi_i_parts *p,
 
 /* Returns 1 for a method of a module, else 0. Callers do not pass the first
    parameter, the module, so messages and schemas omit the module. */
-TVMFFI_I_COLD int32_t tvmffi_i_is_bound(const tvmffi_func *f) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_is_bound, (const tvmffi_func *f)) {
   return f->num_args > 0 && !tvmffi_i_shown(f->types[1])->name;
 }
 
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
-TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
-                                          const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_signature,
+              (tvmffi_i_parts *p, const tvmffi_func *f)) {
   static const char *const at[16] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
@@ -85,8 +85,9 @@ TVMFFI_I_COLD void tvmffi_i_say_signature(tvmffi_i_parts *p,
 /* Raises a TypeError for a wrong `count`, or, if `count` is right, for a
    *result that is not None before the call. `least` is the smallest count
    allowed, or -1 if no parameter has a default. */
-TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
-                                     int32_t count, const TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_count,
+              (const tvmffi_func *f, int32_t least, int32_t count,
+               const TVMFFIAny *result)) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, count == f->num_args
@@ -113,14 +114,15 @@ TVMFFI_I_COLD int tvmffi_i_bad_count(const tvmffi_func *f, int32_t least,
 #define tvmffi_i_bad_call(f, count, result) \
   tvmffi_i_bad_count(f, -1, count, result)
 
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *type,
-                                    const TVMFFIAny *any, int why);
+TVMFFI_I_ONCE(void, tvmffi_i_say_got,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type,
+               const TVMFFIAny *any, int why));
 
 /* Appends the index and type of the first item that fails to convert with the
    code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(int, tvmffi_i_say_item,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
+               int why)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny to;
@@ -142,8 +144,9 @@ TVMFFI_I_COLD int tvmffi_i_say_item(tvmffi_i_parts *p, const tvmffi_i_word *of,
 
 /* Appends a text with the type of the first key or value whose conversion
    returns the code `why`. Returns 1, or 0 if no conversion returns it. */
-TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(int, tvmffi_i_say_pair,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
+               int why)) {
   uint64_t at = tvmffi_i_map_begin(any->v_obj);
   const tvmffi_i_pair *pair;
   TVMFFIAny to;
@@ -167,9 +170,9 @@ TVMFFI_I_COLD int tvmffi_i_say_pair(tvmffi_i_parts *p, const tvmffi_i_word *of,
 /* Describes *any, whose conversion to `type` failed with the code `why`.
    Appends the integer out of range, the first wrong item of a container, or
    else the type key. */
-TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
-                                    const tvmffi_i_word *type,
-                                    const TVMFFIAny *any, int why) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_got,
+              (tvmffi_i_parts *p, const tvmffi_i_word *type,
+               const TVMFFIAny *any, int why)) {
   const int32_t got = any->type_index;
   const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
@@ -190,15 +193,16 @@ TVMFFI_I_COLD void tvmffi_i_say_got(tvmffi_i_parts *p,
 
 /* Appends the name of an integer type, such as "uint8". `code`, at least
    TVMFFI_I_RANGE, encodes the type. */
-TVMFFI_I_COLD void tvmffi_i_say_width(tvmffi_i_parts *p, int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_say_width, (tvmffi_i_parts *p, int code)) {
   tvmffi_i_say(p, code & TVMFFI_I_UNSIGNED ? "uint" : "int");
   tvmffi_i_say_number(p, code % TVMFFI_I_UNSIGNED * 8);
 }
 
 /* Raises an OverflowError or TypeError for argument `i`, whose conversion
    returned `code`. A negative `code` means that an error is raised already. */
-TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
-                                   const TVMFFIAny *args, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_arg,
+              (const tvmffi_func *f, int32_t i, const TVMFFIAny *args,
+               int code)) {
   const int range = code >= TVMFFI_I_RANGE;
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
@@ -221,8 +225,8 @@ TVMFFI_I_COLD int tvmffi_i_bad_arg(const tvmffi_func *f, int32_t i,
 
 /* Raises an OverflowError for *any, which is or contains an integer out of the
    range of `type`. */
-TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
-                                     const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_range,
+              (const tvmffi_i_word *type, const TVMFFIAny *any, int code)) {
   tvmffi_i_parts p;
   p.size = p.numbers = 0;
   tvmffi_i_say(&p, "The value ");
@@ -235,9 +239,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_range(const tvmffi_i_word *type,
 /* Raises the error for a bad argument, argument count or result. The first four
    parameters have a packed function's order, so a packed function moves no
    registers for the call. */
-TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
-                                  int32_t count, const TVMFFIAny *result,
-                                  int32_t bad, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_refuse,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               const TVMFFIAny *result, int32_t bad, int code)) {
   return code ? tvmffi_i_bad_arg(f, bad, args, code)
               : tvmffi_i_bad_call(f, count, result);
 }
@@ -245,10 +249,10 @@ TVMFFI_I_COLD int tvmffi_i_refuse(const tvmffi_func *f, const TVMFFIAny *args,
 /* Called if the argument count is wrong or *result is not None. If only
    defaults are missing, calls the function again with them. Otherwise raises a
    TypeError. */
-TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
-                                    int32_t count, TVMFFIAny *result,
-                                    void *handle, int32_t least,
-                                    tvmffi_i_defaults *defaults) {
+TVMFFI_I_ONCE(int, tvmffi_i_complete,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               TVMFFIAny *result, void *handle, int32_t least,
+               tvmffi_i_defaults *defaults)) {
   TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
   int32_t i;
   if (count < least || count >= f->num_args)
@@ -261,7 +265,7 @@ TVMFFI_I_COLD int tvmffi_i_complete(const tvmffi_func *f, const TVMFFIAny *args,
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash. Returns the error's code. */
-TVMFFI_I_COLD int tvmffi_i_failed(const tvmffi_func *f, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: write TVMFFI_RETURN(value), "

@@ -71,10 +71,12 @@ typedef int tvmffi_i_module_call(TVMFFIObject *self,
 #endif
 
 /* TVMFFI_I_CXX_MODULES is 1 if upstream's library can call modules of this C
-   file, else 0, as in the runtime's file. C++ exceptions of methods pass
-   through the C functions, which therefore need unwind tables. */
-#if TVMFFI_I_CXX_METHODS &&                                \
-    (!defined(TVMFFI_IMPLEMENTATION) || TVMFFI_DYNAMIC) && \
+   file, else 0, as in the runtime's file or with TVMFFI_SHARE_INTERFACE. C++
+   exceptions of methods pass through the C functions, which therefore need
+   unwind tables. */
+#if TVMFFI_I_CXX_METHODS &&                                          \
+    (TVMFFI_DYNAMIC ||                                               \
+     (!defined(TVMFFI_IMPLEMENTATION) && !TVMFFI_SHARE_INTERFACE)) && \
     (defined(__GCC_HAVE_DWARF2_CFI_ASM) || defined(__APPLE__))
 #define TVMFFI_I_CXX_MODULES 1
 #else
@@ -150,8 +152,9 @@ typedef struct {
 /* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
    skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
    to the arrays. */
-TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
-                                     int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_throw_now,
+              (void *self, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   tvmffi_i_thrown *t = (tvmffi_i_thrown *)self;
   (void)args, (void)n, (void)result;
   tvmffi_i_any_release(&t->callbacks);
@@ -161,7 +164,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_now(void *self, const TVMFFIAny *args,
 
 /* Creates the arguments of ffi.StructuralWalk: the array t->callbacks,
    [[kTVMFFIInt, tvmffi_i_throw_now]], and the empty array t->none. */
-TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
+TVMFFI_I_ONCE(int, tvmffi_i_throw_prepare, (tvmffi_i_thrown *t)) {
   TVMFFIAny pair[2], inner = tvmffi_none();
   TVMFFIObjectHandle function = NULL;
   int code;
@@ -182,7 +185,7 @@ TVMFFI_I_COLD int tvmffi_i_throw_prepare(tvmffi_i_thrown *t) {
    the error. The exception skips the rest of the C functions that it leaves, so
    these own nothing. If the runtime has no C++ function pointer or an
    allocation fails, returns with the error still pending. */
-TVMFFI_I_COLD void tvmffi_i_throw(int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_throw, (int code)) {
   typedef void cxx_call(const void *self, const TVMFFIAny *args, int32_t n,
                         TVMFFIAny *result);
   static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};

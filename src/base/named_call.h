@@ -10,8 +10,9 @@
 
 /* Calls a global function of the runtime. Returns 0, the error's code, or 1 if
    there is no function of this name. */
-TVMFFI_I_COLD int tvmffi_i_call_if_defined(const char *name, TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_if_defined,
+              (const char *name, TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   TVMFFIObjectHandle function = NULL;
   int code;

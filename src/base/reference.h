@@ -13,7 +13,7 @@
    leave the range from 2^31 to 2^32. */
 #define TVMFFI_I_PINNED TVMFFI_I_AS(uint64_t, 0xC0000000u)
 
-TVMFFI_I_COLD void tvmffi_i_pin(uint64_t *count, int shift) {
+TVMFFI_I_ONCE(void, tvmffi_i_pin, (uint64_t *count, int shift)) {
   uint64_t mask = (uint64_t)0xFFFFFFFFu << shift;
   uint64_t old = tvmffi_i_load64(count);
   while (
@@ -80,7 +80,7 @@ TVMFFI_I_INLINE int tvmffi_weak_lock(TVMFFIObjectHandle obj) {
 
 /* Slow path of tvmffi_i_release. `old` is the count before the release: one
    strong reference was left, or the count is pinned. */
-TVMFFI_I_COLD void tvmffi_i_release_rest(TVMFFIObject *o, uint64_t old) {
+TVMFFI_I_ONCE(void, tvmffi_i_release_rest, (TVMFFIObject *o, uint64_t old)) {
   if (old & 0x80000000u) {
     tvmffi_i_pin(&o->combined_ref_count, 0);
   } else if ((uint32_t)old == 1) {
@@ -157,7 +157,7 @@ typedef struct {
 
 /* Destroys the objects on the pending list, including objects that are added
    during the call. */
-TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
+TVMFFI_I_ONCE(void, tvmffi_i_end_pending, (tvmffi_i_destroying *d)) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   while (d->pending_destroy) {
     TVMFFIObject *self = d->pending_destroy;
@@ -182,8 +182,9 @@ TVMFFI_I_COLD void tvmffi_i_end_pending(tvmffi_i_destroying *d) {
    a weak reference for the list, else sets the counts to 0. Returns 1, or 0 if
    a client replaced the object's deleter or the distance needs more than 32
    bits. */
-TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
-                                    int flags, void (*deleter)(void *, int)) {
+TVMFFI_I_ONCE(int, tvmffi_i_postpone,
+              (tvmffi_i_destroying *d, TVMFFIObject *self, int flags,
+               void (*deleter)(void *, int))) {
   const uintptr_t base = (uintptr_t)tvmffi_i_end_pending;
   const uintptr_t offset = (uintptr_t)deleter - base;
   if (self->deleter != deleter ||
@@ -207,8 +208,8 @@ TVMFFI_I_COLD int tvmffi_i_postpone(tvmffi_i_destroying *d, TVMFFIObject *self,
    is only at or above the innermost one's, some outer ones may still run, so
    one level is given back. If it is far below all of them, most likely none
    still runs. */
-TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
-                                          uintptr_t here) {
+TVMFFI_I_ONCE(void, tvmffi_i_forget_frames,
+              (tvmffi_i_destroying *d, uintptr_t here)) {
   const uintptr_t outermost = d->frame[0], innermost = d->frame[1];
   if (here >= outermost)
     d->depth = 0;
@@ -220,10 +221,9 @@ TVMFFI_I_COLD void tvmffi_i_forget_frames(tvmffi_i_destroying *d,
 
 /* Slow path of tvmffi_i_begin_destroy, near the maximum depth. Returns the
    destructor's depth, or -1 if the object was put on the pending list. */
-TVMFFI_I_COLD int32_t tvmffi_i_begin_deep(tvmffi_i_destroying *d,
-                                          TVMFFIObject *self, int flags,
-                                          void (*deleter)(void *, int),
-                                          uintptr_t here) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_begin_deep,
+              (tvmffi_i_destroying *d, TVMFFIObject *self, int flags,
+               void (*deleter)(void *, int), uintptr_t here)) {
   if (!(flags & TVMFFI_I_RESUMED)) {
     tvmffi_i_forget_frames(d, here);
     if (d->depth < TVMFFI_I_NESTED) return d->depth;

@@ -46,11 +46,19 @@ TVMFFI_I_INLINE int tvmffi_is_instance(int32_t index, int32_t target) {
 #if defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_IMPLEMENTED) && \
     !TVMFFI_DYNAMIC
 #define TVMFFI_I_OWN_TYPES 1
+#else
+#define TVMFFI_I_OWN_TYPES 0
+#endif
+
+#if TVMFFI_I_SHARES && !TVMFFI_DYNAMIC
+/* Nor do those of the other files, which use the runtime's own functions. */
+TVMFFI_I_SHARED(const char *, tvmffi_i_type_key, (int32_t index))
+TVMFFI_I_SHARED(int, tvmffi_i_derives, (int32_t index, int32_t target))
+#elif TVMFFI_I_OWN_TYPES
 static const char *tvmffi_i_type_key(int32_t index);
 static int tvmffi_i_derives(int32_t index, int32_t target);
 #else
-#define TVMFFI_I_OWN_TYPES 0
-TVMFFI_I_COLD const char *tvmffi_i_type_key(int32_t index) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_type_key, (int32_t index)) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
   return info ? info->type_key.data : "an unregistered type";
 }

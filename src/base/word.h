@@ -382,7 +382,7 @@ TVMFFI_I_UNUSED static const struct {
     {"maia", 17},    {"trn", 18},       {"cuda_host", 3},     {"rocm_host", 11},
     {"oneapi", 14},  {"cuda_managed", 13}};
 
-TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_device_name, (DLDevice device)) {
   int i;
   for (i = 0; i < TVMFFI_I_NUM_DEVICES; ++i)
     if (tvmffi_i_devices[i].type == (int32_t)device.device_type)
@@ -391,7 +391,7 @@ TVMFFI_I_COLD const char *tvmffi_i_device_name(DLDevice device) {
 }
 
 /* Parses a device such as "cuda" or "cuda:1". Ignores text after a space. */
-TVMFFI_I_COLD int tvmffi_i_parse_device(TVMFFIByteArray s, DLDevice *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_parse_device, (TVMFFIByteArray s, DLDevice *out)) {
   size_t size = 0, n, k, i;
   int64_t id = 0;
   while (size < s.size && s.data[size] != ' ') ++size;
@@ -541,7 +541,7 @@ TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
 
 /* -------- To an Any -------- */
 
-TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
+TVMFFI_I_ONCE(int, tvmffi_i_too_large, (uint64_t value)) {
   return tvmffi_i_raise("OverflowError",
                         "Integer value %llu is too large to fit in int64_t. "
                         "Consider explicitly casting to int64_t first if this "
@@ -553,7 +553,7 @@ TVMFFI_I_COLD int tvmffi_i_too_large(uint64_t value) {
    such views, both with a negative type index: a tvmffi_uint above INT64_MAX,
    which is refused, and a slice of a text, which becomes a string. Returns 0,
    or -1 with an OverflowError or a MemoryError. */
-TVMFFI_I_COLD int tvmffi_i_settle(const TVMFFIAny *view, TVMFFIAny *owned) {
+TVMFFI_I_ONCE(int, tvmffi_i_settle, (const TVMFFIAny *view, TVMFFIAny *owned)) {
   TVMFFIByteArray text = tvmffi_any_str(view);
   if (view->type_index != TVMFFI_I_SLICE)
     return tvmffi_i_too_large((uint64_t)view->v_int64);
@@ -569,16 +569,17 @@ TVMFFI_I_INLINE int tvmffi_i_is_view(const TVMFFIAny *any) {
          any->type_index <= kTVMFFIObjectRValueRef;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_put_object(tvmffi_scope *here, TVMFFIAny *out,
-                                        TVMFFIObject *value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_object,
+                    (tvmffi_scope *here, TVMFFIAny *out, TVMFFIObject *value)) {
   *out = tvmffi_obj(value);
   if (TVMFFI_I_UNLIKELY(!value)) return tvmffi_i_pending();
   if (here) tvmffi_i_scope_give(here, value);
   return 0;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_put_any(tvmffi_scope *here, TVMFFIAny *out,
-                                     const TVMFFIAny *value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_any,
+                    (tvmffi_scope *here, TVMFFIAny *out,
+                     const TVMFFIAny *value)) {
   if (TVMFFI_I_UNLIKELY(value->type_index < 0))
     return tvmffi_i_settle(value, out);
   if (here && tvmffi_i_is_view(value))

@@ -281,7 +281,7 @@ TVMFFI_I_INLINE tvmffi_i_type *tvmffi_i_type_or_fail(int32_t index) {
 }
 
 #if TVMFFI_I_OWN_TYPES
-TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
+TVMFFI_I_RUNTIME_ONCE const char *tvmffi_i_type_key(int32_t index) {
   int i = TVMFFI_I_NUM_STATIC_TYPES;
 #if !TVMFFI_NO_TYPES
   const tvmffi_i_type *t = tvmffi_i_type_at(index);
@@ -295,7 +295,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_type_key(int32_t index) {
 
 /* Returns 1 if the type `index` derives from the type `target`, else 0. Does
    not register the static types: no other type is derived before that. */
-TVMFFI_I_SLOW int tvmffi_i_derives(int32_t index, int32_t target) {
+TVMFFI_I_RUNTIME_ONCE int tvmffi_i_derives(int32_t index, int32_t target) {
 #if TVMFFI_NO_TYPES
   return (void)index, (void)target, 0;
 #else

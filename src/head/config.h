@@ -34,6 +34,18 @@
 /* Define TVMFFI_PREFIX for the whole program as a token that is put before the
    name of every exported function. */
 
+/* Define as 1 for the whole program to have the functions of the C interface
+   that run rarely, such as errors and registration, once: in the implementing
+   file instead of in each file. Files are then smaller and compile faster.
+   Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose runtime
+   other files do not use, or with TVMFFI_DEBUG, so define that for all files or
+   for none. A file does not link if its header has another version than that of
+   the implementing file, or if only one of them has TVMFFI_NO_METADATA: the
+   linker then misses names that begin with tvmffi_i_ and the version. */
+#ifndef TVMFFI_SHARE_INTERFACE
+#define TVMFFI_SHARE_INTERFACE 0
+#endif
+
 /* Define as 1 for the whole program to use the process's libtvm_ffi if there is
    one. If there is none, all files of the program or library share the runtime
    of the implementing file; with TVMFFI_STATIC, only that file uses its

@@ -27,7 +27,7 @@ TVMFFI_I_INLINE int tvmffi_i_check_made(const TVMFFIAny *args, int32_t n) {
 
 /* Checks arguments that are not plain. Returns 0 if the ABI has a form for
    each, 1 if not, or -1 if a maker failed. */
-TVMFFI_I_COLD int tvmffi_i_check_args(const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_check_args, (const TVMFFIAny *args, int32_t n)) {
   TVMFFI_TRY(tvmffi_i_check_made(args, n));
   while (n && args[n - 1].type_index >= kTVMFFINone) --n;
   return n > 0;
@@ -50,7 +50,7 @@ typedef struct {
   TVMFFIAny room[4];
 } tvmffi_i_settled;
 
-TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
+TVMFFI_I_ONCE(void, tvmffi_i_settled_close, (tvmffi_i_settled *s)) {
   while (s->n--)
     if (s->from[s->n].type_index < 0) tvmffi_i_any_release(&s->args[s->n]);
   if (s->args != s->room) TVMFFI_I_SCOPE_FREE((void *)s->args);
@@ -58,8 +58,8 @@ TVMFFI_I_COLD void tvmffi_i_settled_close(tvmffi_i_settled *s) {
 
 /* Copies the arguments, and replaces slices by strings. Returns 0, or -1 with
    an error; *s then needs no tvmffi_i_settled_close. */
-TVMFFI_I_COLD int tvmffi_i_settled_open(tvmffi_i_settled *s,
-                                        const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_settled_open,
+              (tvmffi_i_settled *s, const TVMFFIAny *args, int32_t n)) {
   s->from = args;
   s->args = s->room;
   if ((size_t)n > sizeof(s->room) / sizeof(s->room[0]))

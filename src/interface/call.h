@@ -115,8 +115,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
                            tvmffi_i_take_nothing, (void *)(uintptr_t)null);
 }
 
-TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
-                                      const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_result,
+              (const tvmffi_out *out, const TVMFFIAny *any, int code)) {
   if (code < 0) return code;
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->word, any, code);
   return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
@@ -125,7 +125,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_result(const tvmffi_out *out,
 
 /* Returns 0 if `callee` is an object of a type derived from ffi.Function.
    Raises a TypeError for other values. */
-TVMFFI_I_COLD int tvmffi_i_other_callee(const TVMFFIAny *callee) {
+TVMFFI_I_ONCE(int, tvmffi_i_other_callee, (const TVMFFIAny *callee)) {
   int32_t index = callee->type_index;
   TVMFFI_TRY(tvmffi_i_check_made(callee, 1));
   if (index >= kTVMFFIStaticObjectBegin &&
@@ -209,7 +209,8 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
 }
 
 /* If `callee` is a name, prefixes the error with "result of NAME". */
-TVMFFI_I_COLD int tvmffi_i_not_delivered(const TVMFFIAny *callee, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
+              (const TVMFFIAny *callee, int code)) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
   return name.data ? tvmffi_error_context(code, "result of %s", name.data)
                    : code;
@@ -230,9 +231,9 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_call_settled(tvmffi_i_owner to, TVMFFIAny callee,
-                                        const tvmffi_out *out,
-                                        const TVMFFIAny *args, int32_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_settled,
+              (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+               const TVMFFIAny *args, int32_t n)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));

@@ -160,7 +160,7 @@ TVMFFI_I_INLINE void *tvmffi_i_field_at(void *object, int64_t offset) {
   return (char *)object + offset;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_start(tvmffi_i_class *c) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_start, (tvmffi_i_class *c)) {
   /* A runtime before 0.1.13.post2 lacks the function that allocates objects.
      The call raises the RuntimeError, and the type is not registered. */
   if (!TVMFFI_I_HAS(TVMFFIGetCustomAllocator))
@@ -184,8 +184,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
 }
 
 /* Sets *index to the type index of c->key, or to -1 if the key is unknown. */
-TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
-                                       int32_t *index) {
+TVMFFI_I_ONCE(void, tvmffi_i_class_find,
+              (const tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   *index = -1;
   if (!TVMFFITypeKeyToIndex(&key, index)) return;
@@ -193,8 +193,8 @@ TVMFFI_I_COLD void tvmffi_i_class_find(const tvmffi_i_class *c,
   *index = -1;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
-                                            const TVMFFITypeInfo *info) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_check_size,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *info)) {
   const TVMFFITypeMetadata *metadata =
       info ? TVMFFI_I_LOAD(&info->metadata) : NULL;
   if (!metadata || !metadata->total_size || metadata->total_size == c->size)
@@ -207,7 +207,7 @@ TVMFFI_I_COLD int tvmffi_i_class_check_size(const tvmffi_i_class *c,
 
 /* Sets *index to the type's index, and registers the type if its key is new. If
    the key is already registered, the type must have the same parent. */
-TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_enter, (tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   const TVMFFITypeInfo *info, *parent;
   int32_t depth;
@@ -247,8 +247,8 @@ TVMFFI_I_COLD int tvmffi_i_class_enter(tvmffi_i_class *c, int32_t *index) {
 
 /* Returns the value of a type's attribute, or NULL if the attribute is not
    set. */
-TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
-                                                   const char *name) {
+TVMFFI_I_ONCE(const TVMFFIAny *, tvmffi_i_class_attr,
+              (int32_t index, const char *name)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   const TVMFFITypeAttrColumn *column = TVMFFIGetTypeAttrColumn(&text);
   int32_t i = column ? index - column->begin_index : -1;
@@ -258,16 +258,16 @@ TVMFFI_I_COLD const TVMFFIAny *tvmffi_i_class_attr(int32_t index,
   return TVMFFI_I_LOAD(&value->type_index) == kTVMFFINone ? NULL : value;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_attr(int32_t index, const char *name,
-                                          const TVMFFIAny *value) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_attr,
+              (int32_t index, const char *name, const TVMFFIAny *value)) {
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (tvmffi_i_class_attr(index, name)) return 0;
   return TVMFFITypeRegisterAttr(index, &text, value);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_call(tvmffi_i_class *c, int32_t index,
-                                          const char *name,
-                                          TVMFFISafeCallType call) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_call,
+              (tvmffi_i_class *c, int32_t index, const char *name,
+               TVMFFISafeCallType call)) {
   TVMFFIObjectHandle function = NULL;
   TVMFFIAny value;
   int code;

@@ -13,9 +13,9 @@
 
 /* The constructor of a type if the runtime was built without containers. Always
    raises an error. */
-TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
-                                              const TVMFFIAny *args, int32_t n,
-                                              TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_call_no_init,
+              (void *handle, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   (void)args, (void)n, (void)result;
   return tvmffi_i_raise("RuntimeError",
                         "`%s` cannot be made by its fields: the runtime has no "
@@ -24,7 +24,8 @@ TVMFFI_I_COLD int tvmffi_i_class_call_no_init(void *handle,
                         ((const tvmffi_i_class *)handle)->key);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_set_init,
+              (tvmffi_i_class *c, int32_t index)) {
   TVMFFIAny arg = tvmffi_int(index), result = tvmffi_none();
   int code;
   if (tvmffi_i_class_attr(index, "__ffi_init__")) return 0;
@@ -39,7 +40,7 @@ TVMFFI_I_COLD int tvmffi_i_class_set_init(tvmffi_i_class *c, int32_t index) {
 /* Returns 1 if the type or an ancestor owns references or has a destructor,
    else 0. A destructor sets *fixed to 1: such objects cannot be copied. Without
    one, c->destroy becomes NULL. */
-TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_owns, (tvmffi_i_class *c, int *fixed)) {
   const tvmffi_i_member *m = c->members;
   int owns = 0;
   while (m && m->what && m->what != TVMFFI_I_IS_destructor) ++m;
@@ -54,7 +55,7 @@ TVMFFI_I_COLD int tvmffi_i_class_owns(tvmffi_i_class *c, int *fixed) {
 }
 
 /* Registers a type like C++'s ObjectDef. The parent is already registered. */
-TVMFFI_I_COLD int tvmffi_i_class_init(tvmffi_i_class *c, void **result) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_init, (tvmffi_i_class *c, void **result)) {
   TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
   TVMFFIAny no = tvmffi_bool(0);
   const TVMFFITypeInfo *type;
@@ -120,8 +121,9 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
 
 /* Raises an error for a value that a field cannot store. `code` is the error
    code of the failed conversion. */
-TVMFFI_I_COLD int tvmffi_i_bad_field(const tvmffi_i_word *type, int nullable,
-                                     const TVMFFIAny *any, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
+              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
+               int code)) {
   tvmffi_i_parts p;
   if (code < 0) return code;
   nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
@@ -164,9 +166,9 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
 
 /* Converts `value` like a container argument of a typed function, and stores
    the container in `field`. If `nullable` is 1, None stores NULL. */
-TVMFFI_I_COLD int tvmffi_i_set_container(const tvmffi_i_word *word,
-                                         int nullable, void *field,
-                                         const TVMFFIAny *value) {
+TVMFFI_I_ONCE(int, tvmffi_i_set_container,
+              (const tvmffi_i_word *word, int nullable, void *field,
+               const TVMFFIAny *value)) {
   const int is_none = value->type_index == kTVMFFINone;
   TVMFFIAny made;
   int code =
@@ -211,8 +213,8 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
 
 /* Makes the owned default of a field of the view *into. A name becomes a data
    type or device. */
-TVMFFI_I_COLD int tvmffi_i_own_default(const tvmffi_i_word *word, int storage,
-                                       TVMFFIAny *into) {
+TVMFFI_I_ONCE(int, tvmffi_i_own_default,
+              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
   const TVMFFIAny view = *into;
   const int is_none = view.type_index == kTVMFFINone;
   const int is_optional = word->kind == TVMFFI_I_OPTIONAL;

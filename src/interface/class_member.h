@@ -11,8 +11,9 @@
 
 /* Reads the modifiers of member `m`: sets *doc and adds to *flags. Returns the
    modifier with the default's factory, or NULL. */
-TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
-    const tvmffi_i_member *m, TVMFFIByteArray *doc, int64_t *flags) {
+TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_member_modifiers,
+              ( const tvmffi_i_member *m, TVMFFIByteArray *doc,
+               int64_t *flags)) {
   const tvmffi_i_member *factory = NULL;
   for (++m; m->what >= TVMFFI_I_IS_destructor; ++m) {
     if (m->what == TVMFFI_I_IS_doc) *doc = tvmffi_byte_array(m->name);
@@ -25,7 +26,7 @@ TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_member_modifiers(
 /* Returns the type index that upstream's headers register for a field. String,
    Bytes, Any and Optional fields have the index of Any. An object that is
    neither a container nor a function has the index of Object. */
-TVMFFI_I_COLD int32_t tvmffi_i_field_index(const tvmffi_i_word *word) {
+TVMFFI_I_ONCE(int32_t, tvmffi_i_field_index, (const tvmffi_i_word *word)) {
   switch (word->kind) {
     case TVMFFI_I_INT: return kTVMFFIInt;
     case TVMFFI_I_PTR: return kTVMFFIOpaquePtr;
@@ -49,8 +50,8 @@ TVMFFI_I_INLINE int tvmffi_i_nullable(const tvmffi_i_member *m) {
 }
 
 /* Writes a field's metadata. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
-                                                    char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
+              (const tvmffi_i_member *m, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   tvmffi_i_append(&t, "{\"type_schema\":\"");
   if (tvmffi_i_nullable(m))
@@ -61,10 +62,9 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_field_schema(const tvmffi_i_member *m,
   return tvmffi_i_end_metadata(&t);
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
-                                           const TVMFFITypeInfo *type,
-                                           const tvmffi_i_member *m,
-                                           int64_t flags) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               const tvmffi_i_member *m, int64_t flags)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIFieldInfo info = TVMFFI_I_ZERO;
   const tvmffi_i_member *more;
@@ -113,9 +113,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_field(const tvmffi_i_class *c,
 }
 
 /* Registers a method, or an attribute whose value is a method. */
-TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
-                                            const TVMFFITypeInfo *type,
-                                            const tvmffi_i_member *m) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
+              (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               const tvmffi_i_member *m)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
@@ -145,9 +145,9 @@ TVMFFI_I_COLD int tvmffi_i_class_add_method(const tvmffi_i_class *c,
   return code;
 }
 
-TVMFFI_I_COLD int tvmffi_i_class_add_members(tvmffi_i_class *c,
-                                             const TVMFFITypeInfo *type,
-                                             TVMFFITypeMetadata *metadata) {
+TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
+              (tvmffi_i_class *c, const TVMFFITypeInfo *type,
+               TVMFFITypeMetadata *metadata)) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
   if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);

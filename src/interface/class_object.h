@@ -22,8 +22,8 @@ TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
 /* Returns a new reference to the object whose pointer is stored inside a field,
    whatever the field's C++ type. Returns NULL if the field is empty, or if its
    getter makes a new object, which the field does not own. */
-TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
-                                                    void *field) {
+TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_foreign_object,
+              (const TVMFFIFieldInfo *f, void *field)) {
   TVMFFIAny value = tvmffi_none();
   int64_t at, step = (int64_t)sizeof(tvmffi_i_object_slot);
   if (!f->getter) return NULL;
@@ -41,8 +41,8 @@ TVMFFI_I_COLD TVMFFIObject *tvmffi_i_foreign_object(const TVMFFIFieldInfo *f,
 
 /* Retains or releases the objects in fields of `self` that another library
    defines: the fields of type `index` and of its ancestors. */
-TVMFFI_I_COLD void tvmffi_i_foreign_fields(int32_t index, void *self,
-                                           int retain) {
+TVMFFI_I_ONCE(void, tvmffi_i_foreign_fields,
+              (int32_t index, void *self, int retain)) {
   const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index), *t;
   TVMFFIObject *error = tvmffi_i_error_remove(); /* getters may raise */
   const TVMFFIFieldInfo *f;

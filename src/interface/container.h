@@ -27,8 +27,8 @@
 /* -------- Making -------- */
 
 /* Refuses items of which no container can be made. */
-TVMFFI_I_COLD int tvmffi_i_bad_items(int which, const TVMFFIAny *items,
-                                     int64_t n) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_items,
+              (int which, const TVMFFIAny *items, int64_t n)) {
   return n > 0 && n <= INT32_MAX && items
              ? tvmffi_i_raise(
                    "ValueError",
@@ -134,8 +134,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_sequence(const TVMFFIAny *any) {
          any->v_obj;
 }
 
-TVMFFI_I_COLD int tvmffi_i_bad_container(const char *function, const char *want,
-                                         const TVMFFIAny *got) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_container,
+              (const char *function, const char *want, const TVMFFIAny *got)) {
   TVMFFI_TRY(tvmffi_i_check_made(got, 1));
   return tvmffi_i_raise("TypeError", "%s: expected %s, but got `%s`", function,
                         want, tvmffi_i_type_key(got->type_index));
@@ -182,8 +182,8 @@ TVMFFI_I_INLINE int tvmffi_i_index(const TVMFFIAny *any, const TVMFFIAny *key,
 
 /* Raises an IndexError or KeyError for an absent item, like upstream's
    functions. The message includes a string or integer key. */
-TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
-                                     const TVMFFIAny *key) {
+TVMFFI_I_ONCE(int, tvmffi_i_not_there,
+              (const TVMFFIAny *any, const TVMFFIAny *key)) {
   TVMFFIByteArray text;
   if (tvmffi_i_is_sequence(any))
     return tvmffi_i_raise("IndexError", "Index %lld out of bounds %lld",
@@ -199,7 +199,7 @@ TVMFFI_I_COLD int tvmffi_i_not_there(const TVMFFIAny *any,
 }
 
 /* Prefixes the error's message with the key, such as ["name"] or [3]. */
-TVMFFI_I_COLD int tvmffi_i_bad_item(const TVMFFIAny *key, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_item, (const TVMFFIAny *key, int code)) {
   TVMFFIByteArray text;
   if (!tvmffi_i_get_str(key, &text))
     return tvmffi_error_context(code, "[\"%.*s\"]", (int)text.size, text.data);
@@ -481,9 +481,9 @@ typedef struct {
 
 /* Raises the error of a value that does not convert, unless one is pending. A
    loop returns no code, so the scopes around an inner scope are marked, too. */
-TVMFFI_I_COLD void tvmffi_i_bad_loop_value(const tvmffi_i_word *word,
-                                           TVMFFIAny given, TVMFFIAny key,
-                                           tvmffi_scope *scope, int code) {
+TVMFFI_I_ONCE(void, tvmffi_i_bad_loop_value,
+              (const tvmffi_i_word *word, TVMFFIAny given, TVMFFIAny key,
+               tvmffi_scope *scope, int code)) {
   const tvmffi_out out = tvmffi_i_make_out(word, NULL, NULL);
   if (code > 0 && !tvmffi_i_pending())
     code = tvmffi_i_bad_result(&out, &given, code);

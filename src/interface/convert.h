@@ -8,13 +8,14 @@
 #include "scope.h"
 #include "global_cache.h"
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to);
+TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to));
 
 /* Sets *to to a new container with the items of an array or list. `maker` is
    the index of its constructor, such as TVMFFI_I_NEW_LIST. */
-TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
-                                      TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_copy_items,
+              (int maker, const TVMFFIAny *from, TVMFFIAny *to)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   *to = tvmffi_none();
   if (cell->size > INT32_MAX)
@@ -30,9 +31,9 @@ TVMFFI_I_COLD int tvmffi_i_copy_items(int maker, const TVMFFIAny *from,
    TVMFFI_I_CONVERTED with an owned *to, or an error code. If `to` is NULL,
    `same` must be 1, and nothing is made: returns TVMFFI_I_CONVERTED or the
    error code at the first item that needs conversion, else 0. */
-TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
-                                         int maker, int same,
-                                         const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_items,
+              (const tvmffi_i_word *item_word, int maker, int same,
+               const TVMFFIAny *from, TVMFFIAny *to)) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, from->v_obj);
   const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
@@ -65,9 +66,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_items(const tvmffi_i_word *item_word,
 /* Converts the key and value of a map entry and appends both to `list`, or, if
    `list` is NULL, makes nothing. Returns 0, TVMFFI_I_CONVERTED if either needs
    conversion, or an error code. */
-TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
-                                        const tvmffi_i_pair *pair,
-                                        const TVMFFIAny *list) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
+              (const tvmffi_i_word *word, const tvmffi_i_pair *pair,
+               const TVMFFIAny *list)) {
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
@@ -90,9 +91,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_pair(const tvmffi_i_word *word,
 
 /* Converts all keys and values and appends them to `list`. If `list` is NULL,
    stops at the first pair that needs conversion. */
-TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
-                                        const TVMFFIObject *map,
-                                        const TVMFFIAny *list) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
+              (const tvmffi_i_word *word, const TVMFFIObject *map,
+               const TVMFFIAny *list)) {
   uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
   for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
@@ -106,9 +107,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_each(const tvmffi_i_word *word,
 /* Converts a map or a dict. If a pair or the container type needs conversion,
    makes a new container from a list of all keys and values, unless `to` is
    NULL. */
-TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
-                                         int same, const TVMFFIAny *from,
-                                         TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_pairs,
+              (const tvmffi_i_word *word, int maker, int same,
+               const TVMFFIAny *from, TVMFFIAny *to)) {
   TVMFFIAny list = tvmffi_none();
   int code = 0;
   if (same && word->of[0])
@@ -121,7 +122,7 @@ TVMFFI_I_COLD int tvmffi_i_convert_pairs(const tvmffi_i_word *word, int maker,
   return code ? code : TVMFFI_I_CONVERTED;
 }
 
-TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_shape_of, (const TVMFFIAny *from, TVMFFIAny *to)) {
   TVMFFIAny items;
   int failed, code = tvmffi_i_convert_items(
                   &tvmffi_i_word_int64, TVMFFI_I_NEW_ARRAY, 1, from, &items);
@@ -135,9 +136,9 @@ TVMFFI_I_COLD int tvmffi_i_shape_of(const TVMFFIAny *from, TVMFFIAny *to) {
    needs conversion, TVMFFI_I_CONVERTED with an owned *to, or an error code. If
    `to` is NULL, returns TVMFFI_I_CONVERTED as soon as something needs
    conversion, and makes nothing. */
-TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
-                                             const TVMFFIAny *from,
-                                             TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
   const int same = got == index;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
@@ -160,8 +161,9 @@ TVMFFI_I_COLD int tvmffi_i_convert_container(const tvmffi_i_word *word,
       from, to);
 }
 
-TVMFFI_I_COLD int tvmffi_i_convert_item(const tvmffi_i_word *word,
-                                        const TVMFFIAny *from, TVMFFIAny *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
+              (const tvmffi_i_word *word, const TVMFFIAny *from,
+               TVMFFIAny *to)) {
   union {
     TVMFFIAny any;
     TVMFFIByteArray text;
@@ -209,9 +211,9 @@ TVMFFI_I_FOLDED int tvmffi_i_fit(const tvmffi_i_word *word,
 /* Converts a container, and for optional(T) accepts None. The scope owns the
    new container. If `scope` is NULL, returns TVMFFI_I_CONVERTED instead of
    making one. */
-TVMFFI_I_COLD int tvmffi_i_load_other(const tvmffi_i_word *word,
-                                      tvmffi_scope *scope,
-                                      const TVMFFIAny *from, void *to) {
+TVMFFI_I_ONCE(int, tvmffi_i_load_other,
+              (const tvmffi_i_word *word, tvmffi_scope *scope,
+               const TVMFFIAny *from, void *to)) {
   TVMFFIAny made;
   int code;
   *(tvmffi_i_object_slot *)to = from->v_obj;

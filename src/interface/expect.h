@@ -185,8 +185,8 @@ TVMFFI_I_INLINE int tvmffi_i_align_fits(const tvmffi_i_plan *p,
 }
 
 /* Checks the extents and the data of a tensor of any kind. */
-TVMFFI_I_COLD int tvmffi_i_any_data_fits(const tvmffi_i_plan *p,
-                                         const DLTensor *t) {
+TVMFFI_I_ONCE(int, tvmffi_i_any_data_fits,
+              (const tvmffi_i_plan *p, const DLTensor *t)) {
   int64_t size = tvmffi_tensor_size(t);
   int32_t i;
   for (i = 0; i < t->ndim; ++i)
@@ -247,16 +247,16 @@ TVMFFI_I_INLINE int tvmffi_i_plan_letter(char c) {
 }
 TVMFFI_I_INLINE int tvmffi_i_plan_digit(char c) { return c >= '0' && c <= '9'; }
 
-TVMFFI_I_COLD void tvmffi_i_plan_alnum(const char **at) {
+TVMFFI_I_ONCE(void, tvmffi_i_plan_alnum, (const char **at)) {
   while (tvmffi_i_plan_letter(**at) || tvmffi_i_plan_digit(**at)) ++*at;
 }
-TVMFFI_I_COLD void tvmffi_i_plan_spaces(const char **at) {
+TVMFFI_I_ONCE(void, tvmffi_i_plan_spaces, (const char **at)) {
   while (**at == ' ') ++*at;
 }
 
 /* If the next word at *at is `word`, skips the word and returns 1, else returns
    0. */
-TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_skip, (const char **at, const char *word)) {
   const char *p = *at;
   while (*word && *p == *word) ++p, ++word;
   if (*word || tvmffi_i_plan_letter(*p) || tvmffi_i_plan_digit(*p)) return 0;
@@ -266,8 +266,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_skip(const char **at, const char *word) {
 
 /* Parses a number up to `most` and advances *at. Returns NULL, or a message on
    a syntax error. */
-TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
-                                               int64_t *out) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_number,
+              (const char **at, int64_t most, int64_t *out)) {
   if (!tvmffi_i_plan_digit(**at)) return "a number is missing";
   for (*out = 0; tvmffi_i_plan_digit(**at); ++*at) {
     if (*out > (most - (**at - '0')) / 10) return "the number is too large";
@@ -276,8 +276,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_number(const char **at, int64_t most,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
-                                               const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_dtypes,
+              (tvmffi_i_plan *p, const char **at)) {
   TVMFFIByteArray word;
   if (tvmffi_i_plan_skip(at, "any")) return NULL;
   p->num_dtypes = -1;
@@ -296,8 +296,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dtypes(tvmffi_i_plan *p,
   }
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_name,
+              (tvmffi_i_dim *d, const char *text, const char **at)) {
   const char *begin = *at;
   if (!tvmffi_i_plan_letter(**at)) return "a dimension is missing";
   tvmffi_i_plan_alnum(at);
@@ -306,8 +306,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_name(tvmffi_i_dim *d, const char *text,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
-                                            const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_dim,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   tvmffi_i_dim *d = &p->dims[(int)p->num_dims];
   if (**at == '.' || **at == '*') {
     if (p->has_run) return "a second \"...\" or \"*\"";
@@ -327,9 +327,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_dim(tvmffi_i_plan *p, const char *text,
   return tvmffi_i_plan_name(d, text, at);
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
-                                              const char *text,
-                                              const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   const char *wrong;
   p->run.tensor = -1;
   p->has_run = **at != '[';
@@ -353,7 +352,7 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_shape(tvmffi_i_plan *p,
 
 /* Returns 1 if the text of a tensor has the word `word`, else 0. For companion
    headers, which ask for "out" and "inout". */
-TVMFFI_I_COLD int tvmffi_i_text_has(const char *text, const char *word) {
+TVMFFI_I_ONCE(int, tvmffi_i_text_has, (const char *text, const char *word)) {
   const char *at;
   for (at = text; *at; ++at)
     if (*at == ']') text = at; /* behind the shape */
@@ -362,8 +361,8 @@ TVMFFI_I_COLD int tvmffi_i_text_has(const char *text, const char *word) {
   return 0;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_word,
+              (tvmffi_i_plan *p, const char **at)) {
   TVMFFIByteArray word;
   DLDevice device;
   int64_t bytes;
@@ -402,8 +401,8 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_word(tvmffi_i_plan *p,
   return NULL;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
-                                             const char **at) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_text,
+              (tvmffi_i_plan *p, const char *text, const char **at)) {
   const tvmffi_i_plan zero = TVMFFI_I_ZERO;
   const char *wrong;
   *p = zero;
@@ -420,8 +419,9 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_text(tvmffi_i_plan *p, const char *text,
   return wrong;
 }
 
-TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
-                                     const char *b, const tvmffi_i_dim *y) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_same,
+              (const char *a, const tvmffi_i_dim *x, const char *b,
+               const tvmffi_i_dim *y)) {
   int i = 0;
   while (i < x->name_size && a[x->name + i] == b[y->name + i]) ++i;
   return x->name_size == y->name_size && i == x->name_size;
@@ -430,8 +430,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_same(const char *a, const tvmffi_i_dim *x,
 /* Links each named dimension of plans[n] to the first with this name in
    plans[0] to plans[n]. Returns NULL, or the name of an optional tensor on
    which plans[n] depends: its dimensions may not exist. */
-TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
-                                             tvmffi_i_plan *plans, int32_t n) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_plan_bind,
+              (const tvmffi_i_expected *e, tvmffi_i_plan *plans, int32_t n)) {
   tvmffi_i_plan *p = &plans[n];
   const char *wrong = NULL;
   int32_t i, j, k;
@@ -458,9 +458,9 @@ TVMFFI_I_COLD const char *tvmffi_i_plan_bind(const tvmffi_i_expected *e,
 
 /* Parses the texts of all tensors. Raises an InternalError for a syntax
    error. */
-TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
-                                    tvmffi_i_plan *plans,
-                                    const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_all,
+              (const tvmffi_i_site *site, tvmffi_i_plan *plans,
+               const char *function)) {
   int32_t i;
   for (i = 0; i < site->count + site->has_result; ++i) {
     const tvmffi_i_expected *e = &site->expected[i];
@@ -483,7 +483,8 @@ TVMFFI_I_COLD int tvmffi_i_plan_all(const tvmffi_i_site *site,
 /* The functions tvmffi_i_say_... write a value for an error message to a buffer
    of TVMFFI_I_SAID bytes, and return the buffer. */
 enum { TVMFFI_I_SAID = 160 };
-TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_dtype,
+              (DLDataType dtype, char *buffer)) {
   TVMFFIAny any = tvmffi_none();
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   if (TVMFFIDataTypeToString(&dtype, &any)) tvmffi_error_clear();
@@ -492,7 +493,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_dtype(DLDataType dtype, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_device,
+              (DLDevice device, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   tvmffi_i_append(&t, tvmffi_i_device_name(device));
   tvmffi_i_append(&t, ":");
@@ -500,8 +502,8 @@ TVMFFI_I_COLD const char *tvmffi_i_say_device(DLDevice device, char *buffer) {
   return buffer;
 }
 
-TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
-                                             char *buffer) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_say_shape,
+              (const DLTensor *tensor, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
   int32_t i;
   tvmffi_i_append(&t, "[");
@@ -519,7 +521,7 @@ TVMFFI_I_COLD const char *tvmffi_i_say_shape(const DLTensor *tensor,
 
 /* Returns the length of `text` up to a space, the character `end` or the
    NUL. */
-TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
+TVMFFI_I_ONCE(int, tvmffi_i_plan_until, (const char *text, char end)) {
   int n = 0;
   while (text[n] && text[n] != end && text[n] != ' ') ++n;
   return n;
@@ -528,10 +530,10 @@ TVMFFI_I_COLD int tvmffi_i_plan_until(const char *text, char end) {
 #define TVMFFI_I_SAY(format, ...)                                         \
   tvmffi_raise(trace, kind, "%s: %s%s: " format, function, e[i].kind, name, \
                __VA_ARGS__)
-TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
-                                  const tvmffi_i_plan *plans,
-                                  const DLTensor *const *tensors, int code,
-                                  const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_misfit,
+              (const tvmffi_i_site *site, const tvmffi_i_plan *plans,
+               const DLTensor *const *tensors, int code,
+               const char *function)) {
   const TVMFFIByteArray *trace =
       TVMFFIBacktrace(site->file, site->line, function, 0);
   const tvmffi_i_expected *e = site->expected;
@@ -617,9 +619,9 @@ TVMFFI_I_COLD int tvmffi_i_misfit(const tvmffi_i_site *site,
    Parses the texts to a local array, so no thread waits for another; the first
    thread stores its result in site->plans. Returns 0, or raises the error of
    the first mismatch. */
-TVMFFI_I_COLD int tvmffi_i_expect(tvmffi_i_site *site,
-                                  const DLTensor *const *tensors,
-                                  const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_expect,
+              (tvmffi_i_site *site, const DLTensor *const *tensors,
+               const char *function)) {
   tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
   uint64_t none = 0;
   int32_t i;
@@ -646,9 +648,9 @@ TVMFFI_I_INLINE int tvmffi_i_expected_fit(const tvmffi_i_site *site,
 /* Checks the tensor that a typed function returned against the function's
    contract. If it does not match, releases the result and raises an
    InternalError. `tensors` has a free element at the end, for the result. */
-TVMFFI_I_COLD int tvmffi_i_fit_result(const tvmffi_i_site *site,
-                                      const DLTensor **tensors,
-                                      const char *function, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_fit_result,
+              (const tvmffi_i_site *site, const DLTensor **tensors,
+               const char *function, TVMFFIAny *result)) {
   const int32_t i = site->count;
   int code;
   if (!site->has_result || tvmffi_i_load64(&site->state) != 2) return 0;

@@ -119,7 +119,7 @@
 /* Ends a body whose scope is marked. If the body succeeded but the error that
    caused the mark is still pending, drops the body's result and returns -1.
    Otherwise returns `code`. */
-TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
+TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
   if (code || !tvmffi_i_pending()) return code;
   tvmffi_i_any_release(result);
   return -1;
@@ -178,9 +178,9 @@ TVMFFI_I_COLD int tvmffi_i_end_marked(TVMFFIAny *result, int code) {
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
    function again. */
-TVMFFI_I_COLD int tvmffi_i_call_converted(const tvmffi_func *f,
-                                          const TVMFFIAny *args, int32_t count,
-                                          TVMFFIAny *result, void *handle) {
+TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               TVMFFIAny *result, void *handle)) {
   TVMFFIAny all[TVMFFI_I_MAX_PARAMS];
   int32_t i = count;
   int code = 0;
@@ -505,7 +505,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_CLOSURE_NEW(name, state, deleter, out) \
   tvmffi_i_closure_##name(TVMFFI_I_OWNER, state, deleter, out)
 
-TVMFFI_I_COLD int tvmffi_i_no_out(const char *function) {
+TVMFFI_I_ONCE(int, tvmffi_i_no_out, (const char *function)) {
   return tvmffi_i_raise("ValueError", "%s: NULL for the result", function);
 }
 
@@ -602,16 +602,16 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
   tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 1)
 
 /* Returns a copy of `text` that is never freed, or NULL without memory. */
-TVMFFI_I_COLD const char *tvmffi_i_copy_name(const char *text) {
+TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
   size_t size = tvmffi_byte_array(text).size + 1, i;
   char *copy = (char *)TVMFFI_I_SCOPE_MALLOC(size);
   for (i = 0; copy && i < size; ++i) copy[i] = text[i];
   return copy;
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_COLD int tvmffi_i_register(
-    const char *text, int is_literal, tvmffi_func *f, const char *own_name,
-    const char *doc, int override) {
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
+              ( const char *text, int is_literal, tvmffi_func *f,
+               const char *own_name, const char *doc, int override)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif

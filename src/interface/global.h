@@ -37,7 +37,7 @@ typedef struct {
        NULL}}
 
 /* Sets f->call and f->self. Concurrent threads store equal values. */
-TVMFFI_I_COLD int tvmffi_i_bind_global(tvmffi_global *f) {
+TVMFFI_I_ONCE(int, tvmffi_i_bind_global, (tvmffi_global *f)) {
   TVMFFIAny args[2], self = tvmffi_none();
   void *call = NULL;
   int code;

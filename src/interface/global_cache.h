@@ -29,11 +29,25 @@ TVMFFI_I_INLINE const char *tvmffi_i_global_name(int which) {
   return names[which];
 }
 
-/* The functions, looked up at first use. The file never releases these
-   references. */
+/* The functions, looked up at first use. These references are never
+   released. */
+#if TVMFFI_I_SHARES
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern TVMFFI_I_HIDDEN void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED]
+    TVMFFI_I_SHARED_NAME("tvmffi_i_global_cache");
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+#if defined(TVMFFI_IMPLEMENTATION)
+void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
+#endif
+#else
 TVMFFI_I_UNUSED static void *tvmffi_i_global_cache[TVMFFI_I_NUM_CACHED];
+#endif
 
-TVMFFI_I_COLD int tvmffi_i_find_cached(int which) {
+TVMFFI_I_ONCE(int, tvmffi_i_find_cached, (int which)) {
   TVMFFIObjectHandle function = NULL;
   TVMFFI_TRY(tvmffi_i_get_function(
       tvmffi_byte_array(tvmffi_i_global_name(which)), &function));
@@ -53,8 +67,9 @@ TVMFFI_I_INLINE int tvmffi_i_call_cached(int which, TVMFFIAny *args, int32_t n,
 }
 
 /* Makes strings of slices for tvmffi_i_global_values. */
-TVMFFI_I_COLD int tvmffi_i_global_settled(int which, const TVMFFIAny *args,
-                                          int32_t n, TVMFFIAny *result) {
+TVMFFI_I_ONCE(int, tvmffi_i_global_settled,
+              (int which, const TVMFFIAny *args, int32_t n,
+               TVMFFIAny *result)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));

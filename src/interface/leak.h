@@ -48,7 +48,7 @@ TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
 #endif
 }
 
-TVMFFI_I_COLD int tvmffi_i_report(void) {
+TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;
   TVMFFIAny args[2], text = tvmffi_none();
   int code;

@@ -27,25 +27,25 @@ enum {
 
 /* Returns the first item of the kind `what`, or NULL. Unless `name` is NULL,
    the item must have this name. */
-TVMFFI_I_COLD const tvmffi_i_member *tvmffi_i_module_find(
-    const void *items, int what, const TVMFFIByteArray *name) {
+TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_module_find,
+              ( const void *items, int what, const TVMFFIByteArray *name)) {
   const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   for (; i->what; ++i)
     if (i->what == what && (!name || tvmffi_i_same(*name, i->name))) return i;
   return NULL;
 }
 
-TVMFFI_I_COLD tvmffi_func *tvmffi_i_module_func(
-    const tvmffi_i_member *item) {
+TVMFFI_I_ONCE(tvmffi_func *, tvmffi_i_module_func,
+              ( const tvmffi_i_member *item)) {
   return tvmffi_i_method_func(item->method, NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
    TypeError if the result's type is neither `small_type` nor `large_type`. */
-TVMFFI_I_COLD int tvmffi_i_module_run(const tvmffi_i_member *item,
-                                      TVMFFIObject *self, const TVMFFIAny *args,
-                                      int32_t n, int32_t small_type,
-                                      int32_t large_type, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_run,
+              (const tvmffi_i_member *item, TVMFFIObject *self,
+               const TVMFFIAny *args, int32_t n, int32_t small_type,
+               int32_t large_type, TVMFFIAny *out)) {
   const tvmffi_func *f = tvmffi_i_module_func(item);
   TVMFFIAny all[3];
   int32_t i, got;
@@ -66,8 +66,9 @@ TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
 
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
-TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
-                                      const TVMFFIAny *name, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_get,
+              (const void *items, TVMFFIObject *self, const TVMFFIAny *name,
+               TVMFFIAny *out)) {
   TVMFFIByteArray text = tvmffi_any_str(name);
   TVMFFIObjectHandle function = NULL;
   const tvmffi_i_member *item =
@@ -91,9 +92,9 @@ TVMFFI_I_COLD int tvmffi_i_module_get(const void *items, TVMFFIObject *self,
 
 /* Saves a module to the file args[0] in the format args[1]. Without a format,
    uses the first `save_file` item. */
-TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
-                                        TVMFFIObject *self,
-                                        const TVMFFIAny *args, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_write,
+              (const tvmffi_i_module_table *table, TVMFFIObject *self,
+               const TVMFFIAny *args, TVMFFIAny *out)) {
   TVMFFIByteArray format = tvmffi_any_str(&args[1]);
   TVMFFIAny known[2];
   const tvmffi_i_member *item = tvmffi_i_module_find(
@@ -109,7 +110,8 @@ TVMFFI_I_COLD int tvmffi_i_module_write(const tvmffi_i_module_table *table,
                              out);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_formats(const void *items, TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_formats,
+              (const void *items, TVMFFIAny *out)) {
   TVMFFIAny names[32];
   const tvmffi_i_member *i = (const tvmffi_i_member *)items;
   int32_t n = 0;
@@ -137,8 +139,8 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
 
 /* Adds an import to a module. With a C runtime, calls ffi.ModuleImportModule,
    which does not call this function again. */
-TVMFFI_I_COLD int tvmffi_i_module_import(TVMFFIObject *self, TVMFFIAny other,
-                                         TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_import,
+              (TVMFFIObject *self, TVMFFIAny other, TVMFFIAny *out)) {
   TVMFFIAny args[2];
   if (TVMFFI_I_IS_CXX) {
     tvmffi_i_cxx_import(tvmffi_i_module_of(self), &other.v_obj);
@@ -150,7 +152,7 @@ TVMFFI_I_COLD int tvmffi_i_module_import(TVMFFIObject *self, TVMFFIAny other,
                                args, 2, out);
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_clear, (TVMFFIObject *self)) {
   tvmffi_i_module *m = tvmffi_i_module_of(self);
   TVMFFIObject *old = m->imports;
   TVMFFIAny none = tvmffi_none();
@@ -160,10 +162,9 @@ TVMFFI_I_COLD int tvmffi_i_module_clear(TVMFFIObject *self) {
   return 0;
 }
 
-TVMFFI_I_COLD int tvmffi_i_module_method_of(TVMFFIObject *self,
-                                            tvmffi_i_module_method method,
-                                            const TVMFFIAny *args,
-                                            TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_method_of,
+              (TVMFFIObject *self, tvmffi_i_module_method method,
+               const TVMFFIAny *args, TVMFFIAny *out)) {
   const tvmffi_i_module_table *table =
       tvmffi_i_module_table_of(tvmffi_i_module_of(self));
   const void *items = table->items;
@@ -231,7 +232,7 @@ TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
 
 /* Returns 1 if the loader is registered as a global function, 0 if not, or -1
    with an error if another function has the name. */
-TVMFFI_I_COLD int tvmffi_i_module_is_known(const tvmffi_i_member *item) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_is_known, (const tvmffi_i_member *item)) {
   TVMFFIByteArray name = tvmffi_byte_array(item->name);
   TVMFFIObjectHandle function = NULL;
   TVMFFISafeCallType call;
@@ -252,7 +253,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_loader(const tvmffi_i_member *m) {
 
 /* Registers the `load` and `load_file` methods of a module kind. Registers none
    if another function has a loader's name. */
-TVMFFI_I_COLD int tvmffi_i_module_init(tvmffi_i_class *c, void **result) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   const tvmffi_i_member *i;
   tvmffi_func *f;
   for (i = c->members; i->what; ++i) {
@@ -282,8 +283,8 @@ TVMFFI_I_INLINE int32_t tvmffi_i_module_head(const tvmffi_i_class *c) {
   return c->alignment > head ? c->alignment : head;
 }
 
-TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
-                                               TVMFFIObject *self, int flags) {
+TVMFFI_I_ONCE(void, tvmffi_i_delete_user_module,
+              (const tvmffi_i_class *c, TVMFFIObject *self, int flags)) {
   tvmffi_module *m = (tvmffi_module *)(void *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     tvmffi_i_destroying *d = tvmffi_i_class_destroying();
@@ -302,8 +303,8 @@ TVMFFI_I_COLD void tvmffi_i_delete_user_module(const tvmffi_i_class *c,
 }
 
 /* Allocates a module. All members but the header and `methods` are zero. */
-TVMFFI_I_COLD tvmffi_module *tvmffi_i_module_alloc(
-    const tvmffi_i_class *c, const tvmffi_i_module_table *table) {
+TVMFFI_I_ONCE(tvmffi_module *, tvmffi_i_module_alloc,
+              ( const tvmffi_i_class *c, const tvmffi_i_module_table *table)) {
   TVMFFICustomAllocator *from = TVMFFIGetCustomAllocator();
   const int32_t head = tvmffi_i_module_head(c), size = head + c->size;
   const int32_t align = c->alignment > 8 ? c->alignment : 8;
@@ -331,8 +332,8 @@ TVMFFI_I_INLINE int tvmffi_i_module_mask(tvmffi_i_module *m) {
 /* Raises a RuntimeError if the runtime is upstream's library but lacks the C++
    function that TVMFFI_I_IS_CXX asks for: it would call virtual functions of
    this C module. Only there the mask of a new module is -1. */
-TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
-                                        TVMFFIObject *module) {
+TVMFFI_I_ONCE(int, tvmffi_i_module_check,
+              (const char *kind, TVMFFIObject *module)) {
   TVMFFIAny self = tvmffi_obj(module), mask = tvmffi_none();
   int code = TVMFFI_I_IS_CXX
                  ? 0
@@ -347,9 +348,9 @@ TVMFFI_I_COLD int tvmffi_i_module_check(const char *kind,
       kind);
 }
 
-TVMFFI_I_COLD int tvmffi_i_new_user_module(tvmffi_i_owner to, tvmffi_i_class *c,
-                                           const tvmffi_i_module_table *table,
-                                           TVMFFIObjectHandle *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_new_user_module,
+              (tvmffi_i_owner to, tvmffi_i_class *c,
+               const tvmffi_i_module_table *table, TVMFFIObjectHandle *out)) {
   TVMFFIAny imports = tvmffi_none(), cache = tvmffi_none();
   tvmffi_module *m;
   TVMFFI_TRY(tvmffi_i_class_ready(c));

@@ -44,8 +44,8 @@
    first call and after a failure, the address `state` during a call, and `f`
    after a success. TVMFFIHandleInitOnce would deadlock in upstream's library if
    `run` uses a type of TVMFFI_TYPE for the first time. */
-TVMFFI_I_COLD int tvmffi_i_run_on_load(void **state, tvmffi_func *f,
-                                       int (*run)(void)) {
+TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
+              (void **state, tvmffi_func *f, int (*run)(void))) {
   int code;
   if (!tvmffi_i_cas_pointer(state, NULL, state))
     return TVMFFI_I_LOAD(state) == f

@@ -11,7 +11,8 @@ enum { TVMFFI_I_METADATA = 4 * TVMFFI_MESSAGE_SIZE };
 
 /* Appends text that becomes part of a JSON string: quotes and backslashes are
    escaped. */
-TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_escaped,
+              (tvmffi_i_text *t, const char *text)) {
   for (; *text; ++text) {
     if (*text == '"' || *text == '\\') tvmffi_i_append_char(t, '\\');
     tvmffi_i_append_char(t, *text);
@@ -19,8 +20,8 @@ TVMFFI_I_COLD void tvmffi_i_append_escaped(tvmffi_i_text *t, const char *text) {
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
-                                          const char *schema) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_schema,
+              (tvmffi_i_text *t, const char *schema)) {
   if (*schema != '{') {
     tvmffi_i_append(t, "{\\\"type\\\":\\\"");
     tvmffi_i_append(t, schema);
@@ -30,8 +31,8 @@ TVMFFI_I_COLD void tvmffi_i_append_schema(tvmffi_i_text *t,
   tvmffi_i_append_escaped(t, schema);
 }
 
-TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
-                                        const tvmffi_i_word *type) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_type,
+              (tvmffi_i_text *t, const tvmffi_i_word *type)) {
   if (!tvmffi_i_has_parts(type)) {
     tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
     return;
@@ -48,7 +49,7 @@ TVMFFI_I_COLD void tvmffi_i_append_type(tvmffi_i_text *t,
 }
 
 /* Appends the closing brace. Returns {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_end_metadata, (tvmffi_i_text *t)) {
   TVMFFIByteArray r = {NULL, 0};
   tvmffi_i_append(t, "}");
   if (t->size >= t->capacity) return r;
@@ -58,8 +59,8 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_end_metadata(tvmffi_i_text *t) {
 }
 
 #if TVMFFI_NO_METADATA
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
-                                                char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   (void)f, (void)buffer;
   return tvmffi_byte_array("");
 }
@@ -67,7 +68,7 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
 #else
 /* Appends a value as JSON, formatted by the runtime. Returns 0 if the value has
    no JSON form or the runtime has no JSON writer, else 1. */
-TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
+TVMFFI_I_ONCE(int, tvmffi_i_append_json, (tvmffi_i_text *t, TVMFFIAny value)) {
   TVMFFIAny args[2], text = TVMFFI_I_ZERO;
   TVMFFIByteArray json;
   int code, null = value.type_index == kTVMFFIOpaquePtr && !value.v_ptr;
@@ -83,8 +84,8 @@ TVMFFI_I_COLD int tvmffi_i_append_json(tvmffi_i_text *t, TVMFFIAny value) {
 
 /* Appends the parameters' defaults as a JSON array. Appends nothing if a
    default has no JSON form. */
-TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
-                                            const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_defaults,
+              (tvmffi_i_text *t, const tvmffi_func *f)) {
   TVMFFIAny args[TVMFFI_I_MAX_PARAMS];
   const size_t before = t->size;
   int32_t i;
@@ -105,8 +106,8 @@ TVMFFI_I_COLD void tvmffi_i_append_defaults(tvmffi_i_text *t,
 
 /* Appends the texts of tensor("..."), by parameter, the result's by the name
    "return": "tensors":{"x":"float32[n]","return":"float32[n]"}. */
-TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
-                                            const tvmffi_i_site *site) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_contract,
+              (tvmffi_i_text *t, const tvmffi_i_site *site)) {
   int32_t i;
   if (!site) return;
   tvmffi_i_append(t, ",\"tensors\":{");
@@ -123,8 +124,8 @@ TVMFFI_I_COLD void tvmffi_i_append_contract(tvmffi_i_text *t,
 /* Appends "arg_names" and "arg_defaults", arguments of make_kwargs_wrapper in
    upstream's utils/kwargs_wrapper.py, and the contract. Appends nothing if the
    buffer is too small. */
-TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
-                                          const tvmffi_func *f) {
+TVMFFI_I_ONCE(void, tvmffi_i_append_params,
+              (tvmffi_i_text *t, const tvmffi_func *f)) {
   const int32_t num_bound = tvmffi_i_is_bound(f);
   const char *name = f->params;
   const size_t before = t->size;
@@ -147,8 +148,8 @@ TVMFFI_I_COLD void tvmffi_i_append_params(tvmffi_i_text *t,
 }
 
 /* Begins a function's metadata in `buffer`, up to the closing brace. */
-TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
-                                                    char *buffer) {
+TVMFFI_I_ONCE(tvmffi_i_text, tvmffi_i_begin_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_METADATA};
   const int32_t num_bound = tvmffi_i_is_bound(f);
   int32_t i;
@@ -169,8 +170,8 @@ TVMFFI_I_COLD tvmffi_i_text tvmffi_i_begin_metadata(const tvmffi_func *f,
 
 /* Writes a function's metadata with the parameters' names and defaults. Returns
    {NULL, 0} if the buffer is too small. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
-                                                      char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_named_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
   tvmffi_i_append_params(&t, f);
   return tvmffi_i_end_metadata(&t);
@@ -178,20 +179,20 @@ TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_named_metadata(const tvmffi_func *f,
 
 /* Writes a function's metadata without parameter names, as upstream's built-in
    functions have it. */
-TVMFFI_I_COLD TVMFFIByteArray tvmffi_i_metadata(const tvmffi_func *f,
-                                                char *buffer) {
+TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_metadata,
+              (const tvmffi_func *f, char *buffer)) {
   tvmffi_i_text t = tvmffi_i_begin_metadata(f, buffer);
   return tvmffi_i_end_metadata(&t);
 }
 #endif
 
-TVMFFI_I_COLD int tvmffi_i_bad_metadata(const tvmffi_func *f) {
+TVMFFI_I_ONCE(int, tvmffi_i_bad_metadata, (const tvmffi_func *f)) {
   return tvmffi_i_raise("ValueError", "The type schema of %s is too long",
                         TVMFFI_I_LOAD(&f->name));
 }
 
-TVMFFI_I_COLD int tvmffi_i_return_metadata(const tvmffi_func *f,
-                                           TVMFFIAny *out) {
+TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
+              (const tvmffi_func *f, TVMFFIAny *out)) {
   char buffer[TVMFFI_I_METADATA];
   TVMFFIByteArray text = tvmffi_i_named_metadata(f, buffer);
   if (!text.data) return tvmffi_i_bad_metadata(f);

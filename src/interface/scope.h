@@ -100,8 +100,8 @@ TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
 
 /* Records the source line that received or released an object, if the runtime
    tracks leaks. */
-TVMFFI_I_COLD void tvmffi_i_note(const void *obj, int released,
-                                 const char *place) {
+TVMFFI_I_ONCE(void, tvmffi_i_note,
+              (const void *obj, int released, const char *place)) {
   TVMFFIAny args[3], result = tvmffi_none();
   if (!place) return;
   args[0] = tvmffi_ptr(obj);
@@ -224,12 +224,12 @@ tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
 #define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
 #endif
 
-TVMFFI_I_COLD TVMFFIObject *tvmffi_i_scope_error(const char *message) {
+TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {
   (void)tvmffi_i_raise("RuntimeError", "%s", message);
   return NULL;
 }
 
-TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
+TVMFFI_I_ONCE(int, tvmffi_i_scope_grow, (tvmffi_scope *scope)) {
   uint32_t capacity = 2 * scope->capacity, i;
   TVMFFIObject **items = NULL;
   if (scope->capacity < UINT32_MAX / 2 / sizeof(*items))
@@ -248,7 +248,7 @@ TVMFFI_I_COLD int tvmffi_i_scope_grow(tvmffi_scope *scope) {
 
 #if TVMFFI_DEBUG
 /* Checks that a scope may receive an object here. Reports a large scope. */
-TVMFFI_I_COLD int tvmffi_i_scope_check(const tvmffi_scope *scope) {
+TVMFFI_I_ONCE(int, tvmffi_i_scope_check, (const tvmffi_scope *scope)) {
   if (!scope->thread)
     return tvmffi_i_raise("RuntimeError",
                           "this scope has ended: a function that is called "
@@ -347,8 +347,9 @@ TVMFFI_I_INLINE tvmffi_scope *tvmffi_i_scope_open(tvmffi_scope *scope,
 #endif
 
 /* Releases the objects of a scope, newest first, and frees its memory. */
-TVMFFI_I_COLD void tvmffi_i_scope_clear(TVMFFIObject **items, uint32_t count,
-                                        uint32_t capacity, const char *end) {
+TVMFFI_I_ONCE(void, tvmffi_i_scope_clear,
+              (TVMFFIObject **items, uint32_t count, uint32_t capacity,
+               const char *end)) {
   (void)end;
   while (count) {
     TVMFFIObject *item = items[--count];

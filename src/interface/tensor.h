@@ -390,7 +390,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(const char *name) {
 #endif
 
 /* Replaces a name by the dtype or device of that name. */
-TVMFFI_I_COLD int tvmffi_i_dtype_named(TVMFFIAny *any) {
+TVMFFI_I_ONCE(int, tvmffi_i_dtype_named, (TVMFFIAny *any)) {
   TVMFFIByteArray name = tvmffi_any_str(any);
   DLDataType dtype;
   if (!name.data)
@@ -399,7 +399,7 @@ TVMFFI_I_COLD int tvmffi_i_dtype_named(TVMFFIAny *any) {
   *any = tvmffi_dtype(dtype);
   return 0;
 }
-TVMFFI_I_COLD int tvmffi_i_device_named(TVMFFIAny *any) {
+TVMFFI_I_ONCE(int, tvmffi_i_device_named, (TVMFFIAny *any)) {
   TVMFFIByteArray name = tvmffi_any_str(any);
   DLDevice device;
   if (!name.data)

@@ -979,7 +979,7 @@ int main(void) {
   TVMFFIAny words[3] = {{0}}, map, key = {0};
   uint64_t big[2] = {1, 2};
   TVMFFIByteArray bytes = {(const char *)big, sizeof big};
-  int64_t n = 0;
+  int64_t n = 0, shape = 4;
   int i;
   for (i = 0; i < 2; ++i)
     if (TVMFFIBigIntFromByteArray(&bytes, &words[i])) return 21;
@@ -1327,6 +1327,130 @@ def copy_source(name, implementation, prefix=None):
     return "\n".join(lines) + COPY.replace("NAME", name)
 
 
+# A file of a program of several: a type, containers, a contract, errors.
+SHARER = """
+#include "tvmffi.h"
+#include <string.h>
+typedef struct {
+  TVMFFIObject base;
+  double x, y;
+} NAME_Point;
+TVMFFI_TYPE(NAME_Point, "options.NAME", TVMFFIObject, (field, float64, x),
+            (field, float64, y, 0.5))
+TVMFFI_FUNC(half, int64, (int64, x)) {
+  if (x % 2) return TVMFFI_RAISE("ValueError", "%d is odd", (int)x);
+  TVMFFI_RETURN(x / 2);
+}
+TVMFFI_FUNC(size, int64, (tensor("float32[n] cpu"), x)) {
+  TVMFFI_RETURN(x->shape[0]);
+}
+static int fails(int code, const char *text) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *error = tvmffi_error_take();
+  return code && error &&
+         strstr(TVMFFIErrorGetCellPtr(error)->message.data, text) != NULL;
+}
+TVMFFI_I_EXTERN_C int NAME(void);
+int NAME(void) {
+  TVMFFI_SCOPE;
+  NAME_Point *p = TVMFFI_NEW(NAME_Point, 3.0);
+  TVMFFIObject *list = tvmffi_list(1, "two"), *tensor, *kept[20];
+  TVMFFIAny item;
+  int64_t n = 0, shape = 4;
+  int i;
+  if (!p || p->y != 0.5) return 1;
+  TVMFFI_TRY(TVMFFI_REGISTER("NAME.half", half));
+  TVMFFI_TRY(TVMFFI_REGISTER("NAME.size", size));
+  TVMFFI_TRY(tvmffi_call("NAME.half", &n, 10));
+  if (n != 5) return 2;
+  if (!fails(tvmffi_call("NAME.half", &n, 3), "3 is odd")) return 3;
+  if (!fails(tvmffi_call("NAME.half", &n, "x"), "argument #0")) return 4;
+  TVMFFI_TRY(tvmffi_append(list, tvmffi_map("a", 1)));
+  TVMFFI_TRY(tvmffi_get(list, 2, &item));
+  if (!tvmffi_contains(list, "two") || item.type_index != kTVMFFIMap)
+    return 5;
+  TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", 1, &shape, &tensor));
+  TVMFFI_TRY(tvmffi_call("NAME.size", &n, tensor));
+  if (n != 4) return 6;
+  TVMFFI_TRY(tvmffi_tensor_new("int8", "cpu", 1, &shape, &tensor));
+  if (!fails(tvmffi_call("NAME.size", &n, tensor), "int8")) return 7;
+  for (i = 0; i < 20; ++i) kept[i] = tvmffi_list(i);
+  TVMFFI_TRY(tvmffi_get(kept[19], 0, &n));
+  return n == 19 ? 0 : 8;
+}
+"""
+SHARED = re.compile(r"tvmffi_i_\d+_\d+_\d+_")
+
+
+def sharer(name):
+    return SHARER.replace("NAME", name)
+
+
+def shared_interface(box):
+    """A program of C and C++ files has the cold functions once."""
+    share = "-DTVMFFI_SHARE_INTERFACE=1"
+    main = box.compile("main", """
+int one(void), two(void), three(void);
+int main(void) { return one() || two() || three() ? 1 : 0; }
+""")
+    def own(obj):
+        """Fails if the file has functions of its own that it should share."""
+        none_like(box.undefined(obj) and [n for _, n in box.names(
+            "--defined-only", obj)], re.compile(
+                r"tvmffi_i_(vformat|register|bad_arg|metadata|plan_all|"
+                r"class_add_field|find_cached|global_cache)$"))
+    def build(*flags, of_runtime=()):
+        objects = [
+            box.compile("one", "#define TVMFFI_IMPLEMENTATION\n" +
+                        sharer("one"), "-O0", *flags, *of_runtime),
+            box.compile("two", sharer("two"), "-O0", *flags, *WARNINGS),
+            box.compile("three", sharer("three"), "-Os", *flags, *WARNINGS,
+                        cxx=True)]
+        box.run(box.link("shared", main, *objects, cxx=True))
+        return objects
+    objects = build(share)
+    own(objects[1])
+    own(objects[2])
+    must_fail(own, build()[1])
+    same([n for n in box.defined(objects[0]) if not SHARED.match(n)],
+         sorted([*box.expected, "one"]))
+    for flags in (["-DTVMFFI_PREFIX=acme_"], ["-DTVMFFI_NO_METADATA=1"],
+                  ["-DTVMFFI_DYNAMIC=1"], ["-DTVMFFI_DEBUG=1"]):
+        build(share, *flags)
+    # A C++ file has the runtime.
+    objects[0] = box.compile("cxx", "#define TVMFFI_IMPLEMENTATION\n" +
+                             sharer("one"), "-O0", share, cxx=True)
+    box.run(box.link("cxx-first", main, *objects, cxx=True))
+    # The functions are the library's own.
+    position = box.compile("pic", IMPLEMENTATION, "-O0", "-fPIC", share)
+    box.run(*box.compiler(), "-shared", position, "-o", "shared.so")
+    same(sorted(n for _, n in box.names("-D", "-g", "--defined-only",
+                                        "shared.so")), box.expected)
+    # One file alone, as without the option.
+    same(box.defined(box.compile("alone", PROGRAM, "-O0", share,
+                                 "-DTVMFFI_STATIC=1")), ["main"])
+
+
+def shared_between_versions(box):
+    """Files of two versions of the header do not link."""
+    share = "-DTVMFFI_SHARE_INTERFACE=1"
+    runtime = box.compile("runtime", IMPLEMENTATION + "int main(void) "
+                          "{ int two(void); return two(); }", "-O0", share)
+    text = (box.folder / "tvmffi.h").read_text()
+    def says(pattern, *flags):
+        two = box.compile("two", sharer("two"), "-O0", *flags)
+        said = box.run(*box.compiler(), runtime, two, "-o", box.folder / "x",
+                       "-lpthread", fails=True)
+        if not re.search(pattern, said):
+            raise Failed(said)
+    must_fail(says, "", share)
+    says(r"tvmffi_i_\d+_\d+_\d+_no_metadata_tvmffi_i_raise", share,
+         "-DTVMFFI_NO_METADATA=1")
+    (box.folder / "tvmffi.h").write_text(re.sub(
+        r"(#define TVMFFI_VERSION_MINOR) \d+", r"\1 99", text))
+    says(r"tvmffi_i_\d+_99_\d+_tvmffi_i_raise", share)
+
+
 def copies_side_by_side(box):
     objects = [
         box.compile("one", copy_source("one", True, "acme_"), "-O0"),
@@ -1508,6 +1632,7 @@ EVERY_SWITCH = [f"-DTVMFFI_NO_{name}=1" for name in
 MODES = [("default", []), ("TVMFFI_STATIC", ["-DTVMFFI_STATIC=1"]),
          ("TVMFFI_PREFIX", ["-DTVMFFI_PREFIX=acme_"]),
          ("TVMFFI_DYNAMIC", ["-DTVMFFI_DYNAMIC=1"]),
+         ("TVMFFI_SHARE_INTERFACE", ["-DTVMFFI_SHARE_INTERFACE=1"]),
          ("TVMFFI_DEBUG", ["-DTVMFFI_DEBUG=1"])]
 MODES += [(flag[2:-2], [flag]) for flag in EVERY_SWITCH]
 MODES += [("every TVMFFI_NO_ switch", EVERY_SWITCH),
@@ -1525,6 +1650,9 @@ CASES = [
     ("TVMFFI_DYNAMIC: files share a runtime that nobody else sees",
      exports_dynamic),
     ("TVMFFI_DYNAMIC: which runtimes are taken", dynamic_hosts),
+    ("TVMFFI_SHARE_INTERFACE: files have the interface once", shared_interface),
+    ("TVMFFI_SHARE_INTERFACE: files of two versions do not link",
+     shared_between_versions),
     ("thread-local state: 64 bytes of static TLS, and no memory",
      static_tls),
     ("declarations alone leave no symbol", exports_declarations),

@@ -82,9 +82,21 @@ static int all(void) {
 }
 #endif
 
+#ifndef FURTHER
+#define FURTHER 0
+#endif
+int start_1(void), start_2(void), start_3(void); /* of further.c */
+
 static int run(void) {
   TVMFFI_TRY(TVMFFI_REGISTER("test.halve", halve));
   TVMFFI_TRY(calls());
+#if FURTHER > 0
+  TVMFFI_TRY(start_1());
+#endif
+#if FURTHER > 1
+  TVMFFI_TRY(start_2());
+  TVMFFI_TRY(start_3());
+#endif
 #if PROFILE >= DATA
   TVMFFI_TRY(data());
 #endif

@@ -24,6 +24,7 @@ from tap import Tap  # noqa: E402
 BEGIN, END = "<!-- made by profiles.py --write -->", "<!-- end -->"
 NEEDED = ["arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"]
 SECONDS = 60  # that the machine may take
+FURTHER = 760  # bytes of flash of a further file with two functions
 WITHIN = 0.05  # the table's figures, of those that are measured
 FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror -Wno-format
   -ffunction-sections -fdata-sections -fno-unwind-tables
@@ -84,6 +85,47 @@ def build(profile, cpu, folder):
                "-o", elf]
     done = subprocess.run(command, capture_output=True, text=True)
     return elf, done.stderr
+
+
+def check_files(tap, folder):
+    """The second profile with further files, which share the interface."""
+    flash = {}
+    for share in (0, 1):
+        for further in (1, 3):
+            name = Path(folder) / f"files-{share}-{further}"
+            common = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", *FLAGS,
+                      "-DTVMFFI_FREESTANDING=1", "-DTVMFFI_MESSAGE_SIZE=128",
+                      "-DTVMFFI_NO_REFLECTION=1", "-I", ROOT, "-I", EXAMPLE,
+                      f"-DTVMFFI_SHARE_INTERFACE={share}"]
+            objects, errors = [], ""
+            for n in range(1, further + 1):
+                objects.append(f"{name}-{n}.o")
+                errors += subprocess.run(
+                    [*common, f"-DN={n}", "-c", HERE / "further.c", "-o",
+                     objects[-1]], capture_output=True, text=True).stderr
+            errors += subprocess.run(
+                [*common, define("TVMFFI_BUILTINS(F)"), "-DPROFILE=DATA",
+                 "-DTVMFFI_ARENA_SIZE=8192", f"-DFURTHER={further}",
+                 HERE / "profile.c", EXAMPLE / "board.c", *objects,
+                 "-Wl,--defsym=FLASH_SIZE=65536,--defsym=RAM_SIZE=65536"
+                 f",--defsym=STACK_SIZE=4096,-T,{EXAMPLE / 'link.ld'}",
+                 "-lgcc", "-o", f"{name}.elf"],
+                capture_output=True, text=True).stderr
+            if not tap.ok(not errors, f"{further} further files, shared "
+                          f"{share}: build", errors):
+                return
+            line = first_line(f"{name}.elf")
+            tap.ok(line.startswith("ok "), f"{further} further files, shared "
+                   f"{share}: run", line)
+            flash[share, further] = sections("arm-none-eabi-",
+                                             f"{name}.elf")[0]
+    each = [(flash[s, 3] - flash[s, 1]) // 2 for s in (0, 1)]
+    tap.note(f"flash {flash}, a further file {each}")
+    tap.ok(flash[1, 3] <= 48 << 10, "three further files fit 48 KB", flash)
+    tap.ok(each[1] <= FURTHER, f"a further file costs {FURTHER} bytes at most",
+           each)
+    tap.ok(each[0] > FURTHER and flash[0, 3] > 48 << 10,
+           "without sharing both limits are exceeded", flash)
 
 
 def first_line(elf):
@@ -165,6 +207,7 @@ def main():
                        for cpu in ("cortex-m0", "cortex-m3")]
             if all(figures):
                 rows.append(row(profile, figures))
+        check_files(tap, folder)
         # A limit is seen to be exceeded.
         tight = Profile("CALLS", "", PROFILES[0].options, arena=608, stack=1024,
                         flash=8 << 10, ram=2 << 10)
