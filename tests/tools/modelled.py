@@ -42,6 +42,10 @@ def digest(root, text):
         if "/" in word:
             path = Path(root, "src", word)
             code = without_comments(path.read_text(encoding="utf-8"))
+            # As the function stands without TVMFFI_SHARE_INTERFACE.
+            code = re.sub(r"^TVMFFI_I_ONCE\((.*), (\w+),\s*"
+                          r"(\((?:[^()]|\([^()]*\))*\))\)(?= \{|;)",
+                          r"TVMFFI_I_COLD \1 \2\3", code, flags=re.M)
             continue
         bodies = definitions(code, word)
         if not bodies:
