@@ -850,8 +850,8 @@ TVMFFI_I_INLINE int tvmffi_cuda_i_launch_on(tvmffi_cuda_kernel *kernel,
 }
 
 /* Same as TVMFFI_CUDA_LAUNCH, with an array of the addresses of the kernel's
-   parameters. Nothing checks their number and sizes, except that NULL is no
-   argument. */
+   parameters. Nothing checks their number and sizes. NULL stands for no
+   arguments. */
 TVMFFI_I_INLINE int tvmffi_cuda_launch(tvmffi_cuda_kernel *kernel,
                                        const tvmffi_cuda_config *config,
                                        void **args) {
