@@ -47,13 +47,17 @@ ROWS = {
     **({"matmul(x, x, y), 4 x 4, torch": "m.matmul(px, px, py)"}
        if HAS_TORCH else {}),
     "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
+    "top_k(sixteen floats, 3), two new arrays": "m.top_k(v, 3)",
 }
 # Who takes the arguments of these rows.
 TVM_FFI = ["tvmffi.h", "tvmffi.h, stock", "C++, stock", "tvmffi.fast",
            "extension module", "extension module, GIL kept"]
 ONLY = {"matmul(x, x, y), 4 x 4, torch": [*TVM_FFI, "nanobind",
                                           "nanobind, GIL released"],
-        "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": TVM_FFI}
+        "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": TVM_FFI,
+        # The results are NumPy arrays.
+        "top_k(sixteen floats, 3), two new arrays": [
+            "extension module", "extension module, GIL kept", "nanobind"]}
 
 # The functions of typed.c, as its table shows them.
 TYPED = {"nop": "nop()", "add": "add(3, 4)", "fma3": "fma3(3.0, 4.0, 5.0)",
@@ -310,7 +314,7 @@ def load(folder, side):
 
     x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4) / 8
     y = numpy.zeros_like(x)
-    names = {"x": x, "y": y, "f": lambda n: n + 1,
+    names = {"x": x, "y": y, "v": x.ravel(), "f": lambda n: n + 1,
              "numbers": tuple(range(16)),
              "tx": tvm_ffi.from_dlpack(x), "ty": tvm_ffi.from_dlpack(y)}
     if HAS_TORCH:
@@ -329,6 +333,10 @@ def load(folder, side):
         numpy.testing.assert_allclose(y, e / e.sum(1, keepdims=True), 1e-5)
         m.matmul(x, x, y)
         numpy.testing.assert_allclose(y, x @ x, 1e-5)
+        if name in ONLY["top_k(sixteen floats, 3), two new arrays"]:
+            values, indices = m.top_k(x.ravel(), 3)
+            assert values.tolist() == [1.875, 1.75, 1.625], name
+            assert indices.tolist() == [15, 14, 13], name
     return modules, names
 
 

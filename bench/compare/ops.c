@@ -43,3 +43,20 @@ TVMFFI_EXPORT(matmul, none, (tensor, a), (tensor, b), (tensor, c)) {
                TVMFFI_DATA(c, float), a->shape[0], a->shape[1], b->shape[1]);
   TVMFFI_RETURN();
 }
+
+/* Returns two new tensors. */
+TVMFFI_EXPORT(top_k, array(tensor_object), (tensor("float32[n] cpu"), x),
+              (int64, k)) {
+  DLDataType float32 = {kDLFloat, 32, 1}, int64 = {kDLInt, 64, 1};
+  DLDevice cpu = {kDLCPU, 0};
+  TVMFFIObject *values, *indices;
+  if (k < 0 || k > x->shape[0])
+    return TVMFFI_RAISE("ValueError", "k is %d", (int)k);
+  TVMFFI_TRY(tvmffi_tensor_new(float32, cpu, 1, &k, &values));
+  TVMFFI_TRY(tvmffi_tensor_new(int64, cpu, 1, &k, &indices));
+  plain_top_k(TVMFFI_DATA(x, float),
+              TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(values), float),
+              TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(indices), int64_t),
+              x->shape[0], k);
+  TVMFFI_RETURN(tvmffi_array(values, indices));
+}

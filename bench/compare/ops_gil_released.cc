@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#define GIL_RELEASED 1
+
 struct Releasing {
   nanobind::module_ &m;
   template <typename... Args>

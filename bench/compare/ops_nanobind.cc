@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -39,6 +40,30 @@ static void Matmul(const Matrix &a, const Matrix &b, const Matrix &c) {
                static_cast<int64_t>(b.shape(1)));
 }
 
+#ifndef GIL_RELEASED  // it makes objects of Python
+using Vector =
+    nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Returns two new arrays of NumPy.
+static auto TopK(const Vector &x, int64_t k) {
+  if (k < 0 || k > static_cast<int64_t>(x.shape(0)))
+    throw nb::value_error(("k is " + std::to_string(k)).c_str());
+  auto size = static_cast<size_t>(k);
+  auto *values = new float[size];
+  nb::capsule of_values(values, [](void *p) noexcept {
+    delete[] static_cast<float *>(p);
+  });
+  auto *indices = new int64_t[size];
+  nb::capsule of_indices(indices, [](void *p) noexcept {
+    delete[] static_cast<int64_t *>(p);
+  });
+  plain_top_k(x.data(), values, indices, static_cast<int64_t>(x.shape(0)), k);
+  return std::make_pair(
+      nb::ndarray<nb::numpy, float>(values, {size}, of_values),
+      nb::ndarray<nb::numpy, int64_t>(indices, {size}, of_indices));
+}
+#endif
+
 NB_MODULE(ops_nanobind, m) {
   m.def("nop", [] {});
   m.def("add", [](int64_t a, int64_t b) { return a + b; });
@@ -54,4 +79,7 @@ NB_MODULE(ops_nanobind, m) {
         nb::arg("y").noconvert());
   m.def("matmul", Matmul, nb::arg("a").noconvert(), nb::arg("b").noconvert(),
         nb::arg("c").noconvert());
+#ifndef GIL_RELEASED
+  m.def("top_k", TopK, nb::arg("x").noconvert(), nb::arg("k"));
+#endif
 }

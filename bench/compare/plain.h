@@ -27,4 +27,19 @@ static inline void plain_matmul(const float *a, const float *b, float *c,
     }
 }
 
+/* The k largest of n elements, largest first, and where they are. */
+static inline void plain_top_k(const float *x, float *values, int64_t *indices,
+                               int64_t n, int64_t k) {
+  int64_t i, j, count = 0;
+  for (i = 0; i < n; ++i) {
+    if (count == k && (!k || values[k - 1] >= x[i])) continue;
+    for (j = count < k ? count++ : k - 1; j && values[j - 1] < x[i]; --j) {
+      values[j] = values[j - 1];
+      indices[j] = indices[j - 1];
+    }
+    values[j] = x[i];
+    indices[j] = i;
+  }
+}
+
 #endif

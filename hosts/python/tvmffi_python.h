@@ -233,6 +233,7 @@ enum {
   TVMFFI_PY_PROBES = 32,
   TVMFFI_PY_ARGS = 8,    /* arguments without an allocation */
   TVMFFI_PY_DIMS = 8,    /* dimensions of an array; others go to tvm_ffi */
+  TVMFFI_PY_RANK = 32,   /* dimensions of a result that is an array */
   TVMFFI_PY_SPARE = 16,  /* unused objects that are kept */
   TVMFFI_PY_DEPTH = 32   /* nested lists; deeper ones go to tvm_ffi */
 };
@@ -265,6 +266,15 @@ typedef struct {
   PyObject *no_args, *from_object;
 } tvmffi_py_package;
 
+/* What is used of NumPy's C API: entries 2, 93 and 282 of its table, which are
+   the same in all releases from 1.7 on. */
+typedef struct {
+  PyTypeObject *type;
+  PyObject *(*make)(PyTypeObject *, int, const Py_ssize_t *, int,
+                    const Py_ssize_t *, void *, int, int, PyObject *);
+  int (*set_base)(PyObject *, PyObject *); /* takes the second object */
+} tvmffi_py_numpy;
+
 static TVMFFI_I_UNUSED struct {
   tvmffi_py_types *types;
   int has_runtime;
@@ -272,6 +282,7 @@ static TVMFFI_I_UNUSED struct {
   PyTypeObject *function_type;
   PyObject *namespace_;      /* of the Python code below, or NULL */
   TVMFFIObject *array, *map; /* constructors */
+  tvmffi_py_numpy *numpy;    /* NULL until a result is an array */
   tvmffi_py_loan *spare;     /* a list */
   int num_spare;
   tvmffi_py_package *package; /* NULL until it is imported */
@@ -301,6 +312,7 @@ typedef struct {
   void *stream;
   int32_t device_type, device_id; /* of the stream; -1 for none */
   int32_t num_temps, depth;
+  int has_numpy;        /* an argument is a NumPy array */
   TVMFFIObject **temps; /* for tvmffi_py_end_temps */
 } tvmffi_py_context;
 
@@ -352,9 +364,20 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "import builtins, re, sys, types\n"
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
+    "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
+    "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
     "LINE = re.compile(r'\\s*File \"(.+?)\", line (\\d+), in (.+)')\n"
+    "def class_of(kind):\n"
+    "    found = getattr(builtins, kind, None)\n"
+    "    return found if isinstance(found, type) and \\\n"
+    "        issubclass(found, Exception) and \\\n"
+    "        found.__name__ == kind else None\n"
+    "def make(kind, message):\n"
+    "    try:\n"
+    "        return class_of(kind)(message)\n"
+    "    except TypeError:\n" /* no such class, or it takes more arguments */
+    "        return RuntimeError(message)\n"
     "def to_python(kind, message, backtrace):\n"
-    "    kind = kind if kind in KINDS else 'RuntimeError'\n"
     "    trace = None\n"
     "    for line in backtrace.split('\\n'):\n"
     "        if found := LINE.match(line):\n"
@@ -364,7 +387,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            trace = types.TracebackType(\n"
     "                trace, eval(code, {'get': sys._getframe}), 0,\n"
     "                int(number))\n"
-    "    return getattr(builtins, kind)(message).with_traceback(trace)\n"
+    "    return make(kind, message).with_traceback(trace)\n"
     "def from_python(error):\n"
     "    kind, lines = type(error).__name__, []\n"
     "    trace = error.__traceback__\n"
@@ -373,9 +396,38 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        lines.append(f'  File \"{code.co_filename}\", line '\n"
     "                     f'{trace.tb_lineno}, in {code.co_name}\\n')\n"
     "        trace = trace.tb_next\n"
-    "    known = type(error) is getattr(builtins, kind, None)\n"
-    "    return (kind if known and kind in KINDS else 'RuntimeError',\n"
+    "    known = type(error) is class_of(kind)\n"
+    "    return (kind if known else 'RuntimeError',\n"
     "            str(error), ''.join(reversed(lines)))\n"
+    /* The package has no classes for the kinds of these exceptions. */
+    "def is_only_builtin(error):\n"
+    "    kind = type(error).__name__\n"
+    "    return kind not in KINDS and type(error) is class_of(kind)\n"
+    /* Makes the exception of a call more precise than the package does. */
+    "def explain(error, function, names, types, values):\n"
+    "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
+    "    kind = getattr(cell, 'kind', None)\n"
+    "    if type(error) is RuntimeError and kind and class_of(kind):\n"
+    "        made = make(kind, *error.args)\n"
+    "        made.__dict__.update(error.__dict__)\n"
+    "        made.__cause__, made.__context__, made.__suppress_context__ = (\n"
+    "            error.__cause__, error.__context__,\n"
+    "            error.__suppress_context__)\n"
+    "        error = made.with_traceback(error.__traceback__)\n"
+    "    if type(error) not in (TypeError, OverflowError):\n"
+    "        return error\n"
+    "    text = str(error)\n"
+    "    found = WRONG.match(text)\n"
+    "    if not found or found[2] != function or '\\nargument `' in text:\n"
+    "        return error\n"
+    "    i = int(found[1])\n"
+    "    got, want = values[i], types[i].replace(' | ', ' or ')\n"
+    "    got = ('None' if got is None else repr(got)[:40]\n"
+    "           if type(error) is OverflowError else type(got).__name__)\n"
+    "    article = 'an' if want[0] in 'aeio' else 'a'\n"
+    "    error.args = (f'{text}\\nargument `{names[i]}`: expected {article} '\n"
+    "                  f'{want}, got {got}',)\n"
+    "    return error\n"
     "def to_int(data):\n"
     "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
     "def from_int(value):\n"
@@ -580,6 +632,18 @@ TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
   return TVMFFI_I_LOAD(&tvmffi_py.package) != NULL;
 }
 
+/* True if an ImportError says that the package tvm_ffi is not installed. */
+TVMFFI_PY_COLD int tvmffi_py_is_missing(PyObject *error) {
+  PyObject *name = PyObject_GetAttrString(error, "name");
+  const int is_missing =
+      PyErr_GivenExceptionMatches(error, PyExc_ModuleNotFoundError) && name &&
+      PyUnicode_Check(name) &&
+      !PyUnicode_CompareWithASCIIString(name, "tvm_ffi");
+  PyErr_Clear();
+  Py_XDECREF(name);
+  return is_missing;
+}
+
 /* Imports the package tvm_ffi for `what`. Returns 0, or -1 with an exception.
  */
 TVMFFI_PY_COLD int tvmffi_py_import_stock(const char *what) {
@@ -589,12 +653,18 @@ TVMFFI_PY_COLD int tvmffi_py_import_stock(const char *what) {
   if (module && (Py_DECREF(module), tvmffi_py_bind_stock())) return 0;
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ImportError)) return -1;
   error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
-  PyErr_Format(PyExc_ImportError,
-               TVMFFI_I_LOAD(&tvmffi_py.is_foreign)
-                   ? "%s needs the package apache-tvm-ffi 0.1.15, but another "
-                     "release or a second libtvm_ffi.so is loaded"
-                   : "%s needs the package apache-tvm-ffi, version 0.1.15",
-               what);
+  if (error && !tvmffi_py_is_missing(error))
+    PyErr_Format(PyExc_ImportError,
+                 "%s needs the package apache-tvm-ffi, which is installed, but "
+                 "its import failed: %S",
+                 what, error);
+  else
+    PyErr_Format(PyExc_ImportError,
+                 TVMFFI_I_LOAD(&tvmffi_py.is_foreign)
+                     ? "%s needs the package apache-tvm-ffi 0.1.15, but "
+                       "another release or a second libtvm_ffi.so is loaded"
+                     : "%s needs the package apache-tvm-ffi, version 0.1.15",
+                 what);
   if (error) {
     PyObject *raised = tvmffi_py_take_error();
     PyException_SetCause(raised, error);
@@ -729,11 +799,201 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_wrap_any(TVMFFIAny *value) {
   return result;
 }
 
+/* ---- Results as NumPy arrays, tuples, lists and dicts ---- */
+
+/* NumPy's types of elements, by their numbers. */
+static TVMFFI_I_UNUSED const struct {
+  unsigned char code, bytes;
+} tvmffi_py_elements[24] = {{kDLBool, 1},
+                            {kDLInt, 1},
+                            {kDLUInt, 1},
+                            {kDLInt, 2},
+                            {kDLUInt, 2},
+                            {kDLInt, sizeof(int)},
+                            {kDLUInt, sizeof(int)},
+                            {kDLInt, sizeof(long)},
+                            {kDLUInt, sizeof(long)},
+                            {kDLInt, sizeof(long long)},
+                            {kDLUInt, sizeof(long long)},
+                            {kDLFloat, 4},
+                            {kDLFloat, 8},
+                            {0, 0},
+                            {kDLComplex, 8},
+                            {kDLComplex, 16},
+                            {0, 0},
+                            {0, 0},
+                            {0, 0},
+                            {0, 0},
+                            {0, 0},
+                            {0, 0},
+                            {0, 0},
+                            {kDLFloat, 2}};
+enum { TVMFFI_PY_ALIGNED = 0x100, TVMFFI_PY_WRITEABLE = 0x400 };
+
+/* Finds NumPy, which the process has imported: a call got an array. Returns
+   NULL without an exception if it does not have the C API. */
+TVMFFI_PY_COLD tvmffi_py_numpy *tvmffi_py_open_numpy(void) {
+  PyObject *module = tvmffi_py_imported("numpy._core._multiarray_umath");
+  PyObject *capsule;
+  void *const *table;
+  tvmffi_py_numpy *made;
+  if (!module) module = tvmffi_py_imported("numpy.core._multiarray_umath");
+  capsule = module ? PyObject_GetAttrString(module, "_ARRAY_API") : NULL;
+  table = capsule ? (void *const *)PyCapsule_GetPointer(capsule, NULL) : NULL;
+  made = table ? (tvmffi_py_numpy *)calloc(1, sizeof(*made)) : NULL;
+  if (made) {
+    made->type = (PyTypeObject *)table[2];
+    memcpy(&made->make, table + 93, sizeof(made->make));
+    memcpy(&made->set_base, table + 282, sizeof(made->set_base));
+    if (!TVMFFI_PY_PUBLISH(&tvmffi_py.numpy, made)) free(made);
+  }
+  PyErr_Clear();
+  Py_XDECREF(capsule);
+  Py_XDECREF(module);
+  return TVMFFI_I_LOAD(&tvmffi_py.numpy);
+}
+
+/* Returns NumPy's number of an element's type, or -1. */
+static TVMFFI_I_UNUSED int tvmffi_py_number_of(DLDataType type) {
+  int i;
+  for (i = 0; i < 24 && type.lanes == 1; ++i)
+    if (tvmffi_py_elements[i].code == type.code && type.bits &&
+        tvmffi_py_elements[i].bytes * 8 == type.bits)
+      return i;
+  return -1;
+}
+
+/* The destructor of an array's base, which owns the tensor. */
+static TVMFFI_I_UNUSED void tvmffi_py_end_base(PyObject *capsule) {
+  tvmffi_release((TVMFFIObject *)PyCapsule_GetPointer(capsule, NULL));
+}
+
+/* Returns a NumPy array that shares the tensor's memory and owns a reference
+   to the tensor. NULL, perhaps with an exception, for a tensor that NumPy does
+   not have: of another device or element. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_numpy(TVMFFIObject *tensor) {
+  const DLTensor *t = TVMFFITensorGetDLTensorPtr(tensor);
+  tvmffi_py_numpy *numpy = TVMFFI_I_LOAD(&tvmffi_py.numpy);
+  Py_ssize_t shape[TVMFFI_PY_RANK], strides[TVMFFI_PY_RANK];
+  const int number = tvmffi_py_number_of(t->dtype), bytes = t->dtype.bits / 8;
+  PyObject *array, *base;
+  int i;
+  if (!numpy) numpy = tvmffi_py_open_numpy();
+  if (!numpy || number < 0 || t->ndim > TVMFFI_PY_RANK ||
+      t->device.device_type != kDLCPU)
+    return NULL;
+  for (i = 0; i < t->ndim; ++i) {
+    shape[i] = (Py_ssize_t)t->shape[i];
+    if (t->strides) strides[i] = (Py_ssize_t)(t->strides[i] * bytes);
+  }
+  base = PyCapsule_New(tensor, NULL, tvmffi_py_end_base);
+  if (!base) return NULL;
+  tvmffi_retain(tensor);
+  array = numpy->make(numpy->type, t->ndim, shape, number,
+                      t->strides ? strides : NULL,
+                      (char *)t->data + t->byte_offset, bytes,
+                      TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, NULL);
+  if (!array) {
+    Py_DECREF(base);
+    return NULL;
+  }
+  if (numpy->set_base(array, base)) Py_CLEAR(array);
+  return array;
+}
+
+static PyObject *tvmffi_py_result(TVMFFIAny *value, int is_plain,
+                                  tvmffi_py_context *c);
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_item(const TVMFFIAny *item,
+                                                tvmffi_py_context *c) {
+  TVMFFIAny owned = *item;
+  if (owned.type_index >= kTVMFFIStaticObjectBegin) tvmffi_retain(owned.v_obj);
+  return tvmffi_py_result(&owned, 1, c);
+}
+
+/* Returns a tuple of a container's items: of a map, the keys and the values in
+   turn. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_items(TVMFFIObject *o,
+                                                 tvmffi_py_context *c) {
+  const int is_map =
+      o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict;
+  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
+  const Py_ssize_t n = (Py_ssize_t)(is_map ? (int64_t)tvmffi_size(o) * 2
+                                           : cell->size);
+  uint64_t at = is_map ? tvmffi_i_map_begin(o) : 0;
+  PyObject *tuple = PyTuple_New(n), *made = NULL;
+  Py_ssize_t i;
+  for (i = 0; tuple && i < n; ++i) {
+    if (is_map) {
+      const tvmffi_i_pair *pair = tvmffi_i_map_pair(o, at);
+      if (!pair) break;
+      made = tvmffi_py_item(i & 1 ? &pair->value : &pair->key, c);
+      if (i & 1) at = tvmffi_i_map_after(o, at);
+    } else {
+      if (i >= cell->size) break;
+      made = tvmffi_py_item((const TVMFFIAny *)cell->data + i, c);
+    }
+    if (!made || PyTuple_SetItem(tuple, i, made)) break;
+  }
+  if (tuple && i < n) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_RuntimeError, "a result changed size in the call");
+    Py_CLEAR(tuple);
+  }
+  return tuple;
+}
+
+/* Copies a container to a tuple, a list or a dict. NULL with an exception. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_container(TVMFFIObject *o,
+                                                        tvmffi_py_context *c) {
+  PyObject *items, *made = NULL;
+  Py_ssize_t i;
+  ++c->depth;
+  items = tvmffi_py_items(o, c);
+  --c->depth;
+  if (!items || o->type_index == kTVMFFIArray) return items;
+  if (o->type_index == kTVMFFIList) {
+    made = PySequence_List(items);
+  } else {
+    made = PyDict_New();
+    for (i = 0; made && i < PyTuple_Size(items); i += 2)
+      if (PyDict_SetItem(made, PyTuple_GetItem(items, i),
+                         PyTuple_GetItem(items, i + 1)))
+        Py_CLEAR(made);
+  }
+  Py_DECREF(items);
+  return made;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_owner_of(TVMFFIObject *o);
+
+/* Converts a tensor or container that a call with an array returned, as the
+   array is. Returns NULL for one that is left to the package tvm_ffi, and with
+   an exception if it fails. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
+    TVMFFIObject *o, int is_plain, tvmffi_py_context *c) {
+  PyObject *result = NULL;
+  switch (o->type_index) {
+    case kTVMFFITensor:
+      if (c->api) return tvmffi_py_foreign_tensor(c->api, o);
+      if (!is_plain) return NULL;
+      result = tvmffi_py_owner_of(o);
+      return result ? result : tvmffi_py_to_numpy(o);
+    case kTVMFFIArray:
+    case kTVMFFIList:
+    case kTVMFFIMap:
+    case kTVMFFIDict:
+      return is_plain && c->depth < TVMFFI_PY_DEPTH
+                 ? tvmffi_py_to_container(o, c)
+                 : NULL;
+    default: return NULL;
+  }
+}
+
 /* Converts an owned value that is not plain. With `is_plain`, texts become str
    and bytes even if tvm_ffi is imported. */
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
-tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
-                       const DLPackExchangeAPI *api) {
+tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
   PyObject *result = NULL;
   const TVMFFIByteArray *text;
   switch (value->type_index) {
@@ -751,12 +1011,15 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
       result = tvmffi_py_big_int(value);
       tvmffi_release(value->v_obj);
       return result;
-    case kTVMFFITensor:
-      result = api ? tvmffi_py_foreign_tensor(api, value->v_obj) : NULL;
-      if (!result) break;
+    default: break;
+  }
+  if (c && (c->api || c->has_numpy) &&
+      value->type_index >= kTVMFFIStaticObjectBegin) {
+    result = tvmffi_py_like_arguments(value->v_obj, is_plain, c);
+    if (result || PyErr_Occurred()) {
       tvmffi_release(value->v_obj);
       return result;
-    default: break;
+    }
   }
   if (!TVMFFI_I_LOAD(&tvmffi_py.package) &&
       tvmffi_py_import_stock("a result that is not a plain value")) {
@@ -764,14 +1027,16 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain,
     return NULL;
   }
   result = tvmffi_py_wrap_any(value);
-  if (result && api && PyObject_TypeCheck(result, tvmffi_py.package->container))
-    *TVMFFI_PY_SECOND(const DLPackExchangeAPI *, result) = api;
+  if (result && c && c->api &&
+      PyObject_TypeCheck(result, tvmffi_py.package->container))
+    *TVMFFI_PY_SECOND(const DLPackExchangeAPI *, result) = c->api;
   return result;
 }
 
-/* Converts an owned value to a Python object. */
-TVMFFI_I_INLINE PyObject *tvmffi_py_result(TVMFFIAny *value, int is_plain,
-                                           const DLPackExchangeAPI *api) {
+/* Converts an owned value to a Python object. `c` has the conversion of the
+   call's arguments, or is NULL. */
+static TVMFFI_I_UNUSED inline PyObject *tvmffi_py_result(
+    TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
   TVMFFIByteArray text;
   switch (value->type_index) {
     case kTVMFFINone: Py_RETURN_NONE;
@@ -784,7 +1049,7 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_result(TVMFFIAny *value, int is_plain,
     case kTVMFFISmallBytes:
       text = TVMFFISmallBytesGetContentByteArray(value);
       return PyBytes_FromStringAndSize(text.data, (Py_ssize_t)text.size);
-    default: return tvmffi_py_other_result(value, is_plain, api);
+    default: return tvmffi_py_other_result(value, is_plain, c);
   }
 }
 
@@ -842,12 +1107,23 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
   return tvmffi_py_raise_error(code, tvmffi_py_error_of(code));
 }
 
+/* True for an exception such as ZeroDivisionError, whose class the package
+   tvm_ffi would replace by RuntimeError. */
+TVMFFI_PY_COLD int tvmffi_py_is_only_builtin(PyObject *error) {
+  PyObject *helper = tvmffi_py_helper("is_only_builtin");
+  PyObject *answer =
+      helper ? PyObject_CallFunctionObjArgs(helper, error, NULL) : NULL;
+  PyErr_Clear();
+  Py_XDECREF(answer);
+  return answer == Py_True;
+}
+
 /* Makes the current exception the library's error. Returns -1. */
 TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
   TVMFFIAny none = TVMFFI_I_ZERO;
   const char *kind, *message, *trace;
-  if (tvmffi_py_bind_stock()) {
+  if (tvmffi_py_bind_stock() && !tvmffi_py_is_only_builtin(error)) {
     tvmffi_py_transit.error = error;
     tvmffi_py_transit.object = NULL;
     return tvmffi_py_by_accept(&none);
@@ -1218,6 +1494,16 @@ TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
   }
 }
 
+/* Returns the NumPy array that a tensor was made for, as a new reference: a
+   function that returns its argument returns the same array. NULL for another
+   tensor. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_owner_of(TVMFFIObject *o) {
+  const tvmffi_py_loan *loan = (const tvmffi_py_loan *)(void *)o;
+  if (o->deleter != tvmffi_py_delete_loan || loan->api) return NULL;
+  Py_INCREF(loan->owner);
+  return loan->owner;
+}
+
 /* ---- Arguments ---- */
 
 TVMFFI_I_INLINE void tvmffi_py_put_object(TVMFFIAny *out, TVMFFIObject *o) {
@@ -1343,47 +1629,18 @@ typedef struct {
 } tvmffi_py_numpy_descr;
 
 /* Returns the size of an element in bytes, or 0 for an array that is left to
-   NumPy's own export: it may refuse it. */
+   NumPy's own export: it may refuse it. `flags` are those that it needs. */
 TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
-                                         DLDataType *out) {
-  enum { is_aligned = 0x100, is_writeable = 0x400 };
-  static const struct {
-    unsigned char code, bytes;
-  } types[24] = {{0, 0},
-                 {0, 1},
-                 {1, 1},
-                 {0, 2},
-                 {1, 2},
-                 {0, sizeof(int)},
-                 {1, sizeof(int)},
-                 {0, sizeof(long)},
-                 {1, sizeof(long)},
-                 {0, sizeof(long long)},
-                 {1, sizeof(long long)},
-                 {2, 4},
-                 {2, 8},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {0, 0},
-                 {2, 2}};
+                                         int flags, DLDataType *out) {
   const tvmffi_py_numpy_descr *dtype =
       (const tvmffi_py_numpy_descr *)(void *)array->dtype;
-  if ((array->flags & (is_aligned | is_writeable)) !=
-          (is_aligned | is_writeable) ||
-      (unsigned)dtype->number > 23 ||
+  if ((array->flags & flags) != flags || (unsigned)dtype->number > 23 ||
       (dtype->byte_order != '=' && dtype->byte_order != '|'))
     return 0;
-  out->code = types[dtype->number].code;
-  out->bits = (unsigned char)(types[dtype->number].bytes * 8);
+  out->code = tvmffi_py_elements[dtype->number].code;
+  out->bits = (unsigned char)(tvmffi_py_elements[dtype->number].bytes * 8);
   out->lanes = 1;
-  return types[dtype->number].bytes;
+  return tvmffi_py_elements[dtype->number].bytes;
 }
 
 /* Describes an array; its shape and strides go to the given memory. Returns -1
@@ -1391,7 +1648,7 @@ TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
 TVMFFI_I_INLINE int tvmffi_py_numpy_view(const tvmffi_py_ndarray *array,
                                          int ndim, int bytes, DLTensor *t,
                                          int64_t *shape, int64_t *strides) {
-  const int shift = bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3;
+  const int shift = __builtin_ctz((unsigned)bytes);
   int i;
   t->data = array->data;
   t->device.device_type = kDLCPU;
@@ -1409,10 +1666,10 @@ TVMFFI_I_INLINE int tvmffi_py_numpy_view(const tvmffi_py_ndarray *array,
 }
 
 TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
-                                        TVMFFIAny *out) {
+                                        int flags, TVMFFIAny *out) {
   const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
   DLDataType type;
-  const int bytes = tvmffi_py_numpy_type(array, &type);
+  const int bytes = tvmffi_py_numpy_type(array, flags, &type);
   const int ndim = array->ndim; /* other threads may change the array's */
   tvmffi_py_loan *made;
   if (!bytes || ndim > TVMFFI_PY_DIMS) return -1;
@@ -1424,6 +1681,7 @@ TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
     tvmffi_py_take_back(made);
     return -1;
   }
+  c->has_numpy = 1;
   return tvmffi_py_put_temp(c, out, &made->base);
 }
 
@@ -1468,6 +1726,7 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   c->device_type = inner.device_type;
   c->device_id = inner.device_id;
   if (!c->api) c->api = inner.api;
+  c->has_numpy = inner.has_numpy;
   return tvmffi_py_put_temp(c, out, made.v_obj);
 }
 
@@ -1670,7 +1929,9 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_LIST: return tvmffi_py_put_list(c, arg, out);
     case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
     case TVMFFI_PY_CALLABLE: return tvmffi_py_put_callable(c, arg, out);
-    case TVMFFI_PY_NUMPY: return tvmffi_py_put_numpy(c, arg, out);
+    case TVMFFI_PY_NUMPY:
+      return tvmffi_py_put_numpy(
+          c, arg, TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, out);
     case TVMFFI_PY_EXCHANGE:
       return tvmffi_py_put_exchange(c, entry->api, arg, out);
     case TVMFFI_PY_TENSOR:
@@ -1702,6 +1963,171 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
   }
 }
 
+/* ---- Parameters ---- */
+
+/* A text that grows; NULL after a failure. */
+typedef struct {
+  char *data;
+  size_t size, capacity;
+} tvmffi_py_text;
+
+TVMFFI_PY_COLD void tvmffi_py_say(tvmffi_py_text *t, const char *more) {
+  const size_t size = strlen(more);
+  if (t->size + size + 1 > t->capacity) {
+    char *data;
+    t->capacity = 2 * (t->size + size + 1);
+    data = (char *)realloc(t->data, t->capacity);
+    if (!data) free(t->data);
+    t->data = data;
+  }
+  if (!t->data) return;
+  memcpy(t->data + t->size, more, size + 1);
+  t->size += size;
+}
+
+TVMFFI_PY_COLD const char *tvmffi_py_parameter(const tvmffi_func *func,
+                                               int32_t i) {
+  const char *at = func->params;
+  while (i-- > 0) at += strlen(at) + 1;
+  return at;
+}
+
+/* Returns the text of a parameter's tensor("..."), or NULL. */
+TVMFFI_PY_COLD const char *tvmffi_py_contract(const tvmffi_func *func,
+                                              const char *parameter) {
+  int32_t i;
+  for (i = 0; func->contract && i < func->contract->count; ++i)
+    if (!strcmp(func->contract->expected[i].name, parameter))
+      return func->contract->expected[i].text;
+  return NULL;
+}
+
+/* Appends a type as Python writes it, such as "Sequence[int]". `contract` is
+   the text of tensor("..."), or NULL. */
+TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
+                                       const tvmffi_i_word *type,
+                                       const char *contract) {
+  static const struct {
+    int32_t index;
+    const char *name;
+  } names[] = {{kTVMFFIFunction, "Callable"}, {kTVMFFITensor, "tensor"},
+               {kTVMFFIArray, "Sequence"},    {kTVMFFIList, "Sequence"},
+               {kTVMFFIMap, "Mapping"},       {kTVMFFIDict, "Mapping"},
+               {kTVMFFIShape, "Shape"},       {kTVMFFIModule, "Module"},
+               {kTVMFFIError, "Error"}};
+  const char *name = type->name;
+  size_t i;
+  if (type->kind == TVMFFI_I_OPTIONAL) {
+    tvmffi_py_say_type(t, type->of[0], contract);
+    tvmffi_py_say(t, " | None");
+    return;
+  }
+  for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i)
+    if (type->index == names[i].index) name = names[i].name;
+  if (type->kind == TVMFFI_I_NONE) name = "None";
+  if (type->kind == TVMFFI_I_TENSOR) name = "tensor";
+  if (type->kind == TVMFFI_I_PTR) name = "c_void_p | None";
+  if (type->kind == TVMFFI_I_DEVICE) name = "device";
+  tvmffi_py_say(t, name ? name : "Any");
+  if (contract) {
+    const size_t size = strlen(contract);
+    tvmffi_py_say(t, "(\"");
+    tvmffi_py_say(t, contract);
+    /* " | None" says it. */
+    if (t->data && size > 9 && !strcmp(contract + size - 9, " optional"))
+      t->data[t->size -= 9] = 0;
+    tvmffi_py_say(t, "\")");
+  }
+  if (!tvmffi_i_has_parts(type)) return;
+  tvmffi_py_say(t, "[");
+  tvmffi_py_say_type(t, type->of[0], NULL);
+  if (type->of[1]) {
+    tvmffi_py_say(t, ", ");
+    tvmffi_py_say_type(t, type->of[1], NULL);
+  }
+  tvmffi_py_say(t, "]");
+}
+
+/* Appends the parameters' names or types to a new list. NULL with an
+   exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_list_parameters(const tvmffi_func *func,
+                                                   int are_types) {
+  PyObject *list = PyList_New(0), *text;
+  int32_t i;
+  for (i = 0; list && i < func->num_args; ++i) {
+    tvmffi_py_text t = {NULL, 0, 0};
+    if (are_types)
+      tvmffi_py_say_type(&t, func->types[i + 1], NULL);
+    else
+      tvmffi_py_say(&t, tvmffi_py_parameter(func, i));
+    text = t.data ? PyUnicode_FromString(t.data) : PyErr_NoMemory();
+    if (!text || PyList_Append(list, text)) Py_CLEAR(list);
+    Py_XDECREF(text);
+    free(t.data);
+  }
+  return list;
+}
+
+/* Makes the exception of a call of an exported function name the parameter, and
+   gives it the class of its kind. Returns NULL. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
+                                           PyObject *const *in, Py_ssize_t n) {
+  PyObject *error, *helper, *names, *types, *values, *made = NULL;
+  Py_ssize_t i;
+  if (!f->func || !f->func->params || !PyErr_Occurred() ||
+      !PyErr_ExceptionMatches(PyExc_Exception))
+    return NULL;
+  error = tvmffi_py_take_error();
+  helper = tvmffi_py_helper("explain");
+  names = tvmffi_py_list_parameters(f->func, 0);
+  types = tvmffi_py_list_parameters(f->func, 1);
+  values = PyTuple_New(n);
+  for (i = 0; values && i < n; ++i) {
+    Py_INCREF(in[i]);
+    PyTuple_SetItem(values, i, in[i]);
+  }
+  if (helper && names && types && values)
+    made = PyObject_CallFunction(helper, "OsOOO", error, f->func->name, names,
+                                 types, values);
+  PyErr_Clear();
+  Py_XDECREF(names);
+  Py_XDECREF(types);
+  Py_XDECREF(values);
+  if (made) Py_DECREF(error);
+  tvmffi_py_give_error(made ? made : error);
+  return NULL;
+}
+
+/* Converts an argument that tvmffi_py_put did not convert: a read-only NumPy
+   array for a parameter that the function only reads. Returns 0; 1 if the
+   package tvm_ffi has to convert it; or -1 with an exception for an array that
+   the function may write. */
+TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
+                                           const tvmffi_func *func, int32_t i,
+                                           PyObject *arg, TVMFFIAny *out) {
+  const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
+  const char *name, *text;
+  int is_written;
+  if (!func || i >= func->num_args || PyErr_Occurred() ||
+      !tvmffi_py_is(Py_TYPE(arg), "numpy", "ndarray") ||
+      (array->flags & TVMFFI_PY_WRITEABLE))
+    return 1;
+  name = tvmffi_py_parameter(func, i);
+  text = tvmffi_py_contract(func, name);
+  is_written = text && (tvmffi_i_text_has(text, "out") ||
+                        tvmffi_i_text_has(text, "inout"));
+  if (text && !is_written)
+    return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_ALIGNED, out) != 0;
+  PyErr_Format(PyExc_BufferError,
+               is_written ? "%s: argument `%s`: the function writes the array, "
+                            "which is read-only"
+                          : "%s: argument `%s`: the array is read-only, and the "
+                            "parameter's type does not say that the function "
+                            "only reads it: write tensor(\"...\")",
+               func->name, name);
+  return -1;
+}
+
 /* ---- Calls ---- */
 
 /* Makes the Function of tvm_ffi for an exported function. Returns 0, or -1 with
@@ -1728,10 +2154,12 @@ TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
 TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
                                               PyObject *const *in, Py_ssize_t n,
                                               PyObject *keywords) {
+  PyObject *result;
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
   if (!TVMFFI_I_LOAD(&f->stock) && tvmffi_py_make_stock(f)) return NULL;
   PyErr_Clear();
-  return PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
+  result = PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
+  return result ? result : tvmffi_py_explain(f, in, n);
 }
 
 typedef struct {
@@ -1825,7 +2253,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   int code = 0, overflow;
   c->api = NULL;
   c->device_type = -1;
-  c->num_temps = c->depth = 0;
+  c->num_temps = c->depth = c->has_numpy = 0;
   for (i = 0; i < n; ++i) {
     if (Py_TYPE(in[i]) == &PyLong_Type) {
       args[i].type_index = kTVMFFIInt;
@@ -1834,10 +2262,13 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
       if (TVMFFI_I_LIKELY(!overflow)) continue;
     }
     code = tvmffi_py_put(c, in[i], args + i);
+    if (TVMFFI_I_UNLIKELY(code))
+      code =
+          tvmffi_py_put_read_only(c, f->func, (int32_t)i, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
       tvmffi_error_clear();
-      return tvmffi_py_call_stock(f, in, n, NULL);
+      return code < 0 ? NULL : tvmffi_py_call_stock(f, in, n, NULL);
     }
   }
   result.type_index = kTVMFFINone;
@@ -1849,8 +2280,11 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   /* Destructors may use the library, so the error is taken before them. */
   if (TVMFFI_I_UNLIKELY(code)) error = tvmffi_py_error_of(code);
   tvmffi_py_end_temps(c);
-  if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_raise_error(code, error);
-  return tvmffi_py_result(&result, f->func != NULL, c->api);
+  if (TVMFFI_I_UNLIKELY(code)) {
+    tvmffi_py_raise_error(code, error);
+    return tvmffi_py_explain(f, in, n);
+  }
+  return tvmffi_py_result(&result, f->func != NULL, c);
 }
 
 /* A call with many arguments. */
@@ -1913,13 +2347,6 @@ TVMFFI_PY_COLD int32_t tvmffi_py_index_of(const tvmffi_func *func,
   for (i = 0; i < func->num_args; ++i, at += strlen(at) + 1)
     if (!PyUnicode_CompareWithASCIIString(name, at)) return i;
   return -1;
-}
-
-TVMFFI_PY_COLD const char *tvmffi_py_parameter(const tvmffi_func *func,
-                                               int32_t i) {
-  const char *at = func->params;
-  while (i-- > 0) at += strlen(at) + 1;
-  return at;
 }
 
 /* Fills the parameters before the last given one that a call by keywords left
@@ -2238,58 +2665,61 @@ typedef struct {
 #undef TVMFFI_I_ON_DOC
 #define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
 
-/* A text that grows; NULL after a failure. */
-typedef struct {
-  char *data;
-  size_t size, capacity;
-} tvmffi_py_text;
-
-TVMFFI_PY_COLD void tvmffi_py_say(tvmffi_py_text *t, const char *more) {
-  const size_t size = strlen(more);
-  if (t->size + size + 1 > t->capacity) {
-    char *data;
-    t->capacity = 2 * (t->size + size + 1);
-    data = (char *)realloc(t->data, t->capacity);
-    if (!data) free(t->data);
-    t->data = data;
-  }
-  if (!t->data) return;
-  memcpy(t->data + t->size, more, size + 1);
-  t->size += size;
-}
-
 TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t,
+                                          const char *equals,
                                           const TVMFFIAny *value) {
   PyObject *object = tvmffi_py_default(value);
   PyObject *repr = object ? PyObject_Repr(object) : NULL;
   const char *text = repr ? PyUnicode_AsUTF8AndSize(repr, NULL) : NULL;
   PyErr_Clear();
-  tvmffi_py_say(t, "=");
+  tvmffi_py_say(t, equals);
   tvmffi_py_say(t, text ? text : "...");
   Py_XDECREF(repr);
   Py_XDECREF(object);
 }
 
-/* Returns "name(a, b=1)\n--\n\n" and the documentation, from which CPython
-   makes __text_signature__ and __doc__. To be freed. NULL if there is no
-   memory. */
-TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
+/* Appends "name(a, b=1)", or with types "name(a: int, b: int = 1) -> int". */
+TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
+                                       const tvmffi_func *func, int has_types) {
   TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
-  tvmffi_py_text t = {NULL, 0, 0};
   int32_t i, least = func->least;
   if (func->defaults && func->defaults(defaults)) {
     tvmffi_error_clear();
     least = func->num_args;
   }
-  tvmffi_py_say(&t, func->name);
-  tvmffi_py_say(&t, "(");
+  tvmffi_py_say(t, func->name);
+  tvmffi_py_say(t, "(");
   for (i = 0; i < func->num_args; ++i) {
-    if (i) tvmffi_py_say(&t, ", ");
-    tvmffi_py_say(&t, tvmffi_py_parameter(func, i));
-    if (i >= least) tvmffi_py_say_default(&t, defaults + i);
+    const char *name = tvmffi_py_parameter(func, i);
+    if (i) tvmffi_py_say(t, ", ");
+    tvmffi_py_say(t, name);
+    if (has_types) {
+      tvmffi_py_say(t, ": ");
+      tvmffi_py_say_type(t, func->types[i + 1],
+                         tvmffi_py_contract(func, name));
+    }
+    if (i >= least)
+      tvmffi_py_say_default(t, has_types ? " = " : "=", defaults + i);
   }
-  tvmffi_py_say(&t, ")\n--\n\n");
-  tvmffi_py_say(&t, doc ? doc : "");
+  tvmffi_py_say(t, ")");
+  if (!has_types) return;
+  tvmffi_py_say(t, " -> ");
+  tvmffi_py_say_type(t, func->types[0], NULL);
+}
+
+/* Returns "name(a, b=1)\n--\n\n", from which CPython makes
+   __text_signature__, and what it makes __doc__ of: the signature with types,
+   which the first line cannot have, and the documentation. To be freed. NULL if
+   there is no memory. */
+TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
+  tvmffi_py_text t = {NULL, 0, 0};
+  tvmffi_py_say_call(&t, func, 0);
+  tvmffi_py_say(&t, "\n--\n\n");
+  tvmffi_py_say_call(&t, func, 1);
+  if (doc) {
+    tvmffi_py_say(&t, "\n\n");
+    tvmffi_py_say(&t, doc);
+  }
   return t.data;
 }
 

@@ -66,6 +66,55 @@ TVMFFI_EXPORT(fill, none, (tensor, x), (float64, value)) {
   TVMFFI_RETURN();
 }
 
+/* Returns the sum of the elements, which it only reads. */
+TVMFFI_EXPORT(read, float64, (tensor("float64[n] cpu"), x),
+              (optional(tensor("float64[n] cpu")), bias, NULL)) {
+  double sum = 0;
+  int64_t i;
+  for (i = 0; i < x->shape[0]; ++i)
+    sum += TVMFFI_DATA(x, double)[i] +
+           (bias ? TVMFFI_DATA(bias, double)[i] : 0);
+  TVMFFI_RETURN(sum);
+}
+
+TVMFFI_EXPORT(zero, none, (tensor("float64[n] cpu inout"), x)) {
+  memset(TVMFFI_DATA(x, double), 0, (size_t)x->shape[0] * sizeof(double));
+  TVMFFI_RETURN();
+}
+
+/* Returns a copy of the elements from `begin` on, as elements of type `to`. */
+TVMFFI_EXPORT(tail, tensor_object, (tensor("float64[n] cpu"), x),
+              (int64, begin, 0), (dtype, to, "float64")) {
+  const int64_t n = x->shape[0] - begin;
+  TVMFFIObject *y;
+  int64_t i;
+  TVMFFI_TRY(tvmffi_tensor_new(to, "cpu", 1, &n, &y));
+  if (to.code != kDLFloat || to.bits != 64) TVMFFI_RETURN(y);
+  for (i = 0; i < n; ++i)
+    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(y), double)[i] =
+        TVMFFI_DATA(x, double)[begin + i];
+  TVMFFI_RETURN(y);
+}
+
+/* Puts its argument into a container of each kind. */
+TVMFFI_EXPORT(wrapped, array, (tensor_object, x)) {
+  TVMFFI_RETURN(tvmffi_array(x, tvmffi_list(x, "text", tvmffi_list()),
+                             tvmffi_map("a", x), tvmffi_dict("b", 2.5)));
+}
+
+/* Returns the argument in `depth` arrays. */
+TVMFFI_EXPORT(nested, object, (tensor_object, x), (int64, depth)) {
+  while (depth-- > 0) x = tvmffi_array(x);
+  TVMFFI_RETURN(x);
+}
+
+TVMFFI_EXPORT(types, none, (int8, a, 0), (array(int64), b, NULL),
+              (map(str, array(float64)), c, NULL), (device, d, "cpu"),
+              (optional(func), f, NULL), (ptr, p, NULL), (any, x, 0)) {
+  (void)a, (void)b, (void)c, (void)d, (void)f, (void)p, (void)x;
+  TVMFFI_RETURN();
+}
+
 /* The references of keep(). */
 static TVMFFIAny strong;
 static TVMFFIObjectHandle weak;
