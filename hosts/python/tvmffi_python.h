@@ -2119,11 +2119,12 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
   if (text && !is_written)
     return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_ALIGNED, out) != 0;
   PyErr_Format(PyExc_BufferError,
-               is_written ? "%s: argument `%s`: the function writes the array, "
-                            "which is read-only"
-                          : "%s: argument `%s`: the array is read-only, and the "
-                            "parameter's type does not say that the function "
-                            "only reads it: write tensor(\"...\")",
+               is_written
+                   ? "%s: argument `%s`: the function writes the array, which "
+                     "is read-only"
+                   : "%s: argument `%s`: the array is read-only, and the "
+                     "parameter's type does not say that the function only "
+                     "reads it: write tensor(\"...\")",
                func->name, name);
   return -1;
 }
