@@ -24,6 +24,18 @@ Without the variable, each has upstream's library as before.
 
 {0}"""
 
+WHEEL = """usage: ./dev wheel
+
+Builds the Python package tvmffi into build/wheel: wheels for x86-64 and aarch64 with
+glibc 2.17 or newer, and the source distribution, which pip compiles elsewhere. It takes
+2 minutes, and the first time downloads zig, 100 MB. To install and to test the wheel:
+
+  pip install build/wheel/tvmffi-*-manylinux*_$(uname -m).whl
+  python -m tvmffi --help
+
+docs/packaging.md describes the package, packaging/python/templates has projects of
+wheels with kernels, and ./dev test --packaging tests both."""
+
 
 def compilers():
     """Options of programs that compile, also for the wheel's headers."""
@@ -64,7 +76,10 @@ def prepare_wheel():
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = os.path.abspath("build/zig")
 
 
-def wheel():
+def wheel(*options):
+    if options:
+        print(WHEEL)
+        sys.exit(options[0] not in ("-h", "--help"))
     packages.need_tools()
     prepare_wheel()
     rmtree("build/wheel", ignore_errors=True)

@@ -5,7 +5,9 @@
     python3 tools/stub.py ops.so --global demo > demo.pyi
     python3 tools/stub.py ops.so --types register_types > ops.pyi
 
-A library is loaded by the package apache-tvm-ffi. Without --global, the stubs
+An extension module by tvmffi_python.h is imported, without any package: the stubs
+are what its functions take and return when Python imports it. Any other library is
+loaded by the package apache-tvm-ffi. Without --global, the stubs
 are of its exported functions; with it, of the global functions demo.NAME that
 are registered then. --types calls an exported function after the load, and
 adds a class for each type that the libraries have registered by then. Types,
@@ -15,6 +17,9 @@ is a keyword of Python.
 """
 
 import argparse
+import ast
+import importlib.machinery
+import importlib.util
 import json
 import keyword
 import math
@@ -22,8 +27,11 @@ import re
 import sys
 from pathlib import Path
 
-import tvm_ffi
-from tvm_ffi.core import TypeSchema
+try:
+    import tvm_ffi
+    from tvm_ffi.core import TypeSchema
+except ImportError as error:
+    tvm_ffi, NO_PACKAGE = None, error
 
 EXPORT = re.compile(rb"__tvm_ffi__metadata_(\w+)\0")
 # Of a TypeSchema's origins: what to import, and from where.
@@ -53,6 +61,82 @@ PLAIN = {"int", "float", "bool", "str", "bytes", "None", "Optional", "Union",
 DLPACK = """class _DLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 """
+
+# What the types in a function's documentation are in a stub: of a parameter, and
+# of a result.
+MODULE = b"PyInit_%s\0"
+TYPES = {"tensor": ("_DLPack", "Any"), "dtype": ("Any", "Any"),
+         "device": ("Any", "Any"), "Shape": ("Sequence[int]", "Any"),
+         "Module": ("Any", "Any"), "Error": ("Any", "Any"),
+         "Callable": ("Callable[..., Any]", "Callable[..., Any]")}
+PLAIN_TYPES = {"int", "float", "bool", "str", "bytes", "None", "Any", "Sequence",
+               "Mapping", "c_void_p"}
+MODULE_HEAD = """from collections.abc import Callable, Mapping, Sequence
+from ctypes import c_void_p
+from typing import Any, Protocol
+
+"""
+
+
+class Types(ast.NodeTransformer):
+    """Replaces a type of the documentation by that of a stub."""
+
+    def __init__(self, is_result):
+        self.is_result = is_result
+
+    def visit_Call(self, node):  # tensor("...")
+        return self.visit(node.func)
+
+    def visit_Name(self, node):
+        known = TYPES.get(node.id)
+        name = known[self.is_result] if known else \
+            node.id if node.id in PLAIN_TYPES else "Any"
+        return ast.Name(name)
+
+    def visit_Attribute(self, node):  # a type key such as ffi.Object
+        return ast.Name("Any")
+
+    def visit_Subscript(self, node):
+        return ast.Subscript(self.visit(node.value), self.visit(node.slice))
+
+
+def module_function(name, doc):
+    """The stub of an extension module's function, from the first line of its
+    documentation, which is a signature with types."""
+    head, _, rest = doc.partition("\n\n")
+    try:
+        made = ast.parse(f"def {head}: ...").body[0]
+    except SyntaxError:  # a parameter is a keyword of Python
+        return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
+    for parameter in made.args.args:
+        parameter.annotation = Types(False).visit(parameter.annotation)
+    # None, as a default, is a value that a call may not pass.
+    made.args.defaults = [
+        ast.Constant(...) if ast.unparse(d) == "None" and
+        "None" not in ast.unparse(p.annotation) else d for p, d in
+        zip(made.args.args[-len(made.args.defaults):], made.args.defaults)]
+    made.returns = Types(True).visit(made.returns)
+    if rest:
+        made.body.insert(0, ast.Expr(ast.Constant(rest)))
+    return ast.unparse(ast.fix_missing_locations(made)).replace(
+        ":\n    ...", ": ...")
+
+
+def module_text(path):
+    """The stub of an extension module, or None for another library."""
+    name = Path(path).name.partition(".")[0]
+    if MODULE % name.encode() not in Path(path).read_bytes():
+        return None
+    loader = importlib.machinery.ExtensionFileLoader(
+        name, str(Path(path).resolve()))
+    spec = importlib.util.spec_from_file_location(name, loader.path,
+                                                  loader=loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    found = [module_function(n, f.__doc__)
+             for n, f in sorted(vars(module).items())
+             if not n.startswith("__") and callable(f) and usable(n)]
+    return MODULE_HEAD + DLPACK + "\n" + "\n".join(found) + "\n"
 
 
 class Stub:
@@ -252,14 +336,8 @@ def add_types(stub, before):
             tvm_ffi.core._lookup_or_register_type_info_from_type_key(key))
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("libraries", nargs="+", metavar="LIBRARY")
-    parser.add_argument("--global", dest="prefix", metavar="PREFIX")
-    parser.add_argument("--types", metavar="FUNCTION")
-    args = parser.parse_args()
+def library_text(args):
+    """The stubs of libraries that tvm_ffi loads."""
     stub = Stub()
     if args.types is not None:
         before = type_keys()
@@ -276,7 +354,31 @@ def main():
             tvm_ffi.load_module(Path(path).resolve())
     if args.prefix is not None:
         add_global(stub, args.prefix)
-    sys.stdout.write(stub.text())
+    return stub.text()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("libraries", nargs="+", metavar="LIBRARY")
+    parser.add_argument("--global", dest="prefix", metavar="PREFIX")
+    parser.add_argument("--types", metavar="FUNCTION")
+    parser.add_argument("-o", dest="output", metavar="FILE",
+                        help="write this file, not the standard output")
+    args = parser.parse_args()
+    text = None
+    if args.prefix is None and args.types is None and len(args.libraries) == 1:
+        text = module_text(args.libraries[0])
+    if text is None and tvm_ffi is None:
+        parser.exit(1, f"stub.py: {args.libraries[0]} is not an extension "
+                       f"module, and tvm_ffi cannot be imported: {NO_PACKAGE}\n")
+    if text is None:
+        text = library_text(args)
+    if args.output:
+        Path(args.output).write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
     return 0
 
 

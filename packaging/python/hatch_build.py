@@ -28,12 +28,13 @@ HEADERS = ("tvmffi.h", "rpc/tvmffi_rpc.h", "rpc/tvmffi_rpc_backend.h",
            *sorted(path.relative_to(TOP).as_posix()
                    for path in TOP.glob("hosts/*/*.h")))
 TORCH = "hosts/torch/tvmffi_torch.py"
+STUB = "tools/stub.py"
 LICENSES = ("LICENSE", "LICENSE-APACHE", "LICENSE-MIT")
 CMAKE = [f"packaging/cmake/tvmffi{name}.cmake.in"
          for name in ("Config", "ConfigVersion", "Targets")]
 PKG_CONFIG = ("packaging/tvmffi-header.pc.in", "packaging/tvmffi.pc.in")
 SOURCES = (*HEADERS, *LICENSES, *CMAKE, *PKG_CONFIG, "dropin/tvmffi.c",
-           "dropin/folder.py", "debug/tvmffi_gdb.py", TORCH)
+           "dropin/folder.py", "debug/tvmffi_gdb.py", TORCH, STUB)
 LIBRARY = "libtvm_ffi.so"
 # What an interpreter needs: its header files, its suffix of extension modules,
 # and whether it takes modules of the limited API of CPython 3.12.
@@ -166,6 +167,7 @@ class Hook(BuildHookInterface):
         make_prefix(prefix, platform)
         files[str(prefix)] = "tvmffi/prefix"
         files[str(TOP / TORCH)] = "tvmffi/torch.py"
+        files[str(TOP / STUB)] = "tvmffi/stub.py"
         for python in shlex.split(
                 os.environ.get("TVMFFI_WHEEL_PYTHONS", "")):
             module = compile_fast(python, Path(self.work.name))

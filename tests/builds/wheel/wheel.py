@@ -297,16 +297,30 @@ def build_errors(work):
 # -- templates -----------------------------------------------------------
 
 DEMO = """
-import demo, numpy, pathlib
+import demo, numpy, pathlib, sys
 x = numpy.arange(3, dtype="float32")
-demo.scale(x, 2.0)
+demo.scale(x)
 assert x.tolist() == [0, 2, 4], x
 assert demo.add_one(1) == 2
+x = numpy.float32([3, 9, 1, 9, 5, 7])
+for k in range(1, 7):
+    order = sorted(range(6), key=lambda i: -x[i])[:k]
+    values, indices = demo.top_k(x, k)
+    assert indices.tolist() == order and (values == x[order]).all(), k
+assert demo.top_k.__doc__.endswith("Returns the k largest elements, and their "
+                                   "indices."), demo.top_k.__doc__
+assert not {"tvm_ffi", "tvmffi"} & sys.modules.keys()
+text = (pathlib.Path(demo.__file__).parent / "kernels.pyi").read_text()
+assert "def add_one(x: int) -> int:" in text and "by: float=2.0" in text, text
 print(*sorted(p.name for p in pathlib.Path(demo.__file__).parent.iterdir()))
 """
 
 
-def template(backend, tag):
+def template(backend):
+    version = f"cp3{sys.version_info[1]}"
+    limited = sys.version_info >= (3, 12) and backend != "meson-python"
+    tag = "cp312-abi3" if limited else f"{version}-{version}"
+
     def case(work):
         folder = work.top / backend
         for name in ("src", backend):
@@ -322,9 +336,9 @@ def template(backend, tag):
         expect(f"-{tag}-linux_" in wheel.name, wheel.name)
         work.install(work.user, wheel)
         output = work.python(DEMO, PYTHONDONTWRITEBYTECODE="1")
-        expect(output.split() == ["__init__.py", "kernels.so"] or
-               output.split() == ["__init__.py", "__pycache__", "kernels.so"],
-               output)
+        module, = (n for n in output.split() if n.endswith(".so"))
+        expect(sorted({*output.split()} - {"__pycache__"}) == sorted(
+            ["__init__.py", module, "kernels.pyi", "py.typed"]), output)
         run([sys.executable, "-m", "pip", "--python", work.user, "uninstall",
              "--quiet", "--yes", "demo"])
     return case
@@ -360,7 +374,14 @@ def check_c(work):
     text = work.tvmffi("check", "kernels.so")
     page = (ROOT / "docs/packaging.md").read_text(encoding="utf-8")
     expect(f"```\n{text}```\n" in page, f"docs/packaging.md lacks:\n{text}")
+    module = library(work, "looking.so", "#include <dlfcn.h>\n"
+                     'void *find(void *p) { return dlsym(p, '
+                     '"TVMFFIFunctionGetGlobal"); }\n')
+    text = work.tvmffi("check", module)
+    expect_text(text, "that it finds by dlsym: 1\n", "finds by name: unknown",
+                "with all of them: 0.1.0")
     text = work.tvmffi("check", with_symbol(work, "TVMFFIUnknown"), status=1)
+    expect("by name" not in text and "dlsym" not in text, text)
     expect_text(text, "TVMFFIUnknown: in no wheel up to 0.1.15.post2; not in "
                 "this library", "no stock wheel", "this library lacks 1")
 
@@ -449,11 +470,8 @@ CASES = [
     ("build: C++, with this library", build_on_both),
     ("build: errors", build_errors),
     *inline.CASES,
-    ("template: setuptools", template("setuptools", "py3-none")),
-    ("template: scikit-build-core",
-     template("scikit-build-core", "py3-none")),
-    ("template: meson-python", template(
-        "meson-python", f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}")),
+    *((f"template: {name}", template(name)) for name in
+      ("setuptools", "scikit-build-core", "meson-python")),
     ("check: functions of the ABI", check_c),
     ("check: C++ symbols", check_cxx),
     ("check: the stock package", check_real),

@@ -8,6 +8,9 @@
   python -m tvmffi check LIBRARY...
       Say what a library needs from libtvm_ffi.so and which stock wheels have
       it. The exit status is 1 if this package's library lacks something.
+  python -m tvmffi stub LIBRARY [-o FILE.pyi]
+      Write a stub of an extension module, or of what a library exports:
+      python -m tvmffi stub --help
 """
 
 import os
@@ -64,6 +67,10 @@ def main(arguments):
     command, *rest = arguments or [""]
     if command == "run" and rest:
         return run(rest)
+    if command == "stub" and rest:
+        from . import stub
+        sys.argv = ["python -m tvmffi stub", *rest]
+        return stub.main()
     if command == "check" and rest:
         return check_all(rest)
     print(__doc__, end="", file=sys.stderr)

@@ -82,6 +82,17 @@ def of_other_libraries(elf):
     return names
 
 
+def looked_up(elf, data):
+    """The functions of the ABI that a library with dlsym looks up by name: the
+    texts in the file that are none of its symbols."""
+    if not any(s.name == "dlsym" for s in elf.symbols):
+        return []
+    _, known = read_table()
+    texts = set(re.findall(rb"(?<=\0)TVMFFI[A-Z]\w*(?=\0)", data))
+    names = {text.decode() for text in texts} - {s.name for s in elf.symbols}
+    return sorted(names & known.keys())
+
+
 def report(library):
     """Returns the lines of the report, and whether this package's library has
     all that `library` needs. Raises OSError or ElfError."""
@@ -111,11 +122,18 @@ def report(library):
              f"  functions of the ABI: {len(c)}", *rows(c, c),
              f"  C++ symbols of tvm::ffi: {len(cxx)}",
              *rows(cxx, readable(cxx))]
-    lines += wheel_lines(c + cxx, "all of them", wheels, symbols)
+    found = looked_up(elf, Path(library).read_bytes())
+    if found:
+        lines.append(
+            f"  functions of the ABI that it finds by dlsym: {len(found)}")
+    lines += wheel_lines(c + found + cxx, "all of them", wheels, symbols)
+    if {"TVMFFIFunctionGetGlobal", "TVMFFITypeKeyToIndex"} & {*c, *found}:
+        lines.append("  global functions and types that it finds by name: "
+                     "unknown, because only its code has the names")
     if optional:
-        lines += wheel_lines([n for n in c + cxx if n not in optional],
+        lines += wheel_lines([n for n in c + found + cxx if n not in optional],
                              "all that are not optional", wheels, symbols)
-    missing = [name for name in c + cxx if name not in ours]
+    missing = [name for name in c + found + cxx if name not in ours]
     if not missing:
         lines.append("  this library has all of them")
     elif any(name not in symbols or symbols[name][1] != wheels[-1]

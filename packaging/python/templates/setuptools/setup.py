@@ -1,27 +1,33 @@
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
 import tvmffi
 from setuptools import Extension, setup
-from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
-
-class Kernels(build_ext):
-    """Builds a library for tvm_ffi, which is not a module of Python."""
-
-    def get_ext_filename(self, name):
-        return name.replace(".", "/") + ".so"
-
-    def get_export_symbols(self, extension):
-        return extension.export_symbols
+# CPython without a GIL has no limited API.
+LIMITED = sys.version_info >= (3, 12) and \
+    not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
-class Wheel(bdist_wheel):
-    """Tags the wheel for all versions of Python."""
+class WithStubs(build_ext):
+    """Writes a stub beside each extension module."""
 
-    def get_tag(self):
-        return "py3", "none", super().get_tag()[2]
+    def build_extension(self, extension):
+        super().build_extension(extension)
+        module = Path(self.get_ext_fullpath(extension.name))
+        stub = module.with_name(extension.name.rpartition(".")[2] + ".pyi")
+        subprocess.check_call([sys.executable, "-m", "tvmffi", "stub", module,
+                               "-o", stub])
 
 
 setup(
-    ext_modules=[Extension("demo.kernels", ["src/demo/kernels.c"],
-                           include_dirs=[tvmffi.includedir()])],
-    cmdclass={"build_ext": Kernels, "bdist_wheel": Wheel})
+    ext_modules=[Extension(
+        "demo.kernels", ["src/demo/kernels.c"],
+        include_dirs=[tvmffi.includedir()], py_limited_api=LIMITED,
+        extra_compile_args=["-fvisibility=hidden"],
+        define_macros=[("Py_LIMITED_API", "0x030c0000")] * LIMITED)],
+    options={"bdist_wheel": {"py_limited_api": "cp312"}} if LIMITED else {},
+    cmdclass={"build_ext": WithStubs})
