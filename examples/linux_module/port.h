@@ -1,7 +1,8 @@
-/* The port of tvmffi.h to the Linux kernel. All modules that use the runtime
-   include it. A call of the runtime may sleep, so never call it in an interrupt
-   or under a spinlock. */
-
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/*
+ * The port of tvmffi.h to the Linux kernel: the options, and the hooks for
+ * memory, the mutex, tasks and atomics. tvmffi.h includes this file.
+ */
 #ifndef FFI_PORT_H_
 #define FFI_PORT_H_
 
@@ -17,8 +18,40 @@
 #define TVMFFI_NO_OWN_STRING 1
 #define TVMFFI_NO_THREADS 0
 #define TVMFFI_NO_FLOAT 1
+#define TVMFFI_NO_POOL 1 /* kmalloc has free blocks for each processor */
+#define TVMFFI_NO_METADATA 1
+#define TVMFFI_NO_REFLECTION 1
 #define TVMFFI_NO_EXTRA 1
-#define TVMFFI_MESSAGE_SIZE 256 /* the kernel's stack is small */
+
+/*
+ * In runtime.c the functions of the ABI are static, so the compiler drops the
+ * unused ones. Other files call the exported ones by names with a prefix.
+ */
+#ifdef FFI_RUNTIME
+#define TVMFFI_STATIC 1
+#else
+#define TVMFFI_PREFIX ffi_
+#endif
+
+/* The bytes of a message: with more, frames would have over 512 bytes. */
+#define TVMFFI_MESSAGE_SIZE 112
+
+/*
+ * FFI_BUILTINS(F) lists the built-in functions that the provider has in
+ * addition, as the comment of TVMFFI_BUILTINS in tvmffi.h describes. With
+ * FFI_CONTAINERS the provider has arrays, lists and maps.
+ */
+#ifndef FFI_CONTAINERS
+#define TVMFFI_NO_CONTAINERS 1
+#ifndef FFI_BUILTINS
+#define FFI_BUILTINS(F)
+#endif
+#elif !defined(FFI_BUILTINS)
+#define FFI_BUILTINS(F)                                                        \
+	F(Array) F(List) F(ListAppend) F(Map) F(MapGetItemOrMissing)           \
+	F(GetInvalidObject)
+#endif
+#define TVMFFI_BUILTINS(F) F(FunctionRemoveGlobal) FFI_BUILTINS(F)
 
 /* Macros of <stdint.h> that the kernel lacks. */
 #define INT16_MAX __INT16_MAX__
@@ -42,26 +75,6 @@ void ffi_unlock(void);
 void *ffi_local(const void *key, size_t size);
 int ffi_at_task_end(void (*function)(void *), void *state);
 
-/* One source of each module has the line FFI_MODULE: every function object that
-   the module makes takes a reference on the module during a call, so that the
-   module is not unloaded meanwhile. Unloading the module removes the names of
-   its functions. A call of one that somebody still holds is then an error. */
-#ifndef FFI_RUNTIME
-#define TVMFFIFunctionCreate ffi_function_create
-#endif
-#define FFI_MODULE                                                           \
-  int ffi_function_create_for(struct module *owner, void *self,              \
-                              TVMFFISafeCallType call,                       \
-                              void (*deleter)(void *self), void **out);      \
-  int ffi_function_create(void *self, TVMFFISafeCallType call,               \
-                          void (*deleter)(void *self), void **out) {         \
-    return ffi_function_create_for(THIS_MODULE, self, call, deleter, out);   \
-  }
-
-/* Frees the runtime's data for the running task, including its last error. A
-   task that has used the runtime calls this before it ends. */
-void ffi_task_end(void);
-
 #define TVMFFI_MALLOC(size) ffi_alloc(size)
 #define TVMFFI_FREE(pointer) ffi_free(pointer)
 #define TVMFFI_LOCK() ffi_lock()
@@ -70,7 +83,9 @@ void ffi_task_end(void);
 #define TVMFFI_THREAD_LOCAL(key, size) ffi_local(key, size)
 #define TVMFFI_AT_THREAD_END(function, state) ffi_at_task_end(function, state)
 #define TVMFFI_ATOMIC_CAS(p, old, now) cmpxchg(p, old, now)
+/* Loads pair with stores and with CAS: the comments of tvmffi.h say which. */
 #define TVMFFI_ATOMIC_LOAD(p) smp_load_acquire(p)
+/* Stores pair with loads. */
 #define TVMFFI_ATOMIC_STORE(p, value) smp_store_release(p, value)
 
 #endif

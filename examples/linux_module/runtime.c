@@ -1,346 +1,818 @@
-/* The runtime, and the kernel functions behind its hooks: memory, a mutex, and
-   task-local variables. */
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * The runtime, and the kernel's side of it: memory, the mutex, the state of
+ * tasks, error numbers, and functions that go with their module.
+ */
 
+#include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/hash.h>
+#include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/mempool.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
-#define FFI_RUNTIME 1
+#define FFI_RUNTIME
 #define TVMFFI_IMPLEMENTATION
-#include "tvmffi.h"
+#include "ffi.h"
 
-#include "runtime.h"
+/* -------- Contexts -------- */
+
+/*
+ * The number of atomic calls on a processor. They run with preemption disabled,
+ * so what reads a number above 0 is in such a call, or has interrupted one.
+ */
+static DEFINE_PER_CPU(int, ffi_atomic_calls);
+
+static bool ffi_is_atomic(void)
+{
+	return this_cpu_read(ffi_atomic_calls) > 0;
+}
 
 /* -------- Memory -------- */
 
-/* A list of all blocks. The runtime never frees its tables, so unloading the
-   module frees the blocks that are left. */
-static LIST_HEAD(ffi_blocks);
-static DEFINE_SPINLOCK(ffi_blocks_lock);
+/*
+ * Lists of all blocks. The runtime never frees its tables, so unloading the
+ * module frees the blocks that are left. A block is in the list that a hash of
+ * its address selects, so processors seldom wait for each other.
+ */
+#define FFI_SHARD_BITS 6
 
-void *ffi_alloc(size_t size) {
-  struct list_head *block = kvmalloc(sizeof(*block) + size, GFP_KERNEL);
+struct ffi_shard {
+	spinlock_t lock; /* taken in interrupts, too */
+	struct list_head blocks;
+} ____cacheline_aligned_in_smp;
 
-  if (!block) return NULL;
-  spin_lock(&ffi_blocks_lock);
-  list_add(block, &ffi_blocks);
-  spin_unlock(&ffi_blocks_lock);
-  return block + 1;
+static struct ffi_shard ffi_shards[1 << FFI_SHARD_BITS];
+
+static struct ffi_shard *ffi_shard_of(const void *block)
+{
+	return &ffi_shards[hash_ptr(block, FFI_SHARD_BITS)];
 }
-EXPORT_SYMBOL(ffi_alloc);
 
-void ffi_free(void *pointer) {
-  struct list_head *block = (struct list_head *)pointer - 1;
+void *ffi_alloc(size_t size)
+{
+	struct list_head *block;
+	struct ffi_shard *shard;
+	unsigned long flags;
 
-  spin_lock(&ffi_blocks_lock);
-  list_del(block);
-  spin_unlock(&ffi_blocks_lock);
-  kvfree(block);
+	if (size > INT_MAX - sizeof(*block)) /* kvmalloc warns */
+		return NULL;
+	if (ffi_is_atomic())
+		block = kmalloc(sizeof(*block) + size,
+				GFP_ATOMIC | __GFP_NOWARN);
+	else
+		block = kvmalloc(sizeof(*block) + size, GFP_KERNEL);
+	if (!block)
+		return NULL;
+	shard = ffi_shard_of(block);
+	spin_lock_irqsave(&shard->lock, flags);
+	list_add(block, &shard->blocks);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return block + 1;
 }
-EXPORT_SYMBOL(ffi_free);
+EXPORT_SYMBOL_GPL(ffi_alloc);
+
+void ffi_free(void *pointer)
+{
+	struct list_head *block = (struct list_head *)pointer - 1;
+	struct ffi_shard *shard = ffi_shard_of(block);
+	unsigned long flags;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	list_del(block);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	kvfree(block);
+}
+EXPORT_SYMBOL_GPL(ffi_free);
+
+static void ffi_init_blocks(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ffi_shards); ++i) {
+		spin_lock_init(&ffi_shards[i].lock);
+		INIT_LIST_HEAD(&ffi_shards[i].blocks);
+	}
+}
+
+/* Nobody uses the runtime any more, so this needs no lock. */
+static int ffi_free_blocks(void)
+{
+	struct list_head *block, *next;
+	int i, count = 0;
+
+	for (i = 0; i < ARRAY_SIZE(ffi_shards); ++i) {
+		list_for_each_safe(block, next, &ffi_shards[i].blocks) {
+			list_del(block);
+			kvfree(block);
+			++count;
+		}
+	}
+	return count;
+}
 
 /* -------- The mutex -------- */
 
 static DEFINE_MUTEX(ffi_mutex);
 
-void ffi_lock(void) { mutex_lock(&ffi_mutex); }
+void ffi_lock(void)
+{
+	mutex_lock(&ffi_mutex);
+}
 
-void ffi_unlock(void) { mutex_unlock(&ffi_mutex); }
+void ffi_unlock(void)
+{
+	mutex_unlock(&ffi_mutex);
+}
 
-/* -------- Variables of tasks -------- */
+/* -------- The state of tasks -------- */
 
-struct ffi_variable {
-  struct ffi_variable *next;
-  const void *key;
-  u64 memory[];
+/* What TVMFFI_THREAD_LOCAL provides. The keys are of this file only. */
+struct ffi_state {
+	const void *keys[TVMFFI_THREAD_LOCAL_KEYS];
+	void *values[TVMFFI_THREAD_LOCAL_KEYS];
+	void (*end)(void *state);
+	void *end_state;
+	size_t used;
+	u64 memory[DIV_ROUND_UP(TVMFFI_THREAD_LOCAL_SIZE, 8)];
 };
 
+/*
+ * The state of a task, in a hash table by the task. The reference on the task
+ * keeps another task from getting the same address. Only the task itself adds
+ * its entry. The entry is removed by the task, by ffi_task_work once the task
+ * has ended, or by the provider's exit.
+ */
 struct ffi_task {
-  struct list_head list;
-  struct task_struct *task;
-  struct ffi_variable *variables;
-  void (*end)(void *state);
-  void *state;
+	struct hlist_node node;
+	struct task_struct *task;
+	struct ffi_state state;
 };
 
-static LIST_HEAD(ffi_tasks);
-static DEFINE_SPINLOCK(ffi_tasks_lock);
+#define FFI_TASK_BITS 6
+#define FFI_RESERVE 16 /* tasks that get a state without free memory */
 
-/* Returns the running task's entry, or NULL. Only the task itself creates or
-   frees its entry. */
-static struct ffi_task *ffi_this_task(void) {
-  struct ffi_task *t, *found = NULL;
+struct ffi_bucket {
+	spinlock_t lock; /* never taken in interrupts */
+	struct hlist_head tasks;
+};
 
-  spin_lock(&ffi_tasks_lock);
-  list_for_each_entry(t, &ffi_tasks, list) if (t->task == current) found = t;
-  spin_unlock(&ffi_tasks_lock);
-  return found;
+static struct ffi_bucket ffi_buckets[1 << FFI_TASK_BITS];
+static atomic_t ffi_num_tasks;
+static mempool_t *ffi_task_pool;
+
+static void ffi_task_sweep(struct work_struct *work);
+static DECLARE_DEFERRABLE_WORK(ffi_task_work, ffi_task_sweep);
+
+/*
+ * The states of atomic calls. An interrupt has another state than what it
+ * interrupts: one each for tasks, softirqs and hard interrupts.
+ */
+static DEFINE_PER_CPU(struct ffi_state[3], ffi_atomic_states);
+
+static struct ffi_bucket *ffi_bucket_of(const struct task_struct *task)
+{
+	return &ffi_buckets[hash_ptr(task, FFI_TASK_BITS)];
 }
 
-void *ffi_local(const void *key, size_t size) {
-  struct ffi_task *t = ffi_this_task();
-  struct ffi_variable *v;
+/* Adds an entry in front of others of the same task. */
+static void ffi_task_add(struct ffi_task *t)
+{
+	struct ffi_bucket *bucket = ffi_bucket_of(current);
 
-  if (!t) {
-    t = kzalloc(sizeof(*t), GFP_KERNEL | __GFP_NOFAIL);
-    t->task = current;
-    spin_lock(&ffi_tasks_lock);
-    list_add(&t->list, &ffi_tasks);
-    spin_unlock(&ffi_tasks_lock);
-  }
-  for (v = t->variables; v; v = v->next)
-    if (v->key == key) return v->memory;
-  v = kzalloc(sizeof(*v) + size, GFP_KERNEL | __GFP_NOFAIL);
-  v->key = key;
-  v->next = t->variables;
-  t->variables = v;
-  return v->memory;
-}
-EXPORT_SYMBOL(ffi_local);
-
-int ffi_at_task_end(void (*function)(void *), void *state) {
-  struct ffi_task *t = ffi_this_task();
-
-  t->end = function;
-  t->state = state;
-  return 1;
+	t->task = get_task_struct(current);
+	spin_lock(&bucket->lock);
+	hlist_add_head(&t->node, &bucket->tasks);
+	spin_unlock(&bucket->lock);
 }
 
-void ffi_task_end(void) {
-  struct ffi_task *t = ffi_this_task();
-  struct ffi_variable *v;
+/* Returns the running task's entry, or NULL. */
+static struct ffi_task *ffi_task_find(void)
+{
+	struct ffi_bucket *bucket = ffi_bucket_of(current);
+	struct ffi_task *t;
 
-  if (!t) return;
-  if (t->end) t->end(t->state);
-  spin_lock(&ffi_tasks_lock);
-  list_del(&t->list);
-  spin_unlock(&ffi_tasks_lock);
-  while ((v = t->variables)) {
-    t->variables = v->next;
-    kfree(v);
-  }
-  kfree(t);
+	spin_lock(&bucket->lock);
+	hlist_for_each_entry(t, &bucket->tasks, node) {
+		if (t->task == current)
+			break;
+	}
+	spin_unlock(&bucket->lock);
+	return t;
 }
-EXPORT_SYMBOL(ffi_task_end);
+
+/*
+ * Returns the state of the running task or atomic call. mempool_alloc takes an
+ * entry of the reserve if there is no memory, and if the reserve is empty, too,
+ * it waits until one is freed.
+ */
+static struct ffi_state *ffi_this_state(void)
+{
+	struct ffi_task *t;
+
+	if (ffi_is_atomic())
+		return *this_cpu_ptr(&ffi_atomic_states) +
+		       (in_hardirq() ? 2 : !!in_serving_softirq());
+	might_sleep();
+	t = ffi_task_find();
+	if (t)
+		return &t->state;
+	t = mempool_alloc(ffi_task_pool, GFP_KERNEL);
+	memset(t, 0, sizeof(*t));
+	ffi_task_add(t);
+	if (atomic_inc_return(&ffi_num_tasks) == 1)
+		schedule_delayed_work(&ffi_task_work, HZ);
+	return &t->state;
+}
+
+void *ffi_local(const void *key, size_t size)
+{
+	struct ffi_state *state = ffi_this_state();
+	int i;
+
+	for (i = 0; state->keys[i]; ++i)
+		if (state->keys[i] == key)
+			return state->values[i];
+	state->keys[i] = key;
+	state->values[i] = (char *)state->memory + state->used;
+	state->used += ALIGN(size, 8);
+	return state->values[i];
+}
+
+int ffi_at_task_end(void (*function)(void *), void *end_state)
+{
+	struct ffi_state *state = ffi_this_state();
+
+	state->end = function;
+	state->end_state = end_state;
+	return 1;
+}
+
+static void ffi_task_free(struct ffi_task *t)
+{
+	struct ffi_bucket *bucket = ffi_bucket_of(t->task);
+
+	if (t->state.end)
+		t->state.end(t->state.end_state);
+	spin_lock(&bucket->lock);
+	hlist_del(&t->node);
+	spin_unlock(&bucket->lock);
+	put_task_struct(t->task);
+	mempool_free(t, ffi_task_pool);
+	atomic_dec(&ffi_num_tasks);
+}
+
+void ffi_task_end(void)
+{
+	struct ffi_task *t;
+
+	might_sleep();
+	t = ffi_task_find();
+	if (t)
+		ffi_task_free(t);
+}
+EXPORT_SYMBOL_GPL(ffi_task_end);
+
+int ffi_task_count(void)
+{
+	return atomic_read(&ffi_num_tasks);
+}
+EXPORT_SYMBOL_GPL(ffi_task_count);
+
+/*
+ * Frees the states of the tasks that have ended, or of all. The running task
+ * adopts each in turn, because the runtime ends the state of the running task,
+ * and deleters that it runs may use that state. A task with an exit_state runs
+ * no code of a module any more.
+ */
+static void ffi_task_end_others(bool all)
+{
+	struct ffi_task *t;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ffi_buckets); ++i) {
+		struct ffi_bucket *bucket = &ffi_buckets[i];
+
+		do {
+			spin_lock(&bucket->lock);
+			hlist_for_each_entry(t, &bucket->tasks, node) {
+				if (all || READ_ONCE(t->task->exit_state))
+					break;
+			}
+			if (t)
+				hlist_del(&t->node);
+			spin_unlock(&bucket->lock);
+			if (t) {
+				put_task_struct(t->task);
+				ffi_task_add(t);
+				ffi_task_free(t);
+			}
+		} while (t);
+	}
+}
+
+static void ffi_task_sweep(struct work_struct *work)
+{
+	ffi_task_end_others(false);
+	if (atomic_read(&ffi_num_tasks))
+		schedule_delayed_work(&ffi_task_work, HZ);
+}
+
+/* -------- Error numbers -------- */
+
+static const struct {
+	const char *kind;
+	int error;
+} ffi_kinds[] = {
+	{ "MemoryError", -ENOMEM },
+	{ "ValueError", -EINVAL },
+	{ "TypeError", -EINVAL },
+	{ "OverflowError", -EOVERFLOW },
+	{ "IndexError", -ERANGE },
+	{ "KeyError", -ENOENT },
+	{ "LookupError", -ENOENT },
+	{ "AttributeError", -ENOENT },
+	{ "FileNotFoundError", -ENOENT },
+	{ "FileExistsError", -EEXIST },
+	{ "PermissionError", -EACCES },
+	{ "TimeoutError", -ETIMEDOUT },
+	{ "InterruptedError", -EINTR },
+	{ "BlockingIOError", -EAGAIN },
+	{ "NotImplementedError", -EOPNOTSUPP },
+	{ "ZeroDivisionError", -EDOM },
+};
+
+static int ffi_error_of(const TVMFFIErrorCell *cell)
+{
+	int i, error;
+
+	if (!strcmp(cell->kind.data, "OSError") &&
+	    sscanf(cell->message.data, "[Errno %d]", &error) == 1 &&
+	    error > 0 && error <= MAX_ERRNO)
+		return -error;
+	for (i = 0; i < ARRAY_SIZE(ffi_kinds); ++i)
+		if (!strcmp(cell->kind.data, ffi_kinds[i].kind))
+			return ffi_kinds[i].error;
+	return -EIO;
+}
+
+int ffi_error(char *text, size_t size)
+{
+	const TVMFFIErrorCell *cell;
+	TVMFFIObjectHandle error = NULL;
+	int code = -EIO;
+
+	if (size)
+		*text = 0;
+	TVMFFIErrorMoveFromRaised(&error);
+	if (!error)
+		return code;
+	cell = TVMFFIErrorGetCellPtr(error);
+	code = ffi_error_of(cell);
+	if (size)
+		snprintf(text, size, "%s: %s", cell->kind.data,
+			 cell->message.data);
+	tvmffi_release(error);
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_error);
+
+int ffi_raise(int error, const char *format, ...)
+{
+	char text[TVMFFI_MESSAGE_SIZE];
+	struct va_format message;
+	const char *kind;
+	va_list args;
+
+	if (error >= 0 || error < -MAX_ERRNO)
+		error = -EINVAL;
+	va_start(args, format);
+	message.fmt = format;
+	message.va = &args;
+	if (error == -ENOMEM)
+		snprintf(text, sizeof(text), "%pV", &message);
+	else
+		snprintf(text, sizeof(text), "[Errno %d] %pV", -error,
+			 &message);
+	va_end(args);
+	kind = error == -ENOMEM ? "MemoryError" : "OSError";
+	TVMFFIErrorSetRaisedFromCStr(kind, text);
+	return -1;
+}
+EXPORT_SYMBOL_GPL(ffi_raise);
 
 /* -------- Functions of modules -------- */
 
+/* The state of each function object that a module makes. */
 struct ffi_function {
-  struct list_head list;
-  struct module *owner; /* NULL once it is unloaded */
-  TVMFFISafeCallType call;
-  void (*deleter)(void *self); /* NULL once it has run */
-  void *self, *object;
-  int users;      /* running calls and deleters, for which unloading waits */
-  int references; /* of the object, and of the unloading */
+	struct list_head list;
+	struct module *owner; /* not to be read once is_gone is set */
+	bool is_gone; /* the module is being unloaded */
+	unsigned int flags;
+	TVMFFISafeCallType call;
+	void (*deleter)(void *self); /* NULL once it has run */
+	void *self;
+	TVMFFIObject *object;
+	char *name; /* owned, or NULL; ffi_names_mutex */
+	atomic_t users; /* running calls and deleters */
+	int references; /* of the object, and of the unloading */
 };
 
 static LIST_HEAD(ffi_functions);
-static LIST_HEAD(ffi_ended_functions); /* of unloaded modules */
-static DEFINE_SPINLOCK(ffi_functions_lock);
+static DEFINE_SPINLOCK(ffi_functions_lock); /* the list, and references */
+static DEFINE_MUTEX(ffi_names_mutex);
 static DECLARE_WAIT_QUEUE_HEAD(ffi_functions_idle);
 
-/* Returns the module, whose code may then run until ffi_function_leave, or
-   NULL. A module that is being unloaded runs its deleters and no calls. */
-static struct module *ffi_function_enter(struct ffi_function *f, int is_call) {
-  struct module *owner;
+/*
+ * Returns true if the module's code may run, until ffi_function_leave. A call
+ * takes a reference on the module. A deleter takes none: it also runs while the
+ * module is being unloaded, which waits for it.
+ */
+static bool ffi_function_enter(struct ffi_function *f, bool is_call)
+{
+	bool may_run;
 
-  spin_lock(&ffi_functions_lock);
-  owner = f->owner;
-  if (owner && is_call && !try_module_get(owner)) owner = NULL;
-  if (owner) ++f->users;
-  spin_unlock(&ffi_functions_lock);
-  return owner;
+	rcu_read_lock(); /* ffi_end_functions sets is_gone, then waits */
+	may_run = !READ_ONCE(f->is_gone) &&
+		  (!is_call || try_module_get(f->owner));
+	if (may_run)
+		atomic_inc(&f->users);
+	rcu_read_unlock();
+	return may_run;
 }
 
-static void ffi_function_leave(struct ffi_function *f) {
-  spin_lock(&ffi_functions_lock);
-  if (!--f->users) wake_up_all(&ffi_functions_idle);
-  spin_unlock(&ffi_functions_lock);
+static void ffi_function_leave(struct ffi_function *f)
+{
+	if (atomic_dec_and_test(&f->users) && READ_ONCE(f->is_gone))
+		wake_up_all(&ffi_functions_idle);
 }
 
-static void ffi_function_put(struct ffi_function *f) {
-  int references;
+static void ffi_function_put(struct ffi_function *f)
+{
+	int references;
 
-  spin_lock(&ffi_functions_lock);
-  references = --f->references;
-  if (!references) list_del(&f->list);
-  spin_unlock(&ffi_functions_lock);
-  if (!references) ffi_free(f);
+	spin_lock(&ffi_functions_lock);
+	references = --f->references;
+	if (!references)
+		list_del(&f->list);
+	spin_unlock(&ffi_functions_lock);
+	if (references)
+		return;
+	kfree(f->name);
+	kfree(f);
 }
 
-static void ffi_function_run_deleter(struct ffi_function *f) {
-  void (*deleter)(void *self) = xchg(&f->deleter, NULL);
+static void ffi_function_run_deleter(struct ffi_function *f)
+{
+	void (*deleter)(void *self);
 
-  if (deleter) deleter(f->self);
+	deleter = xchg(&f->deleter, NULL);
+	if (deleter)
+		deleter(f->self);
 }
 
-static void ffi_function_delete(void *self) {
-  struct ffi_function *f = self;
+static void ffi_function_delete(void *self)
+{
+	struct ffi_function *f = self;
 
-  if (ffi_function_enter(f, 0)) {
-    ffi_function_run_deleter(f);
-    ffi_function_leave(f);
-  }
-  ffi_function_put(f);
+	might_sleep();
+	if (ffi_function_enter(f, false)) {
+		ffi_function_run_deleter(f);
+		ffi_function_leave(f);
+	}
+	ffi_function_put(f);
 }
 
 static int ffi_function_call(void *self, const TVMFFIAny *args, int32_t n,
-                             TVMFFIAny *result) {
-  struct ffi_function *f = self;
-  struct module *owner = ffi_function_enter(f, 1);
-  int code;
+			     TVMFFIAny *result)
+{
+	struct ffi_function *f = self;
+	int code;
 
-  if (!owner)
-    return TVMFFI_RAISE("RuntimeError", "The function's module is unloaded");
-  code = f->call(f->self, args, n, result);
-  module_put(owner);
-  ffi_function_leave(f);
-  return code;
+	if (!ffi_is_atomic())
+		might_sleep();
+	else if (!(f->flags & FFI_ATOMIC))
+		return ffi_raise(-EPERM, "The function is not FFI_ATOMIC");
+	if (!ffi_function_enter(f, true))
+		return ffi_raise(-ENODEV, "The function's module is unloaded");
+	code = f->call(f->self, args, n, result);
+	module_put(f->owner);
+	ffi_function_leave(f);
+	return code;
 }
 
-int ffi_function_create_for(struct module *owner, void *self,
-                            TVMFFISafeCallType call,
-                            void (*deleter)(void *self), void **out) {
-  struct ffi_function *f = ffi_alloc(sizeof(*f));
+/* Returns the state of a function that a module made, else NULL. */
+static struct ffi_function *ffi_function_of(const TVMFFIObject *object)
+{
+	const tvmffi_i_closure *c = (const tvmffi_i_closure *)object;
 
-  if (!f) return TVMFFI_RAISE("MemoryError", "No memory for a function");
-  if (TVMFFIFunctionCreate(f, ffi_function_call, ffi_function_delete, out)) {
-    ffi_free(f);
-    return -1;
-  }
-  f->owner = owner;
-  f->call = call;
-  f->deleter = deleter;
-  f->self = self;
-  f->object = *out;
-  f->users = 0;
-  f->references = 1;
-  spin_lock(&ffi_functions_lock);
-  list_add(&f->list, &ffi_functions);
-  spin_unlock(&ffi_functions_lock);
-  return 0;
-}
-EXPORT_SYMBOL(ffi_function_create_for);
-
-/* The functions of the runtime's own module need no reference, because nobody
-   can call them without that module. */
-int ffi_function_create(void *self, TVMFFISafeCallType call,
-                        void (*deleter)(void *self), void **out) {
-  return TVMFFIFunctionCreate(self, call, deleter, out);
+	if (!object || object->type_index != kTVMFFIFunction ||
+	    c->function.cell.safe_call != tvmffi_i_call_closure ||
+	    c->call != ffi_function_call)
+		return NULL;
+	return c->self;
 }
 
-/* Ends a function of the module, and waits for its calls. Returns the function,
-   with a reference, or NULL if the module has no more. */
-static struct ffi_function *ffi_function_end(struct module *owner) {
-  struct ffi_function *f, *found = NULL;
+int ffi_function_new(struct module *owner, unsigned int flags,
+		     TVMFFISafeCallType call, void *self,
+		     void (*deleter)(void *self), TVMFFIObject **out)
+{
+	TVMFFIObjectHandle object = NULL;
+	struct ffi_function *f;
+	int code;
 
-  spin_lock(&ffi_functions_lock);
-  list_for_each_entry(f, &ffi_functions, list) {
-    if (f->owner != owner) continue;
-    found = f;
-    break;
-  }
-  if (found) {
-    found->owner = NULL;
-    ++found->references;
-    list_move(&found->list, &ffi_ended_functions);
-  }
-  spin_unlock(&ffi_functions_lock);
-  if (found) wait_event(ffi_functions_idle, !READ_ONCE(found->users));
-  return found;
+	might_sleep();
+	if (!call || !out)
+		return -EINVAL;
+	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return -ENOMEM;
+	if (TVMFFIFunctionCreate(f, ffi_function_call, ffi_function_delete,
+				 &object)) {
+		code = ffi_error(NULL, 0);
+		kfree(f);
+		return code;
+	}
+	f->owner = owner;
+	f->flags = flags;
+	f->call = call;
+	f->deleter = deleter;
+	f->self = self;
+	f->object = object;
+	f->references = 1;
+	spin_lock(&ffi_functions_lock);
+	list_add(&f->list, &ffi_functions);
+	spin_unlock(&ffi_functions_lock);
+	*out = object;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ffi_function_new);
+
+/* Removes the name of a function, if the name is still this function's. */
+static int ffi_remove_name(const char *name, const struct ffi_function *f)
+{
+	TVMFFIByteArray key = tvmffi_byte_array(name);
+	TVMFFIObjectHandle object = NULL;
+
+	if (TVMFFIFunctionGetGlobal(&key, &object))
+		return ffi_error(NULL, 0);
+	tvmffi_release(object);
+	if (!object)
+		return -ENOENT;
+	if (f && object != f->object)
+		return 0;
+	if (tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name))
+		return ffi_error(NULL, 0);
+	return 0;
 }
 
-/* Tells whether an object is a function whose module is unloaded. */
-static int ffi_is_ended(const void *object) {
-  struct ffi_function *f;
-  int is_ended = 0;
+static int ffi_set_name(struct ffi_function *f, char *name, unsigned int flags)
+{
+	TVMFFIByteArray key = tvmffi_byte_array(name);
+	TVMFFIObjectHandle old = NULL;
 
-  spin_lock(&ffi_functions_lock);
-  list_for_each_entry(f, &ffi_ended_functions, list) if (f->object == object)
-      is_ended = 1;
-  spin_unlock(&ffi_functions_lock);
-  return is_ended;
+	if (f->name)
+		return -EBUSY;
+	if (TVMFFIFunctionGetGlobal(&key, &old))
+		return ffi_error(NULL, 0);
+	tvmffi_release(old);
+	if (old && !(flags & FFI_REPLACE))
+		return -EEXIST;
+	if (TVMFFIFunctionSetGlobal(&key, f->object, 1))
+		return ffi_error(NULL, 0);
+	f->name = name;
+	return 0;
 }
 
-/* Removes the names of functions whose module is unloaded. */
-static int ffi_remove_names(void) {
-  TVMFFIObject *names;
-  int64_t i, n = 0;
-  TVMFFI_SCOPE;
+int ffi_function_register(const char *name, TVMFFIObject *function,
+			  unsigned int flags)
+{
+	struct ffi_function *f = ffi_function_of(function);
+	char *copy;
+	int code;
 
-  TVMFFI_TRY(tvmffi_call("ffi.FunctionListGlobalNamesFunctor", &names));
-  TVMFFI_TRY(tvmffi_call(names, &n, -1));
-  for (i = 0; i < n; ++i) {
-    TVMFFIObject *function;
-    TVMFFIAny name;
-    TVMFFI_SCOPE;
+	might_sleep();
+	if (!f || !name)
+		return -EINVAL;
+	copy = kstrdup(name, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	mutex_lock(&ffi_names_mutex);
+	code = ffi_set_name(f, copy, flags);
+	mutex_unlock(&ffi_names_mutex);
+	if (code)
+		kfree(copy);
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_function_register);
 
-    TVMFFI_TRY(tvmffi_call(names, &name, i));
-    TVMFFI_TRY(tvmffi_global_find(name, &function));
-    if (function && ffi_is_ended(function))
-      TVMFFI_TRY(tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name));
-  }
-  return 0;
+int ffi_register_for(struct module *owner, const char *name, tvmffi_func *func,
+		     unsigned int flags)
+{
+	TVMFFIObject *function;
+	int code;
+
+	code = ffi_function_new(owner, flags, func->call, NULL, NULL,
+				&function);
+	if (code)
+		return code;
+	code = ffi_function_register(name, function, flags);
+	if (!code)
+		WRITE_ONCE(func->name, name); /* which errors show */
+	tvmffi_release(function);
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_register_for);
+
+int ffi_unregister(const char *name)
+{
+	int code;
+
+	might_sleep();
+	mutex_lock(&ffi_names_mutex);
+	code = ffi_remove_name(name, NULL);
+	mutex_unlock(&ffi_names_mutex);
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_unregister);
+
+int ffi_get(const char *name, TVMFFIObject **out)
+{
+	TVMFFIByteArray key = tvmffi_byte_array(name);
+	TVMFFIObjectHandle object = NULL;
+	struct ffi_function *f;
+
+	might_sleep();
+	if (TVMFFIFunctionGetGlobal(&key, &object))
+		return ffi_error(NULL, 0);
+	if (!object)
+		return -ENOENT;
+	f = ffi_function_of(object);
+	if (f) {
+		if (!ffi_function_enter(f, true)) {
+			tvmffi_release(object);
+			return -ENODEV;
+		}
+		ffi_function_leave(f); /* and keeps the module's reference */
+	}
+	*out = object;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ffi_get);
+
+/* A module whose init failed is freed although its functions pin it. */
+void ffi_put(TVMFFIObject *function)
+{
+	struct ffi_function *f = ffi_function_of(function);
+
+	might_sleep();
+	rcu_read_lock();
+	if (f && !READ_ONCE(f->is_gone))
+		module_put(f->owner);
+	rcu_read_unlock();
+	tvmffi_release(function);
+}
+EXPORT_SYMBOL_GPL(ffi_put);
+
+int ffi_atomic_begin(TVMFFIObject *function)
+{
+	const struct ffi_function *f = ffi_function_of(function);
+
+	/* There GFP_ATOMIC may sleep, and so may the locks of kmalloc. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return -EOPNOTSUPP;
+	if (in_nmi() || !f || !(f->flags & FFI_ATOMIC))
+		return -EPERM;
+	preempt_disable();
+	this_cpu_inc(ffi_atomic_calls);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ffi_atomic_begin);
+
+int ffi_atomic_end(int code)
+{
+	if (code)
+		code = ffi_error(NULL, 0);
+	this_cpu_dec(ffi_atomic_calls);
+	preempt_enable();
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_atomic_end);
+
+/*
+ * Ends the functions of a module that is unloaded, or whose init failed: waits
+ * for their calls, removes their names and runs the deleters of their states.
+ * The kernel's own wait does not suffice: it does not wait for the calls of a
+ * module whose init failed.
+ */
+static void ffi_end_functions(struct module *owner)
+{
+	struct ffi_function *f, *next;
+	LIST_HEAD(gone);
+
+	spin_lock(&ffi_functions_lock);
+	list_for_each_entry_safe(f, next, &ffi_functions, list) {
+		if (f->owner != owner || f->is_gone)
+			continue;
+		WRITE_ONCE(f->is_gone, true);
+		++f->references;
+		list_move(&f->list, &gone);
+	}
+	spin_unlock(&ffi_functions_lock);
+	if (list_empty(&gone))
+		return;
+	synchronize_rcu();
+	list_for_each_entry(f, &gone, list)
+		wait_event(ffi_functions_idle, !atomic_read(&f->users));
+	while (!list_empty(&gone)) {
+		f = list_first_entry(&gone, struct ffi_function, list);
+		mutex_lock(&ffi_names_mutex);
+		if (f->name && ffi_remove_name(f->name, f) == -ENOMEM)
+			pr_err("ffi: the name %s of an unloaded module stays\n",
+			       f->name);
+		mutex_unlock(&ffi_names_mutex);
+		ffi_function_run_deleter(f);
+		spin_lock(&ffi_functions_lock);
+		list_del_init(&f->list);
+		spin_unlock(&ffi_functions_lock);
+		ffi_function_put(f);
+	}
 }
 
-/* Ends the functions of a module that is unloaded, or whose init failed. */
 static int ffi_module_event(struct notifier_block *block, unsigned long state,
-                            void *module) {
-  struct ffi_function *f;
-  int count = 0;
-
-  if (state != MODULE_STATE_GOING) return NOTIFY_DONE;
-  for (; (f = ffi_function_end(module)) != NULL; ++count) {
-    ffi_function_run_deleter(f);
-    ffi_function_put(f);
-  }
-  if (count && ffi_remove_names())
-    pr_err("ffi: names of an unloaded module are left\n");
-  if (count) ffi_task_end();
-  return NOTIFY_OK;
+			    void *module)
+{
+	if (state == MODULE_STATE_GOING)
+		ffi_end_functions(module);
+	return NOTIFY_OK;
 }
 
-static struct notifier_block ffi_modules = {.notifier_call = ffi_module_event};
+static struct notifier_block ffi_modules = {
+	.notifier_call = ffi_module_event,
+};
 
 /* -------- The begin and the end -------- */
 
-int ffi_runtime_begin(void) { return register_module_notifier(&ffi_modules); }
+int ffi_runtime_begin(void)
+{
+	int i, code;
 
-void ffi_runtime_end(void) {
-  struct list_head *block, *next;
-  int count = 0;
-
-  unregister_module_notifier(&ffi_modules);
-  ffi_task_end();
-  WARN_ON(!list_empty(&ffi_tasks));
-  list_for_each_safe(block, next, &ffi_blocks) {
-    list_del(block);
-    kvfree(block);
-    ++count;
-  }
-  pr_info("ffi: the runtime ends, with %d blocks of its tables\n", count);
+	ffi_init_blocks();
+	for (i = 0; i < ARRAY_SIZE(ffi_buckets); ++i)
+		spin_lock_init(&ffi_buckets[i].lock);
+	ffi_task_pool = mempool_create_kmalloc_pool(FFI_RESERVE,
+						    sizeof(struct ffi_task));
+	if (!ffi_task_pool)
+		return -ENOMEM;
+	code = register_module_notifier(&ffi_modules);
+	if (code)
+		mempool_destroy(ffi_task_pool);
+	return code;
 }
 
-/* Functions that the inline code of tvmffi.h calls in other modules. */
-EXPORT_SYMBOL(TVMFFIBacktrace);
-EXPORT_SYMBOL(TVMFFIBytesFromByteArray);
-EXPORT_SYMBOL(TVMFFIErrorCreate);
-EXPORT_SYMBOL(TVMFFIErrorCreateWithCauseAndExtraContext);
-EXPORT_SYMBOL(TVMFFIErrorMoveFromRaised);
-EXPORT_SYMBOL(TVMFFIErrorSetRaised);
-EXPORT_SYMBOL(TVMFFIErrorSetRaisedFromCStr);
-EXPORT_SYMBOL(TVMFFIErrorSetRaisedFromCStrParts);
-EXPORT_SYMBOL(TVMFFIFunctionCall);
-EXPORT_SYMBOL(TVMFFIFunctionGetGlobal);
-EXPORT_SYMBOL(TVMFFIFunctionSetGlobal);
-EXPORT_SYMBOL(TVMFFIFunctionSetGlobalFromMethodInfo);
-EXPORT_SYMBOL(TVMFFIGetTypeInfo);
-EXPORT_SYMBOL(TVMFFIStringFromByteArray);
+void ffi_runtime_end(void)
+{
+	unregister_module_notifier(&ffi_modules);
+	cancel_delayed_work_sync(&ffi_task_work);
+	ffi_end_functions(THIS_MODULE);
+	ffi_task_end_others(true);
+	cancel_delayed_work_sync(&ffi_task_work);
+	mempool_destroy(ffi_task_pool);
+	pr_info("ffi: the runtime ends, with %d blocks of its tables\n",
+		ffi_free_blocks());
+}
+
+/*
+ * The functions that the inline code of tvmffi.h calls in other modules, under
+ * their names there.
+ */
+#define FFI_EXPORT(name)                                                       \
+	typeof(name) ffi_##name __alias(name) __copy(name);                  \
+	EXPORT_SYMBOL_GPL(ffi_##name)
+
+FFI_EXPORT(TVMFFIAnyViewToOwnedAny);
+FFI_EXPORT(TVMFFIBacktrace);
+FFI_EXPORT(TVMFFIBytesFromByteArray);
+FFI_EXPORT(TVMFFIErrorCreate);
+FFI_EXPORT(TVMFFIErrorCreateWithCauseAndExtraContext);
+FFI_EXPORT(TVMFFIErrorMoveFromRaised);
+FFI_EXPORT(TVMFFIErrorSetRaised);
+FFI_EXPORT(TVMFFIErrorSetRaisedFromCStr);
+FFI_EXPORT(TVMFFIErrorSetRaisedFromCStrParts);
+FFI_EXPORT(TVMFFIFunctionCall);
+FFI_EXPORT(TVMFFIFunctionGetGlobal);
+FFI_EXPORT(TVMFFIGetTypeInfo);
+FFI_EXPORT(TVMFFIStringFromByteArray);

@@ -849,9 +849,9 @@ TVMFFI_I_INLINE int tvmffi_cuda_i_launch_on(tvmffi_cuda_kernel *kernel,
   return code;
 }
 
-/* Same as TVMFFI_CUDA_LAUNCH, with an array of the addresses of the kernel's
-   parameters. Nothing checks their number and sizes. NULL stands for no
-   arguments. */
+/* Does the same as TVMFFI_CUDA_LAUNCH, with an array of the addresses of the
+   kernel's parameters. Their number and sizes are not checked; but NULL stands
+   for no parameters. */
 TVMFFI_I_INLINE int tvmffi_cuda_launch(tvmffi_cuda_kernel *kernel,
                                        const tvmffi_cuda_config *config,
                                        void **args) {

@@ -1,81 +1,120 @@
-/* Keeps a function of another module, and calls it, or functions by their
-   names, when that module is unloaded. Each word that is written to its
-   parameter `call` is one call: "held" of the function that was kept, "slow" of
-   guest.slow in a thread, and else the name of a function. */
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Keeps a function of another module, and calls it, or functions by their
+ * names, when that module is unloaded. Each word that is written to its
+ * parameter `call` is one action: "held" calls the function that was kept,
+ * "slow" calls guest.slow in a thread, "pin" and "unpin" look up guest.twice
+ * and put it back, "locked" calls kernel.add in a context that is wrong, and
+ * another word is the name of a function to call.
+ */
 
 #include <linux/kthread.h>
-#include <linux/module.h>
+#include <linux/spinlock.h>
 
-#include "tvmffi.h"
-
-FFI_MODULE
+#include "ffi.h"
 
 static TVMFFIAny held;
+static TVMFFIObject *pinned;
 
 static int holder_keep(void *self, const TVMFFIAny *args, int32_t n,
-                       TVMFFIAny *result) {
-  if (n != 1 || args[0].type_index != kTVMFFIFunction)
-    return TVMFFI_RAISE("TypeError", "holder.keep takes a function");
-  tvmffi_any_release(&held);
-  held = args[0];
-  tvmffi_retain(held.v_obj);
-  *result = tvmffi_none();
-  return 0;
+		       TVMFFIAny *result)
+{
+	if (n != 1 || args[0].type_index != kTVMFFIFunction)
+		return TVMFFI_RAISE("TypeError",
+				    "holder.keep takes a function");
+	tvmffi_any_release(&held);
+	held = args[0];
+	tvmffi_retain(held.v_obj);
+	*result = tvmffi_none();
+	return 0;
 }
 
-static void holder_tell(const char *what, int code, int64_t result) {
-  TVMFFIObject *error = code ? tvmffi_i_error_remove() : NULL;
-
-  if (error)
-    pr_info("holder: %s: %s: %s\n", what,
-            TVMFFIErrorGetCellPtr(error)->kind.data,
-            TVMFFIErrorGetCellPtr(error)->message.data);
-  else
-    pr_info("holder: %s: %lld\n", what, (long long)result);
-  tvmffi_release(error);
-  ffi_task_end();
+static void holder_tell(const char *what, int code, s64 result)
+{
+	if (code)
+		pr_info("holder: %s: error %d\n", what, code);
+	else
+		pr_info("holder: %s: %lld\n", what, (long long)result);
 }
 
-static int holder_slow(void *data) {
-  int64_t result = 0;
-  int code = tvmffi_call("guest.slow", &result, 21);
+static int holder_slow(void *data)
+{
+	s64 result = 0;
+	int code = ffi_call("guest.slow", &result, 21);
 
-  holder_tell("slow", code, result);
-  return 0;
+	holder_tell("slow", code, result);
+	return 0;
 }
 
-static int holder_set(const char *text, const struct kernel_param *param) {
-  char word[32];
-  int64_t result = 0;
-  int code;
+/* Calls a function as one does that may sleep, where that is wrong. */
+static int holder_locked(s64 *result)
+{
+	static DEFINE_SPINLOCK(lock);
+	TVMFFIObject *add;
+	int code = ffi_get("kernel.add", &add);
 
-  strscpy(word, text, sizeof(word));
-  strim(word);
-  if (!strcmp(word, "slow"))
-    return PTR_ERR_OR_ZERO(kthread_run(holder_slow, NULL, "holder"));
-  code = strcmp(word, "held") ? tvmffi_call(tvmffi_str(word), &result, 21)
-                              : tvmffi_call(held, &result, 21);
-  holder_tell(word, code, result);
-  return 0;
+	if (code)
+		return code;
+	pr_info("holder: now with a lock\n");
+	spin_lock(&lock);
+	code = tvmffi_call(add, result, 40, 2);
+	spin_unlock(&lock);
+	ffi_put(add);
+	return code;
 }
 
-static const struct kernel_param_ops holder_ops = {.set = holder_set};
+static int holder_act(const char *word, s64 *result)
+{
+	if (!strcmp(word, "held"))
+		return tvmffi_call(held, result, 21) ? ffi_error(NULL, 0) : 0;
+	if (!strcmp(word, "pin"))
+		return ffi_get("guest.twice", &pinned);
+	if (!strcmp(word, "locked"))
+		return holder_locked(result);
+	if (!strcmp(word, "unpin")) {
+		ffi_put(pinned);
+		return 0;
+	}
+	return ffi_call(word, result, 21);
+}
+
+static int holder_set(const char *text, const struct kernel_param *param)
+{
+	struct task_struct *task;
+	char word[32];
+	s64 result = 0;
+	int code;
+
+	strscpy(word, text, sizeof(word));
+	strim(word);
+	if (!strcmp(word, "slow")) {
+		task = kthread_run(holder_slow, NULL, "holder");
+		return PTR_ERR_OR_ZERO(task);
+	}
+	code = holder_act(word, &result);
+	holder_tell(word, code, result);
+	return 0;
+}
+
+static const struct kernel_param_ops holder_ops = { .set = holder_set };
 module_param_cb(call, &holder_ops, NULL, 0200);
 
-static int __init holder_init(void) {
-  const TVMFFIByteArray name = tvmffi_byte_array("holder.keep");
-  TVMFFIObjectHandle keep = NULL;
-  int code = TVMFFIFunctionCreate(NULL, holder_keep, NULL, &keep) ||
-             TVMFFIFunctionSetGlobal(&name, keep, 0);
+static int __init holder_init(void)
+{
+	TVMFFIObject *keep;
+	int code;
 
-  tvmffi_release(keep);
-  ffi_task_end();
-  return code ? -EINVAL : 0;
+	code = ffi_function_new(THIS_MODULE, 0, holder_keep, NULL, NULL, &keep);
+	if (code)
+		return code;
+	code = ffi_function_register("holder.keep", keep, 0);
+	tvmffi_release(keep);
+	return code;
 }
 
-static void __exit holder_exit(void) {
-  tvmffi_any_release(&held);
-  ffi_task_end();
+static void __exit holder_exit(void)
+{
+	tvmffi_any_release(&held);
 }
 
 module_init(holder_init);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""examples/linux_module: builds the two modules, one that has many kernel
-threads use the runtime at once, and two of which one keeps the functions of the
-other, boots a kernel on two processors under
-qemu with an initramfs of busybox that loads and unloads them, and reads the
-log. Writes TAP.
+"""examples/linux_module: builds the two modules and those of the tests, checks
+their size, their stack frames and their style, boots a kernel on two processors
+under qemu with an initramfs of busybox that loads and unloads them, and reads
+the log. ffi_contend.c uses the runtime from many kernel threads at once, of
+ffi_holder.c and ffi_guest.c one keeps the functions of the other, and
+ffi_unit.c has KUnit's cases. Writes TAP.
 
 The kernel's image is that of --image, of /boot, or comes from the package of
-the headers' version, which is kept in --cache."""
+the headers' version, which is kept in --cache. With --tree, the kernel is one
+that was built by hand, as sanitized.config says, and has KASAN or KCSAN."""
 
 import argparse
 import re
@@ -20,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLE = ROOT / "examples" / "linux_module"
 HERE = Path(__file__).resolve().parent
-TESTS = ["ffi_contend", "ffi_holder", "ffi_guest"]
+TESTS = ["ffi_contend", "ffi_holder", "ffi_guest", "ffi_unit"]
 sys.path.insert(0, str(ROOT / "tests/tools"))
 from tap import Tap  # noqa: E402
 
@@ -36,12 +38,19 @@ call() { echo $1 > /sys/module/ffi_holder/parameters/call; }
 /bin/busybox insmod /ffi_consumer.ko; echo "insmod consumer: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider in use: $?"
 /bin/busybox rmmod ffi_consumer; echo "rmmod consumer: $?"
+/bin/busybox mount -t debugfs debugfs /debug
+echo N > /debug/failslab/ignore-gfp-wait; echo 0 > /debug/failslab/verbose
+/bin/busybox insmod /ffi_unit.ko; echo "insmod unit: $?"
+/bin/busybox rmmod ffi_unit; echo "rmmod unit: $?"
 /bin/busybox insmod /ffi_contend.ko; echo "insmod contend: $?"
 /bin/busybox rmmod ffi_contend; echo "rmmod contend: $?"
 /bin/busybox insmod /ffi_holder.ko; echo "insmod holder: $?"
 /bin/busybox insmod /ffi_guest.ko; echo "insmod guest: $?"
 call guest.twice
 call held
+call pin
+/bin/busybox rmmod ffi_guest; echo "rmmod guest, pinned: $?"
+call unpin
 call slow
 /bin/busybox sleep 1
 /bin/busybox rmmod ffi_guest; echo "rmmod guest in a call: $?"
@@ -55,6 +64,7 @@ call held
 /bin/busybox rmmod ffi_guest; echo "rmmod guest again: $?"
 /bin/busybox insmod /ffi_guest.ko fail=1; echo "insmod guest, failing: $?"
 call held
+@locked@
 /bin/busybox rmmod ffi_holder; echo "rmmod holder: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider: $?"
 echo "the end"
@@ -65,18 +75,27 @@ EXPECTED = [
     "provider: 40 + 2 = 42, on Linux ",
     "insmod provider: 0",
     "consumer: kernel.add(2, 3) = 5",
-    "consumer: kernel.divide(1, 0): ValueError: 1 is divided by zero",
-    'consumer: kernel.add(2, "three"): TypeError: Mismatched type on argument '
+    "consumer: kernel.divide(1, 0): -22, ValueError: 1 is divided by zero",
+    'consumer: kernel.add(2, "three"): -22, TypeError: Mismatched type on argument '
     "#1 when calling: `kernel.add(0: int, 1: int) -> int`. Expected `int` but "
     "got `const char*`",
-    "consumer: kernel.missing(1): ValueError: Function kernel.missing not found",
+    "consumer: kernel.missing: -2",
     "consumer: 100000 calls give 4999950000",
     "consumer: consumer.twice(21) = 42",
     "insmod consumer: 0",
     "rmmod provider in use: 1",
     "rmmod consumer: 0",
+    "ok 1 unit_errors",
+    "ok 2 unit_names",
+    "ok 3 unit_pins",
+    "ok 4 unit_atomic",
+    "ok 5 unit_tasks",
+    "ok 6 unit_no_memory",
+    "insmod unit: 0",
+    "rmmod unit: 0",
+    ", and in the end of ",
     "contend: on 1 and 1 of 2 CPUs",
-    "contend: 8 threads: 32000 calls, 32000 errors, 64000 functions made, "
+    "contend: 8 threads: 128000 calls, 32000 errors, 64000 functions made, "
     "64000 freed, 1 of the shared object",
     "insmod contend: 0",
     "rmmod contend: 0",
@@ -84,12 +103,15 @@ EXPECTED = [
     "insmod guest: 0",
     "holder: guest.twice: 42",
     "holder: held: 121",
+    "holder: pin: 0",
+    "rmmod guest, pinned: 1",
+    "holder: unpin: 0",
     "rmmod guest in a call: 1",
     "holder: slow: 63",
     "guest: the state 100 is freed",
     "rmmod guest: 0",
-    "holder: guest.twice: ValueError: Function guest.twice not found",
-    "holder: held: RuntimeError: The function's module is unloaded",
+    "holder: guest.twice: error -2",
+    "holder: held: error -19",
     "insmod guest again: 0",
     "holder: guest.twice: 42",
     "holder: held: 121",
@@ -97,14 +119,24 @@ EXPECTED = [
     "rmmod guest again: 0",
     "guest: the state 100 is freed",
     "insmod guest, failing: 22",
-    "holder: held: RuntimeError: The function's module is unloaded",
+    "holder: held: error -19",
     "rmmod holder: 0",
     "ffi: the runtime ends, with ",
     "rmmod provider: 0",
     "the end",
 ]
-BAD = re.compile(r"BUG:|Oops|WARNING: CPU|Call Trace|general protection|"
-                 r"Kernel panic|stack-protector")
+BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
+                 r"Kernel panic|stack-protector|UBSAN|Fault injection|not ok")
+SIZE = 80000  # the bytes that the provider may have in memory
+FRAME = 512  # and those of the stack that a function may have
+# What checkpatch may say, with the reason.
+STYLE = {
+    "CAMELCASE": "names of the ABI",
+    "COMPLEX_MACRO": "TVMFFI_BUILTINS is a list",
+    "MACRO_ARG_REUSE": "the same, and FFI_EXPORT",
+    "MULTISTATEMENT_MACRO_USE_DO_WHILE": "FFI_EXPORT, at file scope",
+    "MACRO_WITH_FLOW_CONTROL": "the stand-in for kunit_skip",
+}
 
 
 def find_headers():
@@ -134,14 +166,77 @@ def find_image(args, version):
     return cache / name if (cache / name).exists() else None
 
 
-def make_initramfs(folder):
+def is_set(tree, option):
+    """Whether the kernel has the option."""
+    return f"CONFIG_{option}=y" in (tree / ".config").read_text()
+
+
+def make_modules(tap, folder, tree):
+    """Builds the modules in folder/module."""
+    shutil.copytree(EXAMPLE, folder / "module")
+    for file in HERE.glob("*.[ch]"):
+        shutil.copy2(file, folder / "module")
+    with (folder / "module" / "Makefile").open("a") as makefile:
+        makefile.write("".join(f"obj-m += {test}.o\n" for test in TESTS))
+    done = subprocess.run(
+        ["make", "-C", folder / "module", f"KDIR={tree}",
+         f"FFI_HEADER={ROOT}", "FFI_FLAGS=-fstack-usage"],
+        capture_output=True, text=True)
+    return tap.ok(done.returncode == 0 and "warning" not in done.stderr.lower(),
+                  "builds without a warning",
+                  done.stdout[-2000:] + done.stderr[-4000:])
+
+
+def check_size(tap, folder):
+    line = subprocess.run(["size", folder / "module" / "ffi_provider.ko"],
+                          capture_output=True, text=True, check=True).stdout
+    size = int(line.splitlines()[1].split()[3])
+    tap.ok(size < SIZE, f"the provider has under {SIZE} bytes", size)
+
+
+def read_frames(folder):
+    """The largest frame of each function of the example, by its name."""
+    frames = {}
+    for part in ("runtime", "provider", "consumer"):
+        for line in (folder / "module" / (part + ".su")).open():
+            where, size, _ = line.split("\t")
+            name = where.split(":")[-1].split(".")[0]
+            frames[name] = max(frames.get(name, 0), int(size))
+    return frames
+
+
+def check_frames(tap, folder):
+    frames = read_frames(folder)
+    large = {n: s for n, s in frames.items() if s >= FRAME}
+    tap.ok(not large, f"no function has a frame of {FRAME} bytes", large)
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \|",
+                      (EXAMPLE / "README.md").read_text(), re.MULTILINE)
+    wrong = [(name, most, frames.get(name)) for name, most in rows
+             if not 0 < frames.get(name, 0) <= int(most)]
+    tap.ok(rows and not wrong, "the frames of README.md", wrong)
+
+
+def check_style(tap, folder, script):
+    """Runs checkpatch, which is in Debian's linux-source."""
+    files = [*EXAMPLE.glob("*.[ch]"), EXAMPLE / "Makefile", *HERE.glob("*.[ch]")]
+    done = subprocess.run(
+        ["perl", script, "--no-tree", "--strict", "--show-types", "--terse",
+         "--ignore", ",".join(STYLE), "-f", *files],
+        cwd=folder, capture_output=True, text=True)  # it leaves a file there
+    said = [line for line in done.stdout.splitlines()
+            if re.search(r"(ERROR|WARNING|CHECK):", line)]
+    tap.ok(not said and not done.returncode, "checkpatch",
+           "\n".join(said) or done.stdout + done.stderr)
+
+
+def make_initramfs(folder, init):
     root = folder / "root"
-    for name in ("bin", "proc", "dev", "sys"):
+    for name in ("bin", "proc", "dev", "sys", "debug"):
         (root / name).mkdir(parents=True)
     shutil.copy2(shutil.which("busybox"), root / "bin" / "busybox")
     for module in MODULES:
         shutil.copy2(folder / "module" / (module + ".ko"), root)
-    (root / "init").write_text(INIT)
+    (root / "init").write_text(init)
     (root / "init").chmod(0o755)
     output = folder / "initramfs"
     names = "\n".join(str(p.relative_to(root)) for p in root.rglob("*"))
@@ -151,18 +246,18 @@ def make_initramfs(folder):
     return output
 
 
-def boot(folder, image, initramfs):
+def boot(folder, image, initramfs, seconds):
     """Boots, and gives the log when it says that it ends, or time is up."""
     log = folder / "log"
     with log.open("wb") as file:
         machine = subprocess.Popen(
-            ["qemu-system-x86_64", "-smp", "2", "-m", "256",
+            ["qemu-system-x86_64", "-smp", "2", "-m", "512",
              "-accel", "tcg,thread=multi",  # or the two take turns
              "-nographic", "-monitor", "none", "-no-reboot", "-kernel", image,
              "-initrd", initramfs, "-append",
              "console=ttyS0 loglevel=7 panic=-1"],
             stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     try:
         while machine.poll() is None and time.monotonic() < end:
             time.sleep(0.2)
@@ -172,8 +267,8 @@ def boot(folder, image, initramfs):
     return log.read_text(errors="replace").replace("\r", "")
 
 
-def check_log(tap, log):
-    tail = "\n".join(log.splitlines()[-40:])
+def check_log(tap, log, sleeps):
+    tail = "\n".join(log.splitlines()[-60:])
     # The kernel's lines may overtake those of the script, which go through a
     # terminal, so each of the two has its own order.
     at = {True: 0, False: 0}
@@ -182,17 +277,29 @@ def check_log(tap, log):
         found = log.find(line, at[is_script])
         tap.ok(found >= 0, "the log, in order: " + line.strip()[:60], tail)
         at[is_script] = max(found, at[is_script])
-    bad = BAD.findall(log)
-    tap.ok(not bad, "no complaint of the kernel", bad)
+    if sleeps:
+        log, _, wrong = log.partition("holder: now with a lock")
+        tap.ok("sleeping function called from invalid context" in wrong,
+               "the kernel sees a call that may sleep in a wrong context", wrong)
+    bad = [line for line in log.splitlines() if BAD.search(line)]
+    tap.ok(not bad, "no complaint of the kernel", "\n".join(bad) + "\n" + tail)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--image", help="a kernel of the headers' version")
     parser.add_argument("--cache", default=str(ROOT / "build" / "kernel"))
+    parser.add_argument("--tree", help="a kernel's build folder")
+    parser.add_argument("--checkpatch", help="the kernel's checkpatch.pl",
+                        default=next(iter(sorted(Path("/usr/src").glob(
+                            "linux-*/scripts/checkpatch.pl"))), None))
+    parser.add_argument("--log", help="where to keep the kernel's log")
     args = parser.parse_args()
     tap = Tap()
     headers, version = find_headers()
+    if args.tree:
+        headers = Path(args.tree).resolve()
+        args.image = headers / "arch/x86/boot/bzImage"
     missing = [n for n in NEEDED if not shutil.which(n)]
     if not headers:
         missing.append("linux-headers-amd64")
@@ -204,19 +311,22 @@ def main():
         return tap.done()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(EXAMPLE, folder / "module")
-        for test in TESTS:
-            shutil.copy2(HERE / (test + ".c"), folder / "module")
-        with (folder / "module" / "Makefile").open("a") as makefile:
-            makefile.write("".join(f"obj-m += {test}.o\n" for test in TESTS))
-        done = subprocess.run(
-            ["make", "-C", folder / "module", f"KDIR={headers}",
-             f"FFI_HEADER={ROOT}"], capture_output=True, text=True)
-        if not tap.ok(done.returncode == 0 and "warning" not in done.stderr,
-                      "builds without a warning",
-                      done.stdout[-2000:] + done.stderr[-4000:]):
+        if not make_modules(tap, folder, headers):
             return tap.done()
-        check_log(tap, boot(folder, image, make_initramfs(folder)))
+        sanitized = is_set(headers, "KASAN") or is_set(headers, "KCSAN")
+        if not sanitized:
+            check_size(tap, folder)
+            check_frames(tap, folder)
+        if args.checkpatch:
+            check_style(tap, folder, Path(args.checkpatch).resolve())
+        sleeps = is_set(headers, "DEBUG_ATOMIC_SLEEP")
+        init = INIT.replace("@locked@", "call locked" if sleeps else "")
+        initramfs = make_initramfs(folder, init)
+        log = boot(folder, image, initramfs,
+                   SECONDS * (4 if sanitized else 1))
+        if args.log:
+            Path(args.log).write_text(log)
+        check_log(tap, log, sleeps)
     return tap.done()
 
 

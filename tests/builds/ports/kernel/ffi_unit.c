@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/* KUnit's cases of what README.md promises. ffi_provider.ko is loaded. */
+
+#include <linux/delay.h>
+#include <linux/irq_work.h>
+#include <linux/interrupt.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "ffi.h"
+#include "unit.h"
+
+static int deleted, seen_refcount;
+
+TVMFFI_FUNC(raise_kind, none, (str, kind))
+{
+	return TVMFFI_RAISE(kind.data, "of that kind");
+}
+
+TVMFFI_FUNC(raise_number, none, (int64, error))
+{
+	return ffi_raise((int)error, "number %d", (int)error);
+}
+
+TVMFFI_FUNC(refcount, none)
+{
+	seen_refcount = module_refcount(THIS_MODULE);
+	TVMFFI_RETURN();
+}
+
+TVMFFI_FUNC(may_sleep, int64, (int64, x))
+{
+	TVMFFI_RETURN(x);
+}
+
+/* Calls a function that may sleep by the form that may not. */
+TVMFFI_FUNC(calls_sleeper, int64, (int64, x))
+{
+	s64 result = 0;
+
+	TVMFFI_TRY(tvmffi_call("unit.may_sleep", &result, x));
+	TVMFFI_RETURN(result);
+}
+
+static int number_of(const char *name, const char *kind)
+{
+	return ffi_call(name, NULL, kind);
+}
+
+static void unit_errors(struct kunit *test)
+{
+	static const struct {
+		const char *kind;
+		int error;
+	} kinds[] = {
+		{ "MemoryError", -ENOMEM },    { "ValueError", -EINVAL },
+		{ "TypeError", -EINVAL },      { "OverflowError", -EOVERFLOW },
+		{ "IndexError", -ERANGE },     { "KeyError", -ENOENT },
+		{ "LookupError", -ENOENT },    { "AttributeError", -ENOENT },
+		{ "FileNotFoundError", -ENOENT },
+		{ "FileExistsError", -EEXIST },
+		{ "PermissionError", -EACCES },
+		{ "TimeoutError", -ETIMEDOUT },
+		{ "InterruptedError", -EINTR }, { "BlockingIOError", -EAGAIN },
+		{ "NotImplementedError", -EOPNOTSUPP },
+		{ "ZeroDivisionError", -EDOM },
+		{ "RuntimeError", -EIO },      { "OSError", -EIO },
+		{ "Unheard", -EIO },
+	};
+	char text[64];
+	int i;
+
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.kind", raise_kind, 0), 0);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.number", raise_number, 0), 0);
+	for (i = 0; i < ARRAY_SIZE(kinds); ++i)
+		KUNIT_EXPECT_EQ(test, number_of("unit.kind", kinds[i].kind),
+				kinds[i].error);
+	for (i = 1; i <= MAX_ERRNO; ++i)
+		KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, -i), -i);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, 5), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, "x"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.none", NULL), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ffi_error(text, sizeof(text)), -EIO);
+	KUNIT_EXPECT_EQ(test, text[0], 0);
+	KUNIT_EXPECT_EQ(test, tvmffi_call("unit.number", NULL, -EXDEV), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(text, sizeof(text)), -EXDEV);
+	KUNIT_EXPECT_EQ(test,
+			strcmp(text, "OSError: [Errno 18] number -18"), 0);
+	ffi_raise(-ENODEV, "a message that is longer than the buffer");
+	KUNIT_EXPECT_EQ(test, ffi_error(text, 8), -ENODEV);
+	KUNIT_EXPECT_EQ(test, strcmp(text, "OSError"), 0);
+}
+
+static void unit_names(struct kunit *test)
+{
+	TVMFFIObject *f;
+
+	KUNIT_EXPECT_EQ(test, ffi_register("kernel.add", may_sleep, 0),
+			-EEXIST);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.name", may_sleep, 0), 0);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.name", may_sleep, 0), -EEXIST);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.name", refcount, FFI_REPLACE), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), 0);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.other", f, 0),
+			-EBUSY);
+	ffi_put(f);
+	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), 0);
+	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.none", NULL, 0),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test,
+			ffi_function_new(THIS_MODULE, 0, NULL, NULL, NULL, &f),
+			-EINVAL);
+}
+
+static void unit_delete(void *self)
+{
+	++deleted;
+}
+
+static int unit_packed(void *self, const TVMFFIAny *args, int32_t n,
+		       TVMFFIAny *result)
+{
+	return 0;
+}
+
+static void unit_pins(struct kunit *test)
+{
+	int count = module_refcount(THIS_MODULE);
+	TVMFFIObject *f;
+
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.refcount", refcount, 0), 0);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.refcount", &f), 0);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count + 1);
+	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), 0);
+	KUNIT_EXPECT_EQ(test, seen_refcount, count + 2);
+	ffi_put(f);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
+
+	deleted = 0;
+	KUNIT_EXPECT_EQ(test,
+			ffi_function_new(THIS_MODULE, 0, unit_packed, &deleted,
+					 unit_delete, &f),
+			0);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
+	tvmffi_release(f);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+}
+
+static struct atomic_use {
+	TVMFFIObject *add, *divide, *sleeper, *nested;
+	int codes[5];
+	s64 sum;
+} use;
+
+static void use_all(void)
+{
+	s64 result;
+
+	use.codes[0] = ffi_call_atomic(use.add, &use.sum, 40, 2);
+	use.codes[1] = ffi_call_atomic(use.divide, &result, 1, 0);
+	use.codes[2] = ffi_call_atomic(use.add, &result, 1, "two");
+	use.codes[3] = ffi_call_atomic(use.sleeper, &result, 1);
+	use.codes[4] = ffi_call_atomic(use.nested, &result, 1);
+}
+
+static void expect_use(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, use.codes[0], 0);
+	KUNIT_EXPECT_EQ(test, use.sum, 42);
+	KUNIT_EXPECT_EQ(test, use.codes[1], -EINVAL);
+	KUNIT_EXPECT_EQ(test, use.codes[2], -EINVAL);
+	KUNIT_EXPECT_EQ(test, use.codes[3], -EPERM);
+	KUNIT_EXPECT_EQ(test, use.codes[4], -EPERM);
+	memset(use.codes, 1, sizeof(use.codes));
+	use.sum = 0;
+}
+
+static void use_in_irq(struct irq_work *work)
+{
+	WARN_ON(!in_hardirq());
+	use_all();
+}
+
+static void use_in_softirq(struct tasklet_struct *tasklet)
+{
+	WARN_ON(!in_serving_softirq());
+	use_all();
+}
+
+static void unit_atomic(struct kunit *test)
+{
+	static DEFINE_SPINLOCK(lock);
+	DECLARE_TASKLET(tasklet, use_in_softirq);
+	struct irq_work work = IRQ_WORK_INIT_HARD(use_in_irq);
+	unsigned long flags;
+	int i, count = ffi_task_count();
+
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.may_sleep", may_sleep, 0), 0);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.nested", calls_sleeper, FFI_ATOMIC),
+			0);
+	KUNIT_EXPECT_EQ(test, ffi_get("kernel.add", &use.add), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("kernel.divide", &use.divide), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.may_sleep", &use.sleeper), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.nested", &use.nested), 0);
+
+	/* An error that is pending meanwhile stays. */
+	ffi_raise(-EXDEV, "pending");
+	spin_lock_irqsave(&lock, flags);
+	use_all();
+	spin_unlock_irqrestore(&lock, flags);
+	expect_use(test);
+	for (i = 0; i < 100; ++i) {
+		irq_work_queue(&work);
+		irq_work_sync(&work);
+		expect_use(test);
+		tasklet_schedule(&tasklet);
+		msleep(20);
+		tasklet_kill(&tasklet);
+		expect_use(test);
+		i += 24;
+	}
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -EXDEV);
+	KUNIT_EXPECT_EQ(test, ffi_task_count() <= count + 1, 1);
+	ffi_put(use.add);
+	ffi_put(use.divide);
+	ffi_put(use.sleeper);
+	ffi_put(use.nested);
+}
+
+static int leave_an_error(void *data)
+{
+	ffi_raise(-EIO, "left by a task that ends");
+	return 0;
+}
+
+/* A task that ends without a word leaves nothing. */
+static void unit_tasks(struct kunit *test)
+{
+	int i, count;
+
+	ffi_raise(-EIO, "of this task");
+	count = ffi_task_count();
+	for (i = 0; i < 40; ++i)
+		kthread_run(leave_an_error, NULL, "unit/%d", i);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, ffi_task_count() > count, 1);
+	for (i = 0; i < 40 && ffi_task_count() > count; ++i)
+		msleep(100);
+	KUNIT_EXPECT_EQ(test, ffi_task_count() <= count, 1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -EIO); /* still there */
+	count = ffi_task_count();
+	ffi_task_end();
+	KUNIT_EXPECT_EQ(test, ffi_task_count(), count - 1);
+}
+
+#if IS_ENABLED(CONFIG_FAULT_INJECTION)
+static int unit_work(void)
+{
+	s64 sum = 0;
+	int code = ffi_register("unit.work", refcount, 0);
+
+	if (!code)
+		code = ffi_call("kernel.add", &sum, 40, 2);
+	if (!code)
+		code = ffi_call("unit.number", NULL, -EXDEV);
+	current->fail_nth = 0;
+	ffi_unregister("unit.work");
+	ffi_task_end();
+	return code;
+}
+#endif
+
+/* Each allocation fails in turn, also those for the state of the task. */
+static void unit_no_memory(struct kunit *test)
+{
+#if IS_ENABLED(CONFIG_FAULT_INJECTION)
+	int n, code = -ENOMEM, failed = 0;
+
+	for (n = 1; n < 100 && code != -EXDEV; ++n) {
+		current->fail_nth = n;
+		code = unit_work();
+		KUNIT_EXPECT_EQ(test, code == -EXDEV || code == -ENOMEM, 1);
+		failed += code == -ENOMEM;
+	}
+	KUNIT_EXPECT_EQ(test, code, -EXDEV);
+	if (!failed)
+		kunit_skip(test, "the kernel makes no allocation fail");
+#else
+	kunit_skip(test, "no CONFIG_FAULT_INJECTION");
+#endif
+}
+
+static struct kunit_case unit_cases[] = {
+	KUNIT_CASE(unit_errors), KUNIT_CASE(unit_names),
+	KUNIT_CASE(unit_pins),	 KUNIT_CASE(unit_atomic),
+	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
+	{}
+};
+
+static struct kunit_suite unit_suite = {
+	.name = "ffi",
+	.test_cases = unit_cases,
+};
+
+kunit_test_suite(unit_suite);
+MODULE_DESCRIPTION("Tests of the runtime");
+MODULE_LICENSE("Dual MIT/GPL");
