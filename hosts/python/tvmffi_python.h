@@ -266,7 +266,7 @@ typedef struct {
   PyObject *no_args, *from_object;
 } tvmffi_py_package;
 
-/* What is used of NumPy's C API: entries 2, 93 and 282 of its table, which are
+/* The functions of NumPy's C API that are used: entries 2, 93 and 282 of its table, which are
    the same in all releases from 1.7 on. */
 typedef struct {
   PyTypeObject *type;
@@ -863,7 +863,7 @@ static TVMFFI_I_UNUSED int tvmffi_py_number_of(DLDataType type) {
   return -1;
 }
 
-/* The destructor of an array's base, which owns the tensor. */
+/* Releases the tensor, as the destructor of an array's base. */
 static TVMFFI_I_UNUSED void tvmffi_py_end_base(PyObject *capsule) {
   tvmffi_release((TVMFFIObject *)PyCapsule_GetPointer(capsule, NULL));
 }
@@ -1107,8 +1107,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
   return tvmffi_py_raise_error(code, tvmffi_py_error_of(code));
 }
 
-/* True for an exception such as ZeroDivisionError, whose class the package
-   tvm_ffi would replace by RuntimeError. */
+/* Returns 1 for an exception such as ZeroDivisionError, whose class the package
+   tvm_ffi would replace by RuntimeError, else 0. */
 TVMFFI_PY_COLD int tvmffi_py_is_only_builtin(PyObject *error) {
   PyObject *helper = tvmffi_py_helper("is_only_builtin");
   PyObject *answer =
