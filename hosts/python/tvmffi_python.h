@@ -266,8 +266,8 @@ typedef struct {
   PyObject *no_args, *from_object;
 } tvmffi_py_package;
 
-/* The functions of NumPy's C API that are used: entries 2, 93 and 282 of its table, which are
-   the same in all releases from 1.7 on. */
+/* The functions of NumPy's C API that are used: entries 2, 93 and 282 of its
+   table, which are the same in all releases from 1.7 on. */
 typedef struct {
   PyTypeObject *type;
   PyObject *(*make)(PyTypeObject *, int, const Py_ssize_t *, int,
