@@ -49,6 +49,10 @@ static int test_any_of(const DLTensor *x, const DLTensor *y) {
   TVMFFI_EXPECT((x, "any"), (y, "same strided align(16) cuda:1"));
   return 0;
 }
+static int test_aligned_of(const DLTensor *x) {
+  TVMFFI_EXPECT((x, "any align(16)"));
+  return 0;
+}
 static int test_matrix_of(const DLTensor *x) {
   TVMFFI_EXPECT((x, "float32[n, m]"));
   return 0;
@@ -211,6 +215,8 @@ static void test_expect_data(TVMFFI_HERE) {
   y.t.byte_offset = 8;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",
         "test_any_of: argument y: is not aligned to 16 bytes");
+  FAILS(test_aligned_of(&y.t), "ValueError",
+        "test_aligned_of: argument x: is not aligned to 16 bytes");
   y.t.byte_offset = 0;
   y.t.data = NULL;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",

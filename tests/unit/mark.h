@@ -203,11 +203,12 @@ static int test_in_marked(TVMFFI_HERE, const test_marks *m, int how) {
       return tvmffi_tensor_new(tvmffi_dtype_of(kDLInt, 8),
                                TVMFFIDLDeviceFromIntPair(kDLCPU, 0), 0, NULL,
                                &o);
+    case 12: return tvmffi_tensor_new_like(NULL, &o);
 #if !TEST_NO_TYPES
-    case 12: return TVMFFI_NEW(TestTree, args[0]) ? 0 : -1;
-    case 13:
-      return tvmffi_method(tvmffi_obj(m->tree), "none", tvmffi_out_int64(&n));
+    case 13: return TVMFFI_NEW(TestTree, args[0]) ? 0 : -1;
     case 14:
+      return tvmffi_method(tvmffi_obj(m->tree), "none", tvmffi_out_int64(&n));
+    case 15:
       return tvmffi_field_get(tvmffi_obj(m->tree), "none",
                               tvmffi_out_int64(&n));
 #endif

@@ -30,8 +30,8 @@ static void test_come_to(test_place place) {
 /* 1 if the runtime comes to all places; 0 if only to TEST_AT_ALLOC. */
 #if defined(__unix__) && defined(__GNUC__) && !defined(__TINYC__) &&     \
     !defined(TVMFFI_LOCK) && !defined(TVMFFI_ATOMIC_CAS) &&              \
-    !defined(TVMFFI_ATOMIC_ENTER) && !(TVMFFI_NO_THREADS + 0) &&         \
-    !(TVMFFI_FREESTANDING + 0)
+    !defined(TVMFFI_ATOMIC_ENTER) && !defined(TVMFFI_PORT) &&            \
+    !(TVMFFI_NO_THREADS + 0) && !(TVMFFI_FREESTANDING + 0)
 #define TEST_MEANWHILE 1
 #else
 #define TEST_MEANWHILE 0

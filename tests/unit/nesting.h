@@ -203,7 +203,9 @@ static void test_thread_stack_range(TVMFFI_HERE) {
     if (test_on_stack(sizes[i], test_range_of_thread, &size)) continue;
     CHECK(size > sizes[i] / 2);
 #if !defined(_WIN32) /* there the program's linker sets a minimum */
-    CHECK(size < 2 * sizes[i] || i == 0);
+    /* glibc may use the stack of an earlier thread, at most four times as
+       large. */
+    CHECK(size < 5 * sizes[i] || i == 0);
 #endif
   }
 }
