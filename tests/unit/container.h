@@ -4,6 +4,14 @@
 
 #include "harness.h"
 
+/* A board finds the built-in function at its first use, which needs memory. */
+static void test_found_in(TVMFFI_HERE, TVMFFIObject *in, TVMFFIAny x,
+                          int want) {
+  const int found = tvmffi_contains(tvmffi_obj(in), x);
+  OK(found < 0 ? -1 : 0);
+  if (found >= 0) CHECK_INT(found, want);
+}
+
 #if !TEST_NO_TYPED
 #if !TVMFFI_NO_CONTAINERS
 static void test_made_containers(TVMFFI_HERE) {
@@ -56,11 +64,10 @@ static void test_made_containers(TVMFFI_HERE) {
   OK(tvmffi_get(tvmffi_obj(list), tvmffi_int(9), tvmffi_out_int64(&n),
                 tvmffi_int(8)));
   CHECK_INT(n, 8);
-  if (test_hits()) return; /* the next function may be the first use of one */
-  CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("a")), 1);
-  CHECK_INT(tvmffi_contains(tvmffi_obj(map), tvmffi_str("c")), 0);
-  CHECK_INT(tvmffi_contains(tvmffi_obj(list), tvmffi_int(4)), 1);
-  CHECK_INT(tvmffi_contains(tvmffi_obj(array), tvmffi_int(4)), 0);
+  test_found_in(tvmffi_here, map, tvmffi_str("a"), 1);
+  test_found_in(tvmffi_here, map, tvmffi_str("c"), 0);
+  test_found_in(tvmffi_here, list, tvmffi_int(4), 1);
+  test_found_in(tvmffi_here, array, tvmffi_int(4), 0);
 }
 
 /* Entries in order, small and large, with changes meanwhile. */

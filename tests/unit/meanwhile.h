@@ -27,18 +27,32 @@ static void test_come_to(test_place place) {
   act();
 }
 
+/* The options of tvmffi.h are not defined yet. */
+#if defined(TVMFFI_NO_DLOPEN)
+#define TEST_DLOPEN !TVMFFI_NO_DLOPEN
+#else
+#define TEST_DLOPEN 1
+#endif
+#if defined(TVMFFI_NO_THREADS)
+#define TEST_ONE_THREAD TVMFFI_NO_THREADS
+#elif defined(TVMFFI_FREESTANDING)
+#define TEST_ONE_THREAD TVMFFI_FREESTANDING
+#else
+#define TEST_ONE_THREAD 0
+#endif
+
 /* 1 if the runtime comes to all places; 0 if only to TEST_AT_ALLOC. */
 #if defined(__unix__) && defined(__GNUC__) && !defined(__TINYC__) &&     \
     !defined(TVMFFI_LOCK) && !defined(TVMFFI_ATOMIC_CAS) &&              \
     !defined(TVMFFI_ATOMIC_ENTER) && !defined(TVMFFI_PORT) &&            \
-    !(TVMFFI_NO_THREADS + 0) && !(TVMFFI_FREESTANDING + 0)
+    !TEST_ONE_THREAD
 #define TEST_MEANWHILE 1
 #else
 #define TEST_MEANWHILE 0
 #endif
 
 #if TEST_MEANWHILE
-#if !(TVMFFI_NO_DLOPEN + 0)
+#if TEST_DLOPEN
 #include <dlfcn.h>
 #endif
 #include <poll.h>
@@ -63,7 +77,7 @@ __attribute__((__unused__)) static int test_setspecific(pthread_key_t key,
 __attribute__((__unused__)) static int test_stack_limit(struct rlimit *limit) {
   return test_system_refuses ? -1 : getrlimit(RLIMIT_STACK, limit);
 }
-#if !(TVMFFI_NO_DLOPEN + 0)
+#if TEST_DLOPEN
 static int test_num_unloadable;           /* calls of dlopen that fail */
 static const char *test_loader_says = ""; /* the text of their error */
 __attribute__((__unused__)) static void *test_dlopen(const char *path,
