@@ -39,6 +39,7 @@ static void test_start(TVMFFI_HERE) {
 #if TEST_MEANWHILE
   static int is_started;
   if (!is_started) {
+    test_locks_first(); /* the first lock, if no memory is pooled */
     CHECK(!test_did_nothing(TEST_AT_CAS)); /* of test_before_start */
     test_meanwhile(TEST_AT_LOCK, 1, test_other_starts_types);
   }
