@@ -882,11 +882,13 @@ def no_metadata(box):
 NEED_TYPES = re.compile(
     r"types: |struct types: (?!none)|nesting: |functions: (a type of its own|"
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
-    r"contracts: metadata|(errors|globals|tensors): of a derived type|"
+    r"contracts: metadata|races: metadata of a type|"
+    r"(errors|globals|tensors): of a derived type|"
     r"globals: a built-in one without a name|"
     r"threads: (a late hook|types|attribute columns|processes|"
     r"fields, methods and metadata|types of one file|"
-    r"the list of a file's types|the range of a stack)$")
+    r"the list of a file's types|the range of a stack|"
+    r"a limit that the system refuses)$")
 
 
 def unit_list(box, *flags):
