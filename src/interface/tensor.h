@@ -389,25 +389,20 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(const char *name) {
 #define tvmffi_i_device_arg tvmffi_device
 #endif
 
-/* Replaces a name by the dtype or device of that name. */
-TVMFFI_I_ONCE(int, tvmffi_i_dtype_named, (TVMFFIAny *any)) {
-  TVMFFIByteArray name = tvmffi_any_str(any);
-  DLDataType dtype;
-  if (!name.data)
-    return tvmffi_i_raise("ValueError", "NULL for the dtype of a new tensor");
-  TVMFFI_TRY(TVMFFIDataTypeFromString(&name, &dtype));
-  *any = tvmffi_dtype(dtype);
-  return 0;
+/* Convert a name, or None for NULL. */
+TVMFFI_I_ONCE(int, tvmffi_i_dtype_named, (TVMFFIAny any, DLDataType *dtype)) {
+  TVMFFIByteArray name = tvmffi_any_str(&any);
+  return name.data
+             ? TVMFFIDataTypeFromString(&name, dtype)
+             : tvmffi_i_raise("ValueError", "NULL for the dtype of a new tensor");
 }
-TVMFFI_I_ONCE(int, tvmffi_i_device_named, (TVMFFIAny *any)) {
-  TVMFFIByteArray name = tvmffi_any_str(any);
-  DLDevice device;
+TVMFFI_I_ONCE(int, tvmffi_i_device_named, (TVMFFIAny any, DLDevice *device)) {
+  TVMFFIByteArray name = tvmffi_any_str(&any);
   if (!name.data)
     return tvmffi_i_raise("ValueError", "NULL for the device of a new tensor");
-  if (tvmffi_i_parse_device(name, &device))
-    return tvmffi_i_raise("ValueError", "unknown device `%s`", name.data);
-  *any = tvmffi_device(device);
-  return 0;
+  return tvmffi_i_parse_device(name, device)
+             ? tvmffi_i_raise("ValueError", "unknown device `%s`", name.data)
+             : 0;
 }
 
 /* A function that frees a memory block with a DLPack tensor at the start.
@@ -532,21 +527,22 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_of(tvmffi_i_owner to, DLDataType dtype,
   return tvmffi_i_tensor_make(to, &like, out);
 }
 
-/* Inlined, because a program without names then has no code for them. */
+/* Inlined, so that a program without names has no code for them. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_tensor_new(tvmffi_i_owner to,
                                                TVMFFIAny dtype,
                                                TVMFFIAny device, int32_t ndim,
                                                const int64_t *shape,
                                                TVMFFIObject **out) {
+  DLDataType type = dtype.v_dtype;
+  DLDevice place = device.v_device;
   if (!out) return tvmffi_i_no_out("tvmffi_tensor_new");
   *out = NULL;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
   if (dtype.type_index != kTVMFFIDataType)
-    TVMFFI_TRY(tvmffi_i_dtype_named(&dtype));
+    TVMFFI_TRY(tvmffi_i_dtype_named(dtype, &type));
   if (device.type_index != kTVMFFIDevice)
-    TVMFFI_TRY(tvmffi_i_device_named(&device));
-  return tvmffi_i_tensor_of(to, dtype.v_dtype, device.v_device, ndim, shape,
-                            out);
+    TVMFFI_TRY(tvmffi_i_device_named(device, &place));
+  return tvmffi_i_tensor_of(to, type, place, ndim, shape, out);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_tensor_new_like(tvmffi_i_owner to,
