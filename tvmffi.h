@@ -9974,9 +9974,9 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_device_arg(const char *name) {
 /* Convert a name, or None for NULL. */
 TVMFFI_I_ONCE(int, tvmffi_i_dtype_named, (TVMFFIAny any, DLDataType *dtype)) {
   TVMFFIByteArray name = tvmffi_any_str(&any);
-  return name.data
-             ? TVMFFIDataTypeFromString(&name, dtype)
-             : tvmffi_i_raise("ValueError", "NULL for the dtype of a new tensor");
+  if (!name.data)
+    return tvmffi_i_raise("ValueError", "NULL for the dtype of a new tensor");
+  return TVMFFIDataTypeFromString(&name, dtype);
 }
 TVMFFI_I_ONCE(int, tvmffi_i_device_named, (TVMFFIAny any, DLDevice *device)) {
   TVMFFIByteArray name = tvmffi_any_str(&any);
