@@ -68,9 +68,10 @@ MODULE = b"PyInit_%s\0"
 TYPES = {"tensor": ("_DLPack", "Any"), "dtype": ("Any", "Any"),
          "device": ("Any", "Any"), "Shape": ("Sequence[int]", "Any"),
          "Module": ("Any", "Any"), "Error": ("Any", "Any"),
-         "Callable": ("Callable[..., Any]", "Callable[..., Any]")}
-PLAIN_TYPES = {"int", "float", "bool", "str", "bytes", "None", "Any", "Sequence",
-               "Mapping", "c_void_p"}
+         "Callable": ("Callable[..., Any]", "Callable[..., Any]"),
+         "Sequence": ("Sequence[Any]", "Sequence[Any]"),
+         "Mapping": ("Mapping[Any, Any]", "Mapping[Any, Any]")}
+PLAIN_TYPES = {"int", "float", "bool", "str", "bytes", "None", "Any", "c_void_p"}
 MODULE_HEAD = """from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_void_p
 from typing import Any, Protocol
@@ -97,7 +98,7 @@ class Types(ast.NodeTransformer):
         return ast.Name("Any")
 
     def visit_Subscript(self, node):
-        return ast.Subscript(self.visit(node.value), self.visit(node.slice))
+        return ast.Subscript(node.value, self.visit(node.slice))
 
 
 def module_function(name, doc):
