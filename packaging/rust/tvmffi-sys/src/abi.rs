@@ -479,12 +479,12 @@ extern "C" {
         out_version: *mut TVMFFIVersion,
     );
 
-    /// Adds a strong reference to the borrowed obj.
+    /// Adds a strong reference to the borrowed obj; the caller owns it.
     pub fn TVMFFIObjectIncRef(
         obj: TVMFFIObjectHandle,
     ) -> c_int;
 
-    /// Releases a strong reference to obj, which the caller must own. The last
+    /// Takes ownership of one strong reference to obj, and releases it. The last
     /// release destroys obj.
     pub fn TVMFFIObjectDecRef(
         obj: TVMFFIObjectHandle,
@@ -723,10 +723,10 @@ extern "C" {
         attr_value: *const TVMFFIAny,
     ) -> c_int;
 
-    /// Returns the column of an attribute, or NULL if no type has the attribute. The
-    /// column lives as long as the process. The name is borrowed. Takes no lock. The
-    /// first request for a built-in attribute allocates the column, and returns NULL
-    /// with a MemoryError if out of memory.
+    /// Returns the column of an attribute, or NULL, without an error, if no type has
+    /// the attribute. The column lives as long as the process. The name is borrowed.
+    /// Takes no lock. The first request for a built-in attribute allocates the
+    /// column; without memory it raises a MemoryError.
     pub fn TVMFFIGetTypeAttrColumn(
         attr_name: *const TVMFFIByteArray,
     ) -> *const TVMFFITypeAttrColumn;
@@ -758,8 +758,9 @@ extern "C" {
         parent_type_index: i32,
     ) -> i32;
 
-    /// Returns the description of a type, or NULL if the type is not registered. The
-    /// description lives as long as the process. Takes no lock.
+    /// Returns the description of a type, or NULL with an InternalError if the type
+    /// is not registered. The description lives as long as the process. Takes no
+    /// lock.
     pub fn TVMFFIGetTypeInfo(
         type_index: i32,
     ) -> *const TVMFFITypeInfo;
