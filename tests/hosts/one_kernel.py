@@ -45,7 +45,7 @@ def served(server, library, python):
         [server, "--port", "0", "--load", library], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        line = process.stdout.readline()
+        line = next(line for line in process.stdout if "listening on" in line)
         return output(python, EXAMPLE / "use_rpc.py", line.rsplit(":", 1)[1])
     finally:
         process.terminate()

@@ -362,7 +362,8 @@ static DLDevice device_of(unsigned how) {
 }
 
 static int is_there(DLDevice device) {
-  return device.device_type == kDLCPU || device.device_type == kDLExtDev;
+  return device.device_type == kDLExtDev ||
+         (device.device_type == kDLCPU && !device.device_id);
 }
 
 static DLDevice put_device_content(void) {
