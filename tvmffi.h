@@ -2417,9 +2417,9 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
    In a program with its own runtime no function is missing. Windows refuses to
    load a library if a function is missing. */
 
-#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&    \
-    !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) && \
-    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_SHARE_INTERFACE &&  \
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&      \
+    !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) &&   \
+    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_SHARE_INTERFACE && \
     !TVMFFI_NO_DLOPEN && !TVMFFI_ABI_ONLY
 #define TVMFFI_I_MAY_LACK 1
 #else
@@ -7393,7 +7393,7 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
 }
 
 TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
-              ( const char *text, int is_literal, tvmffi_func *f,
+              (const char *text, int is_literal, tvmffi_func *f,
                const char *own_name, const char *doc, int override)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
@@ -9271,6 +9271,19 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
   }
   ++*at;
   if (!p->has_run) p->front = p->num_dims;
+  return NULL;
+}
+
+/* Returns the text of the parameter `name`, a tensor("..."), or NULL. For
+   companion headers. */
+TVMFFI_I_ONCE(const char *, tvmffi_i_contract_text,
+              (const tvmffi_i_site *contract, const char *name)) {
+  int32_t i;
+  for (i = 0; contract && i < contract->count; ++i) {
+    const char *a = contract->expected[i].name, *b = name;
+    while (*a && *a == *b) ++a, ++b;
+    if (*a == *b) return contract->expected[i].text;
+  }
   return NULL;
 }
 
@@ -24668,13 +24681,15 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
-  int64_t i, n = 2 * tvmffi_i_map_size(map);
+  int64_t i, n;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *made = tvmffi_i_new_array(n, &items);
+  TVMFFIObject *made;
   tvmffi_i_children c;
   const TVMFFIAny *child;
-  if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
+  n = 2 * c.left; /* the cursor yields no more, even if the map grows */
+  made = tvmffi_i_new_array(n, &items);
+  if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);

@@ -94,29 +94,32 @@ BENCH_INLINE int64_t add_once(int64_t *count, int64_t x) {
 
 static const call_target raw_target = bench_sum;
 
+/* The compiler must not see what the pointer points to. */
+BENCH_INLINE void calls_dependent(const call_target *target, void *self,
+                                  long n) {
+  __asm__ volatile("" : "+r"(target));
+  DEPENDENT(call_once(target, self, x));
+}
+BENCH_INLINE void calls_cold(const call_target *target, void *self, long n) {
+  __asm__ volatile("" : "+r"(target));
+  COLD(call_once(target, self, x));
+}
+
 BENCH_LOOP(call_dependent) {
-  call_target target = bench_function_call(lib);
-  const call_target *at = &target;
-  __asm__ volatile("" : "+r"(at));
-  DEPENDENT(call_once(at, state, x));
+  const call_target target = bench_function_call(lib);
+  calls_dependent(&target, state, n);
 }
 static void raw_dependent(const bench_lib *lib, void *state, long n) {
-  const call_target *at = &raw_target;
   (void)lib;
-  __asm__ volatile("" : "+r"(at));
-  DEPENDENT(call_once(at, state, x));
+  calls_dependent(&raw_target, state, n);
 }
 BENCH_LOOP(call_cold) {
-  call_target target = bench_function_call(lib);
-  const call_target *at = &target;
-  __asm__ volatile("" : "+r"(at));
-  COLD(call_once(at, state, x));
+  const call_target target = bench_function_call(lib);
+  calls_cold(&target, state, n);
 }
 static void raw_cold(const bench_lib *lib, void *state, long n) {
-  const call_target *at = &raw_target;
   (void)lib;
-  __asm__ volatile("" : "+r"(at));
-  COLD(call_once(at, state, x));
+  calls_cold(&raw_target, state, n);
 }
 BENCH_LOOP(count_dependent) { DEPENDENT(count_once(lib, state, x)); }
 BENCH_LOOP(count_cold) { COLD(count_once(lib, state, x)); }

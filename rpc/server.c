@@ -24,14 +24,12 @@
 #include "server_tracker.h"
 #include "server_clients.h"
 
-/* The longest packet in MiB; upload sends a file in one. */
-#define MAX_PACKET_MIB 1024
-
 /* The command line. */
 static struct {
   const char *host, *port, *key;
   const char *libraries[SESSION_MAX_LIBRARIES];
-} settings = {"127.0.0.1", NULL, "", {NULL}};
+  int64_t max_packet; /* in bytes; an upload sends a file in one packet */
+} settings = {"127.0.0.1", NULL, "", {NULL}, INT64_C(1024) << 20};
 
 /* -- serving --------------------------------------------------------------- */
 
@@ -144,42 +142,18 @@ static int set_tracker(const char *text) {
   return read_number("--tracker", tracker.service, 1, 65535, &port);
 }
 
-static int set_max_packet(const char *text) {
-  long mib = 0;
-  TVMFFI_TRY(
-      read_number("--max-packet", text, 1, (long)((size_t)-1 / 2 >> 20), &mib));
-  clients_options.max_packet = (size_t)mib << 20;
-  return 0;
-}
-
-static int set_memory(const char *text) {
-  long mib = 0;
-  TVMFFI_TRY(
-      read_number("--max-memory", text, 0, (long)(LONG_MAX >> 20), &mib));
-  confine.memory = (int64_t)mib << 20;
-  return 0;
-}
-
-static int set_threads(const char *text) {
-  long n = 0;
-  TVMFFI_TRY(read_number("--max-threads", text, 0, INT_MAX, &n));
-  confine.threads = n;
-  return 0;
-}
-
-static int set_time(const char *text) {
-  long seconds = 0;
-  TVMFFI_TRY(read_number("--max-time", text, 1, INT_MAX, &seconds));
-  clients_max_ms = (int64_t)seconds * 1000;
-  return 0;
-}
-
-static int set_sessions(const char *text) {
-  long n = 0;
-  TVMFFI_TRY(read_number("--sessions", text, 1, CLIENTS_MAX, &n));
-  clients_sessions = (int)n;
-  return 0;
-}
+/* The options that are whole numbers, each with its unit. */
+static const struct {
+  const char *name;
+  long least, most;
+  int64_t unit, *out;
+} numbers[] = {
+    {"--max-packet", 1, (long)((size_t)-1 / 2 >> 20), 1 << 20,
+     &settings.max_packet},
+    {"--max-memory", 0, LONG_MAX >> 20, 1 << 20, &confine.memory},
+    {"--max-threads", 0, INT_MAX, 1, &confine.threads},
+    {"--max-time", 1, INT_MAX, 1000, &clients_max_ms},
+    {"--sessions", 1, CLIENTS_MAX, 1, &clients_sessions}};
 
 static int add_library(const char *path) {
   if (session_library_count == SESSION_MAX_LIBRARIES)
@@ -190,7 +164,15 @@ static int add_library(const char *path) {
 }
 
 static int set_option(const char *name, const char *value) {
-  long port = 0;
+  long port = 0, n = 0;
+  size_t i;
+  for (i = 0; i < sizeof(numbers) / sizeof(*numbers); ++i)
+    if (!strcmp(name, numbers[i].name)) {
+      TVMFFI_TRY(read_number(name, value, numbers[i].least, numbers[i].most,
+                             &n));
+      *numbers[i].out = n * numbers[i].unit;
+      return 0;
+    }
   if (!strcmp(name, "--host")) {
     settings.host = value;
   } else if (!strcmp(name, "--port")) {
@@ -208,20 +190,10 @@ static int set_option(const char *name, const char *value) {
     return set_tracker(value);
   } else if (!strcmp(name, "--load")) {
     return add_library(value);
-  } else if (!strcmp(name, "--max-packet")) {
-    return set_max_packet(value);
   } else if (!strcmp(name, "--confine")) {
     return confine_set_mode(value);
   } else if (!strcmp(name, "--allow")) {
     return confine_allow(value);
-  } else if (!strcmp(name, "--max-memory")) {
-    return set_memory(value);
-  } else if (!strcmp(name, "--max-threads")) {
-    return set_threads(value);
-  } else if (!strcmp(name, "--max-time")) {
-    return set_time(value);
-  } else if (!strcmp(name, "--sessions")) {
-    return set_sessions(value);
   } else {
     return TVMFFI_RAISE("ValueError", "unknown option %s\n%s", name, usage);
   }
@@ -269,8 +241,7 @@ static int set_up(void) {
   clients_options.find = session_find;
   clients_options.call = session_call;
   clients_options.key = settings.key;
-  if (!clients_options.max_packet)
-    clients_options.max_packet = (size_t)MAX_PACKET_MIB << 20;
+  clients_options.max_packet = (size_t)settings.max_packet;
   TVMFFI_TRY(confine_check());
   TVMFFI_TRY(clients_catch_signals());
   TVMFFI_TRY(tvmffi_rpc_register(&clients_options));

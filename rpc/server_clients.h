@@ -60,7 +60,7 @@ static client clients[CLIENTS_MAX];
 static int clients_limit = CLIENTS_MAX;
 static uint64_t clients_count;  /* of all that have ever arrived */
 static int clients_running;      /* sessions */
-static int clients_sessions = 1; /* the most at once */
+static int64_t clients_sessions = 1; /* the most at once */
 static int64_t clients_max_ms;   /* a session's longest time, or 0 */
 static int clients_listener = -1;
 static int64_t clients_listen_at; /* no client is accepted before */

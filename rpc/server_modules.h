@@ -191,9 +191,10 @@ static int modules_helper = -1; /* the session's end of its socket */
 static size_t modules_answer_error(char *answer, size_t size) {
   TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();
-  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
-  size_t n = (size_t)snprintf(answer, size, "1%s%c%s", cell->kind.data, 0,
-                              cell->message.data);
+  const TVMFFIErrorCell *cell = error ? TVMFFIErrorGetCellPtr(error) : NULL;
+  size_t n = (size_t)snprintf(answer, size, "1%s%c%s",
+                              cell ? cell->kind.data : "MemoryError", 0,
+                              cell ? cell->message.data : "out of memory");
   return n < size ? n : size - 1;
 }
 

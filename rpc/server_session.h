@@ -90,10 +90,12 @@ static int session_raise(TVMFFIObject *error) {
 static int session_call(void *user, tvmffi_rpc *session, TVMFFIObject *function,
                         const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
   TVMFFI_SCOPE;
+  TVMFFIObject *error;
   (void)user, (void)session;
   if (!TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result))
     return 0;
-  return session_raise(tvmffi_error_take());
+  error = tvmffi_error_take();
+  return error ? session_raise(error) : -1; /* NULL: a function raised none */
 }
 
 /* Reads what there is: into the session's buffer if that is long, else into

@@ -632,7 +632,8 @@ TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
   return TVMFFI_I_LOAD(&tvmffi_py.package) != NULL;
 }
 
-/* True if an ImportError says that the package tvm_ffi is not installed. */
+/* Returns 1 if an ImportError says that the package tvm_ffi is not installed,
+   else 0. */
 TVMFFI_PY_COLD int tvmffi_py_is_missing(PyObject *error) {
   PyObject *name = PyObject_GetAttrString(error, "name");
   const int is_missing =
@@ -1992,16 +1993,6 @@ TVMFFI_PY_COLD const char *tvmffi_py_parameter(const tvmffi_func *func,
   return at;
 }
 
-/* Returns the text of a parameter's tensor("..."), or NULL. */
-TVMFFI_PY_COLD const char *tvmffi_py_contract(const tvmffi_func *func,
-                                              const char *parameter) {
-  int32_t i;
-  for (i = 0; func->contract && i < func->contract->count; ++i)
-    if (!strcmp(func->contract->expected[i].name, parameter))
-      return func->contract->expected[i].text;
-  return NULL;
-}
-
 /* Appends a type as Python writes it, such as "Sequence[int]". `contract` is
    the text of tensor("..."), or NULL. */
 TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
@@ -2113,7 +2104,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
       (array->flags & TVMFFI_PY_WRITEABLE))
     return 1;
   name = tvmffi_py_parameter(func, i);
-  text = tvmffi_py_contract(func, name);
+  text = tvmffi_i_contract_text(func->contract, name);
   is_written = text && (tvmffi_i_text_has(text, "out") ||
                         tvmffi_i_text_has(text, "inout"));
   if (text && !is_written)
@@ -2697,7 +2688,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
     if (has_types) {
       tvmffi_py_say(t, ": ");
       tvmffi_py_say_type(t, func->types[i + 1],
-                         tvmffi_py_contract(func, name));
+                         tvmffi_i_contract_text(func->contract, name));
     }
     if (i >= least)
       tvmffi_py_say_default(t, has_types ? " = " : "=", defaults + i);

@@ -546,16 +546,6 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_load(tvmffi_i_torch_call *c,
   return NULL;
 }
 
-/* Returns the text of the parameter `name`, a tensor("..."), or NULL. */
-TVMFFI_I_INLINE const char *tvmffi_i_torch_text(const tvmffi_func *f,
-                                                const char *name) {
-  int32_t i;
-  for (i = 0; f->contract && i < f->contract->count; ++i)
-    if (!strcmp(f->contract->expected[i].name, name))
-      return f->contract->expected[i].text;
-  return NULL;
-}
-
 /* Takes the arguments from the stack. Takes all of them, also after an
    error. */
 TVMFFI_I_INLINE const char *tvmffi_i_torch_take(tvmffi_i_torch_call *c,
@@ -755,7 +745,7 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
   tvmffi_i_append(t, "(");
   for (i = 0; i < f->num_args; ++i) {
     const tvmffi_i_word *word = f->types[i + 1];
-    const char *text = tvmffi_i_torch_text(f, name);
+    const char *text = tvmffi_i_contract_text(f->contract, name);
     const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
     if (is_optional) word = word->of[0];
     type = tvmffi_i_torch_type(word, 0, &version);

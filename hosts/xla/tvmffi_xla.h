@@ -211,19 +211,15 @@ TVMFFI_I_COLD void tvmffi_i_xla_sort(tvmffi_i_xla_plan *plan) {
 TVMFFI_I_COLD int tvmffi_i_xla_make_plan(tvmffi_i_xla_plan *plan,
                                          const tvmffi_i_xla_handler *h) {
   const tvmffi_func *f = h->func;
-  const tvmffi_i_site *site = f->contract;
   const char *name = f->params;
-  int32_t i, text = 0;
+  int32_t i;
   memset(plan, 0, sizeof(*plan));
   for (i = 0; i < f->num_args; ++i) {
     tvmffi_i_xla_parameter *p = &plan->parameters[i];
-    const int has_text =
-        site && text < site->count && !strcmp(site->expected[text].name, name);
     p->name = name;
     p->size = strlen(name);
     TVMFFI_TRY(tvmffi_i_xla_plan_parameter(
-        plan, h, i, has_text ? site->expected[text].text : NULL));
-    text += has_text;
+        plan, h, i, tvmffi_i_contract_text(f->contract, name)));
     name += p->size + 1;
   }
   tvmffi_i_xla_sort(plan);

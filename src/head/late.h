@@ -17,9 +17,9 @@
 #include "dlpack.h"
 #include "abi.h"
 
-#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&    \
-    !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) && \
-    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_SHARE_INTERFACE &&  \
+#if TVMFFI_I_GNU && defined(__ELF__) && !defined(__TINYC__) &&      \
+    !defined(TVMFFI_IMPLEMENTATION) && !defined(TVMFFI_PREFIX) &&   \
+    !TVMFFI_DYNAMIC && !TVMFFI_STATIC && !TVMFFI_SHARE_INTERFACE && \
     !TVMFFI_NO_DLOPEN && !TVMFFI_ABI_ONLY
 #define TVMFFI_I_MAY_LACK 1
 #else

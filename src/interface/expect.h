@@ -350,6 +350,19 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
   return NULL;
 }
 
+/* Returns the text of the parameter `name`, a tensor("..."), or NULL. For
+   companion headers. */
+TVMFFI_I_ONCE(const char *, tvmffi_i_contract_text,
+              (const tvmffi_i_site *contract, const char *name)) {
+  int32_t i;
+  for (i = 0; contract && i < contract->count; ++i) {
+    const char *a = contract->expected[i].name, *b = name;
+    while (*a && *a == *b) ++a, ++b;
+    if (*a == *b) return contract->expected[i].text;
+  }
+  return NULL;
+}
+
 /* Returns 1 if the text of a tensor has the word `word`, else 0. For companion
    headers, which ask for "out" and "inout". */
 TVMFFI_I_ONCE(int, tvmffi_i_text_has, (const char *text, const char *word)) {

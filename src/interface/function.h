@@ -610,7 +610,7 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
 }
 
 TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
-              ( const char *text, int is_literal, tvmffi_func *f,
+              (const char *text, int is_literal, tvmffi_func *f,
                const char *own_name, const char *doc, int override)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];

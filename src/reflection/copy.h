@@ -86,13 +86,15 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
-  int64_t i, n = 2 * tvmffi_i_map_size(map);
+  int64_t i, n;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *made = tvmffi_i_new_array(n, &items);
+  TVMFFIObject *made;
   tvmffi_i_children c;
   const TVMFFIAny *child;
-  if (!made) return NULL;
   tvmffi_i_children_open(&c, map, NULL);
+  n = 2 * c.left; /* the cursor yields no more, even if the map grows */
+  made = tvmffi_i_new_array(n, &items);
+  if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
   TVMFFI_ASSERT(i == n);

@@ -323,6 +323,18 @@ def check_sessions(tap, program, functions):
         server.stop()
 
 
+def check_silent(tap, program, functions):
+    """A function that fails without an error does not end the session."""
+    with Session(program, functions) as s:
+        try:
+            s.remote.get_function("refused.silent")()
+            said = None
+        except tvm.error.RPCError as error:
+            said = str(error)
+        tap.ok(said is not None and s.attempt("read", "/etc/passwd") in REFUSED,
+               "a function that fails without an error", said)
+
+
 def check_kill(tap, program, functions, folder):
     """A killed server's confined session leaves no folder, by its helper."""
     before = set(folder.iterdir())
@@ -361,6 +373,7 @@ def main():
         check_other_machine(tap, program, functions)
         check_allow(tap, program, functions, folder)
         check_hints(tap, program, functions)
+        check_silent(tap, program, functions)
         check_linker(tap, program, functions, folder)
         check_limits(tap, program, functions)
         check_time(tap, program, functions)
