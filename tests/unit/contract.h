@@ -148,6 +148,16 @@ static void test_contract_writes(TVMFFI_HERE) {
   CHECK(!tvmffi_i_text_has("float32", "out"));
 }
 
+/* A companion header asks for the text of a parameter by its name. */
+static void test_contract_texts(TVMFFI_HERE) {
+  const tvmffi_i_site *contract = tvmffi_func_t_contract_words.contract;
+  const char *text = tvmffi_i_contract_text(contract, "z");
+  if (CHECK(text)) CHECK(!strcmp(text, "float32[*run_of] cpu"));
+  CHECK(!tvmffi_i_contract_text(contract, "zz"));
+  CHECK(!tvmffi_i_contract_text(contract, ""));
+  CHECK(!tvmffi_i_contract_text(NULL, "x"));
+}
+
 #if !TVMFFI_NO_METADATA
 static void test_contract_metadata(TVMFFI_HERE) {
   static const char want[] =
@@ -175,6 +185,7 @@ static const test_case test_contract_cases[] = {
     {"contracts: results", test_contract_results},
     {"contracts: names, runs and devices", test_contract_words},
     {"contracts: what is written", test_contract_writes},
+    {"contracts: the text of a parameter", test_contract_texts},
 #if !TVMFFI_NO_METADATA
     {"contracts: metadata", test_contract_metadata},
 #endif

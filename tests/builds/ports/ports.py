@@ -32,6 +32,7 @@ BEGIN, END = "<!-- made by ./dev test --ports --write -->", "<!-- end -->"
 OWN_WALK = [
     "backtrace: a walk goes *", "backtrace: unwind tables",
     "backtrace: entries of unwind tables", "backtrace: cached rules",
+    "backtrace: a table that is not understood",
     "backtrace: rules that lead nowhere", "backtrace: frames at odd addresses",
     "backtrace: code outside libraries"]
 # Which tests are not in a build with a switch.
