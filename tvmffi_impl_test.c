@@ -91,6 +91,10 @@
 #ifndef TEST_NO_FORKS
 #define TEST_NO_FORKS 0
 #endif
+/* 1 leaves out what loads a library: a program that is linked statically. */
+#ifndef TEST_STATIC
+#define TEST_STATIC 0
+#endif
 /* 1 leaves out what needs tmpfile(). */
 #ifndef TEST_NO_FILES
 #define TEST_NO_FILES 0

@@ -41,13 +41,25 @@ static at::Tensor row_sums(const at::Tensor &x) {
   }
   return out;
 }
+static at::Tensor add(const at::Tensor &x, const at::Tensor &y) {
+  TORCH_CHECK(x.dtype() == at::kFloat && y.dtype() == at::kFloat);
+  TORCH_CHECK(x.dim() == 1 && y.dim() == 1 && x.size(0) == y.size(0));
+  TORCH_CHECK(x.is_contiguous() && y.is_contiguous());
+  at::Tensor out = at::empty({x.size(0)}, x.options());
+  const float *px = x.const_data_ptr<float>(), *py = y.const_data_ptr<float>();
+  float *po = out.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < x.size(0); ++i) po[i] = px[i] + py[i];
+  return out;
+}
 TORCH_LIBRARY(cxx, m) {
   m.def("axpy(Tensor(a!) y, Tensor x, float a=1.0) -> ()");
   m.def("row_sums(Tensor x) -> Tensor");
+  m.def("add(Tensor x, Tensor y) -> Tensor");
 }
 TORCH_LIBRARY_IMPL(cxx, CPU, m) {
   m.impl("axpy", axpy);
   m.impl("row_sums", row_sums);
+  m.impl("add", add);
 }
 """
 
@@ -78,6 +90,18 @@ static Tensor row_sums(const Tensor x) {
   }
   return out;
 }
+static Tensor add(const Tensor x, const Tensor y) {
+  STD_TORCH_CHECK(x.scalar_type() == ScalarType::Float &&
+                  y.scalar_type() == ScalarType::Float);
+  STD_TORCH_CHECK(x.dim() == 1 && y.dim() == 1 && x.size(0) == y.size(0));
+  STD_TORCH_CHECK(x.is_contiguous() && y.is_contiguous());
+  Tensor out = torch::stable::new_empty(x, {x.size(0)});
+  const float *px = (const float *)x.data_ptr();
+  const float *py = (const float *)y.data_ptr();
+  float *po = (float *)out.data_ptr();
+  for (int64_t i = 0; i < x.size(0); ++i) po[i] = px[i] + py[i];
+  return out;
+}
 static void least(StableIValue *stack, uint64_t, uint64_t) {
   for (int i = 0; i < 2; ++i) {
     AtenTensorHandle t = torch::stable::detail::to<AtenTensorHandle>(stack[i]);
@@ -96,13 +120,49 @@ static void least(StableIValue *stack, uint64_t, uint64_t) {
 STABLE_TORCH_LIBRARY(stable, m) {
   m.def("axpy(Tensor(a!) y, Tensor x, float a=1.0) -> ()");
   m.def("row_sums(Tensor x) -> Tensor");
+  m.def("add(Tensor x, Tensor y) -> Tensor");
   m.def("least(Tensor(a!) y, Tensor x, float a=1.0) -> ()");
 }
 STABLE_TORCH_LIBRARY_IMPL(stable, CPU, m) {
   m.impl("axpy", TORCH_BOX(&axpy));
   m.impl("row_sums", TORCH_BOX(&row_sums));
+  m.impl("add", TORCH_BOX(&add));
   m.impl("least", least);
 }
+"""
+
+OURS = r"""
+#define TVMFFI_IMPLEMENTATION
+#define TVMFFI_DYNAMIC 1
+#include "tvmffi_torch.h"
+TVMFFI_EXPORT(axpy, none, (tensor("float32[n] inout"), y),
+              (tensor("float32[n]"), x), (float64, a, 1.0)) {
+  const float *px = TVMFFI_DATA(x, float);
+  float *py = TVMFFI_DATA(y, float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) py[i] += (float)a * px[i];
+  TVMFFI_RETURN();
+}
+TVMFFI_EXPORT(row_sums, tensor("float32[n]"), (tensor("float32[n, m]"), x)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 1, x->shape, &made));
+  const float *px = TVMFFI_DATA(x, float);
+  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) {
+    out[i] = 0;
+    for (int64_t j = 0; j < x->shape[1]; ++j) out[i] += px[i * x->shape[1] + j];
+  }
+  TVMFFI_RETURN(made);
+}
+TVMFFI_EXPORT(add, tensor("float32[n]"), (tensor("float32[n]"), x),
+              (tensor("float32[n]"), y)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+  const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
+  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) out[i] = px[i] + py[i];
+  TVMFFI_RETURN(made);
+}
+TVMFFI_TORCH_LIBRARY(demo)
 """
 
 
@@ -123,10 +183,10 @@ def build(torch, folder):
              folder / f"{name}.cpp", "-o", folder / f"{name}.so", "-ltorch",
              "-ltorch_cpu", "-lc10"], check=True)
         torch.ops.load_library(folder / f"{name}.so")
+    (folder / "demo.c").write_text(OURS)
     subprocess.run(
         ["cc", "-O2", "-shared", "-fPIC", f"-I{ROOT}", f"-I{ROOT}/hosts/torch",
-         ROOT / "tests/hosts/torch_kernels.c", "-o", folder / "demo.so",
-         "-lpthread"], check=True)
+         folder / "demo.c", "-o", folder / "demo.so", "-lpthread"], check=True)
     torch.ops.load_library(folder / "demo.so")
     return [*sources, "demo"]
 
@@ -152,7 +212,7 @@ def main():
     print(f"PyTorch {torch.__version__}: nanoseconds a call\n")
     print("| | tvmffi_torch.h | `TORCH_LIBRARY` | stable C++ ABI | least | "
           "ratio |\n| --- | --- | --- | --- | --- | --- |")
-    for row, args in (("axpy", (y, x, 2.0)), ("row_sums", (z,))):
+    for row, args in (("add", (x, y)), ("axpy", (y, x, 2.0)), ("row_sums", (z,))):
         for suffix in ("", ".default"):
             calls = {name: getattr(getattr(torch.ops, name), row)
                      for name in names}

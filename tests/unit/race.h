@@ -299,7 +299,7 @@ static void test_renewed_twice(TVMFFI_HERE) {
 /* -------- A system that refuses -------- */
 
 #if !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && defined(__GLIBC__) && \
-    !TVMFFI_NO_CONTAINERS
+    !TVMFFI_NO_CONTAINERS && !TEST_STATIC
 /* A library that lacks a function is loaded lazily, but not if the function
    belongs to the ABI and the process exports the runtime. */
 static void test_lazy_library(TVMFFI_HERE) {
@@ -396,7 +396,7 @@ static const test_case test_race_cases[] = {
     {"races: renewed frames", test_renewed_twice},
 #endif
 #if !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && defined(__GLIBC__) && \
-    !TVMFFI_NO_CONTAINERS
+    !TVMFFI_NO_CONTAINERS && !TEST_STATIC
     {"libraries: bound lazily", test_lazy_library},
 #endif
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN

@@ -35,18 +35,28 @@ OWN_WALK = [
     "backtrace: a table that is not understood",
     "backtrace: rules that lead nowhere", "backtrace: frames at odd addresses",
     "backtrace: code outside libraries"]
+# Another thread acts at a certain place, or the system refuses: meanwhile.h.
+PERSONALITY = ["threads: an end in init_func"]
+STATIC = ["libraries: bound lazily"]
+MEANWHILE = [
+    "races: *", "types: a class that is refused", "backtrace: no demangler",
+    "threads: a value that the system refuses",
+    "threads: a limit that the system refuses", *PERSONALITY, *STATIC]
 # Which tests are not in a build with a switch.
 RULES = {
-    "TVMFFI_NO_THREADS": ["threads: *"],
+    "TVMFFI_NO_THREADS": ["threads: *", *MEANWHILE],
     "TVMFFI_NO_BACKTRACE": [
         "backtrace: kinds of frames", "backtrace: a frame is named once",
         "backtrace: C++ names", "backtrace: its limit",
         "backtrace: names of functions", "backtrace: a full cache",
         "backtrace: of a child process", "backtrace: unloaded libraries",
+        "backtrace: no demangler", "races: renewed frames",
         "threads: backtraces", *OWN_WALK],
     "TEST_NO_FILES": ["errors: print", "repr: print",
                       "scopes: leaks that the runtime does not count"],
     "TEST_NO_FORKS": ["threads: processes beside threads"],
+    "TEST_STATIC": STATIC,
+    "no personality": PERSONALITY,  # glibc on x86-64 and AArch64 has it
     "no cleanup": [  # GNU C: the attribute for TVMFFI_SCOPE, types compared
         "struct types: derived structs",
         "scopes: blocks", "scopes: ways out",
@@ -58,7 +68,7 @@ RULES = {
     "no stack range": [  # TVMFFI_I_STACK_KNOWN: Linux, macOS, Windows
         "nesting: measured", "nesting: the stack's range*"],
     "no own walk": OWN_WALK,  # TVMFFI_I_WALK: Linux on x86-64 alone
-    "no ELF loader": ["backtrace: unloaded libraries"],  # Windows
+    "no Unix": ["backtrace: unloaded libraries", *MEANWHILE],
     "one state": [  # not TVMFFI_I_SPLIT_THREAD: Windows
         "threads: ends that are not noticed",
         "threads: the block of threads without one"],
@@ -69,8 +79,10 @@ RULES = {
 }
 NO_CXX, NO_CLEANUP = "no C++ calls", "no cleanup"
 NO_WALK, NO_STACK = "no own walk", "no stack range"
-ONE_STATE, NO_ELF = "one state", "no ELF loader"
-WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK, ONE_STATE, NO_ELF]
+ONE_STATE, NO_UNIX = "one state", "no Unix"
+NO_PERSONALITY = "no personality"
+WORDS = [NO_CXX, NO_CLEANUP, NO_WALK, NO_STACK, ONE_STATE, NO_UNIX,
+         NO_PERSONALITY]
 SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
@@ -245,11 +257,12 @@ def all_targets(build):
         Target("x86, 32 bits", ["gcc", "-m32", "-idirafter",
                                 "/usr/include/x86_64-linux-gnu"],
                packages="gcc-12-multilib", options=gcc, link=["-lpthread"],
-               switches=[NO_CXX, NO_WALK]),
+               switches=[NO_CXX, NO_WALK, NO_PERSONALITY]),
         Target("tcc", ["tcc"], packages="tcc",
                switches=SINGLE + [NO_CLEANUP, NO_CXX]),
         Target("musl", ["musl-gcc"], packages="musl-tools", options=gcc,
-               switches=["TVMFFI_NO_BACKTRACE"], link=["-static"]),
+               switches=["TVMFFI_NO_BACKTRACE", "TEST_STATIC", NO_PERSONALITY],
+               link=["-static"]),
     ]
     for name, triple, qemu in [
             ("aarch64", "aarch64-linux-gnu", "aarch64"),
@@ -261,18 +274,19 @@ def all_targets(build):
         result.append(Target(
             name, [f"{triple}-gcc"], [f"qemu-{qemu}-static"], options=gcc,
             packages=f"gcc-{triple} qemu-user-static",
-            switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS"],
+            switches=[NO_CXX, NO_WALK, "TEST_NO_FORKS", "TEST_STATIC"]
+            + ([NO_PERSONALITY] if name != "aarch64" else []),
             link=["-static", "-lpthread"]
             + (["-latomic"] if name == "mips" else [])))
     result += [
         Target("Windows, mingw", ["x86_64-w64-mingw32-gcc-posix"], [WINE],
                packages="gcc-mingw-w64-x86-64-posix wine64 wine", options=gcc,
-               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_ELF, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_UNIX, "TEST_NO_FORKS"],
                link=["-static", "-Wl,--stack,16777216"],
                suffix=".exe", setup=prepare_wine),
         Target("Windows, zig", zig + ["-target", "x86_64-windows-gnu"], [WINE],
                packages="wine64 wine", options=quiet,
-               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_ELF, "TEST_NO_FORKS"],
+               switches=[NO_CXX, NO_WALK, ONE_STATE, NO_UNIX, "TEST_NO_FORKS"],
                link=["-Wl,--stack,16777216", "-lunwind"], suffix=".exe",
                setup=prepare_wine),
         # Its stack is there from the start, for without Visual Studio's library
