@@ -24,8 +24,11 @@ _loaded = {}
 _checks = {}  # path: the torch.library.Library, whose end would remove the checks
 
 
-def _parse(text):
+def _parse(name, param, text):
     """Returns the dtypes, the dimensions (None: any) and the other words."""
+    if ("[" in text) != ("]" in text):
+        raise ValueError(f'{name}: the text "{text}" of {param} has a bracket '
+                         f"without the other")
     head, _, words = text.partition("]") if "[" in text else text.partition(" ")
     dtypes, bracket, dims = head.partition("[")
     dims = [d.strip() for d in dims.split(",") if d.strip()]
@@ -64,7 +67,8 @@ def _bind(where, tensor, dims, sizes):
             if isinstance(a, int) and isinstance(b, int) and a != b:
                 raise ValueError(f"{where}: dimension {dim} is {b}, "
                                  f"expected {a}")
-            torch._check(a == b)
+            torch._check(a == b, lambda a=a, b=b: (
+                f"{where}: dimension {dim} is {b}, expected {a}"))
 
 
 def _rule(name, operator, texts):
@@ -84,7 +88,8 @@ def _rule(name, operator, texts):
     for dim in dims if dims is not None else ["..."]:
         if dim in ("_", "...") or not dim.isdigit() and dim not in bound:
             raise ValueError(f"{name}: no rule gives dimension {dim} of the "
-                             f"result")
+                             f"result: name it in the text of a tensor that "
+                             f"is not optional")
     dtype = None if dtypes == ["same"] else getattr(torch, dtypes[0], None)
     if dtypes != ["same"] and not isinstance(dtype, torch.dtype):
         raise ValueError(f"{name}: PyTorch has no dtype `{dtypes[0]}`")
@@ -93,7 +98,7 @@ def _rule(name, operator, texts):
 
 def _fake(name, operator):
     """Makes the fake implementation of an operator."""
-    texts = {param: _parse(text)
+    texts = {param: _parse(name, param, text)
              for param, text in operator.get("tensors", {}).items()}
     params = operator["params"]
     is_tensor = operator["result"] == "Tensor"
@@ -126,6 +131,14 @@ def _fake(name, operator):
             shape += size if isinstance(size, tuple) else [size]
         return torch.empty(shape, dtype=rule[0] or first.dtype,
                            device=first.device if first is not None else "cpu")
+
+    return fake
+
+
+def _no_fake(text):
+    """Makes the fake implementation of an operator that has no rule."""
+    def fake(*args, **kwargs):
+        raise ValueError(text)
 
     return fake
 
@@ -168,11 +181,11 @@ def load(path, check=False):
     of the result with what the fake implementation computes, and raises a
     RuntimeError with both if they differ. This is for tests: it takes some
     microseconds a call, replaces the operator's autograd formula, and does
-    nothing in torch.inference_mode. Raises what the registration
-    found wrong (a type that no operator can have: TypeError; one that needs a
+    nothing in torch.inference_mode. Raises what the registration found wrong (a type that no operator can have: TypeError; one that needs a
     newer PyTorch: NotImplementedError; a name that is defined already:
-    RuntimeError), a ValueError for a result whose dtype or shape no text gives,
-    or an OSError for a file that cannot be loaded. Needs the GIL; loads of one
+    RuntimeError), or an OSError for a file that cannot be loaded. If no text
+    gives the dtype or the shape of a result, the operator works, but its fake
+    implementation raises a ValueError that says so. Needs the GIL; loads of one
     path must not run at the same time.
     """
     path = os.path.realpath(path)
@@ -204,8 +217,11 @@ def _load(path):
     fakes = {}
     for operator in described["operators"]:
         name = f"{described['namespace']}::{operator['name']}"
-        if operator["result"] in ("Tensor", "void"):
-            fakes[name] = _fake(name, operator)
-    for name, fake in fakes.items():
+        if operator["result"] not in ("Tensor", "void"):
+            continue
+        try:
+            fakes[name] = fake = _fake(name, operator)
+        except ValueError as error:
+            fake = _no_fake(str(error))
         torch.library.register_fake(name, fake)
     return described["namespace"], fakes

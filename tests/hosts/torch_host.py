@@ -47,24 +47,40 @@ BAD = {
         "TVMFFI_EXPORT(f, none, (float64, a, INFINITY)) { (void)a;"
         " TVMFFI_RETURN(); }",
         ValueError, "bad::f: parameter a: a schema has no such default"),
-    "a result without a shape": (
-        "TVMFFI_EXPORT(f, tensor, (tensor, x)) { TVMFFIObject *made;"
-        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
-        ValueError, "no rule gives the shape of the result"),
-    "a result with a dimension of no argument": (
-        'TVMFFI_EXPORT(f, tensor("float32[k]"), (tensor("float32[n]"), x)) {'
-        " TVMFFIObject *made;"
-        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
-        ValueError, "no rule gives dimension k of the result"),
-    "a result of two dtypes": (
-        'TVMFFI_EXPORT(f, tensor("float32|int8[n]"), (tensor("any[n]"), x)) {'
-        " TVMFFIObject *made;"
-        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
-        ValueError, "no rule gives the dtype of the result: `float32|int8`"),
     "a name that is defined": (
         "TVMFFI_EXPORT(axpy, none, (int64, a)) { (void)a; TVMFFI_RETURN(); }",
         RuntimeError, "demo::axpy: PyTorch refused the operator"),
     "no function": ("", ValueError, "no TVMFFI_EXPORT"),
+}
+# An operator with a rule.
+RULE = """
+TVMFFI_EXPORT(g, tensor("float32[n]"), (tensor("float32[n]"), x)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+  TVMFFI_RETURN(made);
+}
+"""
+# An operator of which the texts give no fake implementation, and the error of
+# the one that it gets. It stands beside one that has a rule.
+NO_RULE = {
+    "a result without a shape": (
+        "TVMFFI_EXPORT(f, tensor, (tensor, x)) { TVMFFIObject *made;"
+        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
+        "no rule gives the shape of the result"),
+    "a result with a dimension of no argument": (
+        'TVMFFI_EXPORT(f, tensor("float32[k]"), (tensor("float32[n]"), x)) {'
+        " TVMFFIObject *made;"
+        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
+        "f: no rule gives dimension k of the result: name it in the text of a "
+        "tensor that is not optional"),
+    "a result of two dtypes": (
+        'TVMFFI_EXPORT(f, tensor("float32|int8[n]"), (tensor("any[n]"), x)) {'
+        " TVMFFIObject *made;"
+        " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
+        "no rule gives the dtype of the result: `float32|int8`"),
+    "a text with half a bracket": (
+        'TVMFFI_EXPORT(f, none, (tensor("float32[n"), x)) { (void)x;'
+        " TVMFFI_RETURN(); }", 'the text "float32[n" of x has a bracket'),
 }
 # A kernel whose result is not what its text says.
 LIAR = """
@@ -213,18 +229,32 @@ def traced(tap, torch, demo):
         is_error(tap, "the fake checks dimensions",
                  error_of(demo.add_bias, torch.ones(2, 3), torch.ones(2)),
                  ValueError, "argument bias: dimension m is 2, expected 3")
+    got = error_of(torch.compile(demo.add_bias, backend="aot_eager",
+                                 dynamic=True), torch.ones(4, 5), torch.ones(6))
+    tap.ok("argument bias: dimension m is " in str(got),
+           "sizes that disagree are named when they are traced", got)
 
 
 def mistakes(tap, torch, args, folder, load):
     for i, (name, (code, kind, text)) in enumerate(BAD.items()):
         source = folder / f"bad{i}.c"
         library = "demo" if "demo::" in text else "bad"
-        library += str(i) if kind is ValueError and "rule" in text else ""
         source.write_text(f"#include <math.h>\n{HEAD}{code}\n"
                           f"TVMFFI_TORCH_LIBRARY({library})\n")
         path = compile_c(args, source, folder / f"bad{i}.so")
         is_error(tap, name, error_of(load, path), kind, text)
     x = torch.ones(3)
+    for i, (name, (code, text)) in enumerate(NO_RULE.items()):
+        source = folder / f"rule{i}.c"
+        source.write_text(f"{HEAD}{code}\n{RULE}\nTVMFFI_TORCH_LIBRARY(rule{i})\n")
+        ops = load(compile_c(args, source, folder / f"rule{i}.so"))
+        with torch._subclasses.FakeTensorMode() as mode:
+            fake = mode.from_tensor(x)
+            is_error(tap, name, error_of(ops.f, fake), ValueError, text)
+            tap.ok(ops.g(fake).shape == (3,), f"{name} leaves the others' fakes")
+        got = error_of(ops.f, x)
+        tap.ok(isinstance(got, tuple) == ("bracket" in text),
+               f"{name} matters only to a compiler", got)
     for debug in (0, 1):
         source = folder / f"liar{debug}.c"
         source.write_text(LIAR % (debug, debug))

@@ -148,6 +148,7 @@ static void test_contract_writes(TVMFFI_HERE) {
   CHECK(!tvmffi_i_text_has("float32", "out"));
 }
 
+#if !TVMFFI_NO_METADATA
 /* A companion header asks for the text of a parameter by its name. */
 static void test_contract_texts(TVMFFI_HERE) {
   const tvmffi_i_site *contract = tvmffi_func_t_contract_words.contract;
@@ -158,7 +159,6 @@ static void test_contract_texts(TVMFFI_HERE) {
   CHECK(!tvmffi_i_contract_text(NULL, "x"));
 }
 
-#if !TVMFFI_NO_METADATA
 static void test_contract_metadata(TVMFFI_HERE) {
   static const char want[] =
       ",\"tensors\":{\"x\":\"float32[n] cpu\",\"y\":\"float32[n, m] cpu "
@@ -185,8 +185,8 @@ static const test_case test_contract_cases[] = {
     {"contracts: results", test_contract_results},
     {"contracts: names, runs and devices", test_contract_words},
     {"contracts: what is written", test_contract_writes},
-    {"contracts: the text of a parameter", test_contract_texts},
 #if !TVMFFI_NO_METADATA
+    {"contracts: the text of a parameter", test_contract_texts},
     {"contracts: metadata", test_contract_metadata},
 #endif
 #endif

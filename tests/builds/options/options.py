@@ -882,7 +882,7 @@ def no_metadata(box):
 NEED_TYPES = re.compile(
     r"types: |struct types: (?!none)|nesting: |functions: (a type of its own|"
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
-    r"contracts: metadata|races: metadata of a type|"
+    r"contracts: (metadata|the text of a parameter)|races: metadata of a type|"
     r"(errors|globals|tensors): of a derived type|"
     r"globals: a built-in one without a name|"
     r"threads: (a late hook|types|attribute columns|processes|"
