@@ -306,14 +306,14 @@ TVMFFI_I_TORCH_COLD void tvmffi_i_torch_take_error(char *buffer, size_t size) {
 
 /* ---- Tensors that a kernel makes ---- */
 
-/* A tensor that PyTorch allocated during a call. The call owns a handle of its
-   own until its end, by which it returns the tensor. */
+/* A tensor that PyTorch allocated during a call. Its owners are the call, which
+   may return it, and the runtime's tensor. The last of the two frees it; the
+   runtime's tensor may outlive the call, and end in another thread. */
 typedef struct tvmffi_i_torch_made {
-  void *handle, *data;
-  const int64_t *shape;
-  DLDataType dtype;
-  int32_t ndim;
-  struct tvmffi_i_torch_made *next;
+  DLManagedTensorVersioned base;
+  void *handle;
+  struct tvmffi_i_torch_made *next; /* of the call */
+  int owners;
 } tvmffi_i_torch_made;
 
 /* The tensors of this thread's innermost call. The address comes from a
@@ -324,16 +324,14 @@ tvmffi_i_torch_innermost(void) {
   return &tvmffi_i_torch_calls;
 }
 
-typedef struct {
-  DLManagedTensorVersioned base;
-  void *handle;
-} tvmffi_i_torch_managed;
-
+/* Ends the ownership of one owner. */
 static TVMFFI_I_UNUSED void tvmffi_i_torch_free(
     DLManagedTensorVersioned *self) {
-  tvmffi_i_torch.aoti_torch_delete_tensor_object(
-      ((tvmffi_i_torch_managed *)(void *)self)->handle);
-  free(self);
+  tvmffi_i_torch_made *made = (tvmffi_i_torch_made *)(void *)self;
+  if (__atomic_sub_fetch(&made->owners, 1, __ATOMIC_ACQ_REL)) return;
+  if (made->handle)
+    tvmffi_i_torch.aoti_torch_delete_tensor_object(made->handle);
+  free(made);
 }
 
 /* Describes a tensor of PyTorch; shape and strides are borrowed from it.
@@ -371,8 +369,8 @@ static TVMFFI_I_UNUSED int tvmffi_i_torch_allocate(
   const int32_t dtype = tvmffi_i_torch_dtype(like->dtype);
   int64_t strides[64], step = 1;
   int32_t i;
-  tvmffi_i_torch_managed *self;
   tvmffi_i_torch_made *made;
+  DLTensor *t;
   const char *wrong = NULL;
   if (dtype < 0) return fail(context, "TypeError", "no dtype of PyTorch"), -1;
   if (like->ndim > 64)
@@ -383,44 +381,36 @@ static TVMFFI_I_UNUSED int tvmffi_i_torch_allocate(
     strides[i] = step;
     step *= like->shape[i] > 1 ? like->shape[i] : 1;
   }
-  self = (tvmffi_i_torch_managed *)malloc(sizeof(*self));
   made = (tvmffi_i_torch_made *)malloc(sizeof(*made));
-  if (!self || !made) {
-    free(self);
-    free(made);
+  if (!made)
     return fail(context, "MemoryError", "out of memory for a tensor"), -1;
-  }
-  self->base = zero;
-  self->handle = made->handle = NULL;
+  made->base = zero;
+  made->handle = NULL;
+  made->owners = 1;
+  t = &made->base.dl_tensor;
+  t->device = like->device;
+  t->dtype = like->dtype;
+  t->ndim = like->ndim;
   if (tvmffi_i_torch.aoti_torch_empty_strided(
           like->ndim, like->shape, strides, dtype,
           is_cuda ? tvmffi_i_torch.cuda : tvmffi_i_torch.cpu,
-          is_cuda ? like->device.device_id : 0, &self->handle))
+          is_cuda ? like->device.device_id : 0, &made->handle))
     wrong = "PyTorch cannot allocate the tensor";
-  else if (tvmffi_i_torch.aoti_torch_new_tensor_handle(self->handle,
-                                                       &made->handle))
-    wrong = "PyTorch cannot share the tensor";
-  else
-    wrong = tvmffi_i_torch_view(self->handle, &self->base.dl_tensor);
+  else if (tvmffi_i_torch.aoti_torch_get_data_ptr(made->handle, &t->data) |
+           tvmffi_i_torch.aoti_torch_get_sizes(made->handle, &t->shape) |
+           tvmffi_i_torch.aoti_torch_get_strides(made->handle, &t->strides))
+    wrong = "PyTorch cannot describe the tensor";
   if (wrong) {
-    if (made->handle)
-      tvmffi_i_torch.aoti_torch_delete_tensor_object(made->handle);
-    if (self->handle)
-      tvmffi_i_torch.aoti_torch_delete_tensor_object(self->handle);
-    free(self);
-    free(made);
+    tvmffi_i_torch_free(&made->base);
     return fail(context, "MemoryError", wrong), -1;
   }
-  self->base.version.major = DLPACK_MAJOR_VERSION;
-  self->base.version.minor = DLPACK_MINOR_VERSION;
-  self->base.deleter = tvmffi_i_torch_free;
-  made->data = self->base.dl_tensor.data;
-  made->shape = self->base.dl_tensor.shape;
-  made->dtype = like->dtype;
-  made->ndim = like->ndim;
+  made->base.version.major = DLPACK_MAJOR_VERSION;
+  made->base.version.minor = DLPACK_MINOR_VERSION;
+  made->base.deleter = tvmffi_i_torch_free;
+  made->owners = 2;
   made->next = *tvmffi_i_torch_calls;
   *tvmffi_i_torch_calls = made;
-  *out = &self->base;
+  *out = &made->base;
   return 0;
 }
 
@@ -435,20 +425,27 @@ static TVMFFI_I_UNUSED void tvmffi_i_torch_drop(void *data, void *object) {
 TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
                                                 TVMFFIObject *object,
                                                 tvmffi_i_torch_value *out) {
-  const DLTensor *t = TVMFFITensorGetDLTensorPtr(object);
+  const DLTensor *t = TVMFFITensorGetDLTensorPtr(object), *own;
   void *handle = NULL;
   int code = -1;
-  for (; made; made = made->next)
-    if (made->handle && made->data == TVMFFI_DATA(t, void) &&
-        made->ndim == t->ndim && tvmffi_i_dtype_equal(made->dtype, t->dtype) &&
-        (!t->ndim || !memcmp(made->shape, t->shape,
-                             (size_t)t->ndim * sizeof(int64_t)))) {
+  for (; made; made = made->next) {
+    own = &made->base.dl_tensor;
+    if (own->data != TVMFFI_DATA(t, void) || own->ndim != t->ndim ||
+        !tvmffi_i_dtype_equal(own->dtype, t->dtype) ||
+        (t->ndim &&
+         memcmp(own->shape, t->shape, (size_t)t->ndim * sizeof(int64_t))))
+      continue;
+    tvmffi_i_release(object);
+    if (__atomic_load_n(&made->owners, __ATOMIC_ACQUIRE) == 1) {
       handle = made->handle;
       made->handle = NULL;
-      *out = (uintptr_t)handle;
-      tvmffi_i_release(object);
-      return NULL;
+    } else if (tvmffi_i_torch.aoti_torch_new_tensor_handle(made->handle,
+                                                           &handle)) {
+      return "MemoryError: PyTorch cannot share the tensor";
     }
+    *out = (uintptr_t)handle;
+    return NULL;
+  }
   if (!tvmffi_i_torch.torch_from_blob) {
     tvmffi_i_release(object);
     return "NotImplementedError: a result that PyTorch did not allocate in "
@@ -652,9 +649,7 @@ static TVMFFI_I_UNUSED void tvmffi_i_torch_run(const tvmffi_i_torch_op *op,
     tvmffi_i_torch.torch_delete_string(c.strings[i]);
   while (made) {
     tvmffi_i_torch_made *next = made->next;
-    if (made->handle)
-      tvmffi_i_torch.aoti_torch_delete_tensor_object(made->handle);
-    free(made);
+    tvmffi_i_torch_free(&made->base);
     made = next;
   }
   if (TVMFFI_I_UNLIKELY(code || wrong)) tvmffi_i_torch_fail(op, code, wrong);

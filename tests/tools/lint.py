@@ -207,7 +207,7 @@ NO_NAMES = re.compile(
     r"|\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)"
     r"|TVMFFI_(CXX(_INCLUDE)?|INSTALL|WHEEL_PYTHONS)"
     r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
-OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.[ch]\b)")
+OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.(?:[ch]|py)\b)")
 
 
 def mentioned_names(tree):
