@@ -426,14 +426,15 @@ TVMFFI_I_INLINE const char *tvmffi_i_torch_give(tvmffi_i_torch_made *made,
                                                 TVMFFIObject *object,
                                                 tvmffi_i_torch_value *out) {
   const DLTensor *t = TVMFFITensorGetDLTensorPtr(object), *own;
+  const size_t size = (size_t)t->ndim * sizeof(int64_t);
   void *handle = NULL;
   int code = -1;
   for (; made; made = made->next) {
     own = &made->base.dl_tensor;
     if (own->data != TVMFFI_DATA(t, void) || own->ndim != t->ndim ||
         !tvmffi_i_dtype_equal(own->dtype, t->dtype) ||
-        (t->ndim &&
-         memcmp(own->shape, t->shape, (size_t)t->ndim * sizeof(int64_t))))
+        (t->ndim && (memcmp(own->shape, t->shape, size) ||
+                     memcmp(own->strides, t->strides, size))))
       continue;
     tvmffi_i_release(object);
     if (__atomic_load_n(&made->owners, __ATOMIC_ACQUIRE) == 1) {

@@ -165,6 +165,9 @@ def eager(tap, torch, demo):
         tap.ok(first.tolist() == [1, 2, 3] and
                again.data_ptr() == first.data_ptr(),
                "a result of an earlier call shares its memory", again)
+        square = torch.rand(3, 3)
+        tap.ok(torch.equal(demo.transposed(square), square.T),
+               "a view of the kernel's tensor keeps its strides")
     tap.ok(demo.row_sums(torch.ones(0, 3)).shape == (0,) and
            demo.row_sums(torch.ones(3, 0)).tolist() == [0, 0, 0],
            "empty tensors")

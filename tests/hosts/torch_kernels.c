@@ -40,6 +40,19 @@ TVMFFI_EXPORT(add_bias, tensor("float32[n, m]"), (tensor("float32[n, m]"), x),
   TVMFFI_RETURN(made);
 }
 
+/* x transposed, by a view of a tensor that the call makes. */
+TVMFFI_EXPORT(transposed, tensor("float32[n, n] strided"),
+              (tensor("float32[n, n]"), x)) {
+  TVMFFIObject *made, *view = NULL;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+  DLTensor turned = *TVMFFITensorGetDLTensorPtr(made);
+  int64_t strides[2] = {1, x->shape[0]};
+  memcpy(turned.data, x->data, tvmffi_tensor_bytes(x));
+  turned.strides = strides;
+  TVMFFI_TRY(TVMFFITensorCreateUnsafeView(made, &turned, (void **)&view));
+  TVMFFI_RETURN(tvmffi_scope_attach(view));
+}
+
 /* Returns the tensor of its first call again and again. */
 TVMFFI_EXPORT(kept, tensor("float32[n]"), (tensor("float32[n]"), x)) {
   static TVMFFIObject *kept;
