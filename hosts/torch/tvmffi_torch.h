@@ -684,9 +684,11 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_refuse(const char *kind,
                                               const tvmffi_func *f,
                                               const char *what,
                                               const char *name,
-                                              const char *why) {
+                                              const char *why,
+                                              const char *type) {
   snprintf(tvmffi_i_torch.error, sizeof(tvmffi_i_torch.error),
-           "%s: %s::%s: %s%s%s", kind, library, f->name, what, name, why);
+           "%s: %s::%s: %s%s%s%s", kind, library, f->name, what, name, why,
+           type);
   return -1;
 }
 
@@ -747,11 +749,12 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
     type = tvmffi_i_torch_type(word, 0, &version);
     if (!type)
       return tvmffi_i_torch_refuse("TypeError", library, f, "parameter ", name,
-                                   ": an operator has no such type");
+                                   ": no operator has the type ", word->name);
     if (version > tvmffi_i_torch.version)
       return tvmffi_i_torch_refuse("NotImplementedError", library, f,
                                    "parameter ", name,
-                                   ": this type needs PyTorch 2.10");
+                                   ": PyTorch 2.10 is needed for the type ",
+                                   word->name);
     if (word->kind == TVMFFI_I_TENSOR) op->has_tensor = 1;
     op->kinds[i] =
         (uint8_t)(word->kind | (is_optional ? TVMFFI_I_TORCH_OPTIONAL : 0));
@@ -768,7 +771,8 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
       tvmffi_i_append(t, "=");
       if (tvmffi_i_torch_add_default(t, &defaults[i]))
         return tvmffi_i_torch_refuse("ValueError", library, f, "parameter ",
-                                     name, ": a schema has no such default");
+                                     name, ": a schema has no such default",
+                                     "");
     }
     name += strlen(name) + 1;
   }
@@ -776,11 +780,12 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
   type = tvmffi_i_torch_type(f->types[0], 1, &version);
   if (!type)
     return tvmffi_i_torch_refuse("TypeError", library, f, "the result", "",
-                                 ": an operator has no such type");
+                                 ": no operator has the type ",
+                                 f->types[0]->name);
   tvmffi_i_append(t, type);
   if (t->size < t->capacity) return 0;
   return tvmffi_i_torch_refuse("ValueError", library, f, "the schema", "",
-                               " is too long");
+                               " is too long", "");
 }
 
 /* Returns NULL, or the error. Writes all schemas before PyTorch receives the
@@ -820,7 +825,8 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_register(
                   : "it is defined already, or its name is not valid; PyTorch "
                     "has printed the reason";
       (void)tvmffi_i_torch_refuse("RuntimeError", library, (*at)->func,
-                                  "PyTorch refused the operator: ", wrong, "");
+                                  "PyTorch refused the operator: ", wrong, "",
+                                  "");
     }
   }
   for (key = 0; key < 3 && !code; ++key) {

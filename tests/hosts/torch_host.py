@@ -38,11 +38,11 @@ BAD = {
     "a type that no operator has": (
         "TVMFFI_EXPORT(f, none, (int64, a), (func, g)) { (void)a, (void)g;"
         " TVMFFI_RETURN(); }",
-        TypeError, "bad::f: parameter g: an operator has no such type"),
+        TypeError, "bad::f: parameter g: no operator has the type ffi.Function"),
     "a result that no operator has": (
         "TVMFFI_EXPORT(f, str, (int64, a)) { (void)a;"
         " TVMFFI_RETURN(tvmffi_byte_array(\"x\")); }",
-        TypeError, "bad::f: the result: an operator has no such type"),
+        TypeError, "bad::f: the result: no operator has the type str"),
     "a default that no schema has": (
         "TVMFFI_EXPORT(f, none, (float64, a, INFINITY)) { (void)a;"
         " TVMFFI_RETURN(); }",
@@ -290,8 +290,8 @@ def mistakes(tap, torch, args, folder, load):
                "strings and devices")
     else:
         is_error(tap, "PyTorch 2.9 has no strings", error_of(load, path),
-                 NotImplementedError, "text::length: parameter text: this type "
-                 "needs PyTorch 2.10")
+                 NotImplementedError, "text::length: parameter text: PyTorch "
+                 "2.10 is needed for the type str")
 
 
 def main():
