@@ -195,6 +195,10 @@ typedef enum {
   TVMFFI_PY_NONE,
   TVMFFI_PY_STR,
   TVMFFI_PY_BYTES,
+  TVMFFI_PY_INTEGRAL,   /* another numbers.Integral, such as numpy.int64 */
+  TVMFFI_PY_REAL,       /* another numbers.Real, such as numpy.float32 */
+  TVMFFI_PY_NUMPY_BOOL, /* for tvmffi.fast as TVMFFI_PY_STOCK */
+  TVMFFI_PY_LAST_PLAIN = TVMFFI_PY_NUMPY_BOOL, /* of those after STOCK */
   TVMFFI_PY_TUPLE,
   TVMFFI_PY_LIST,
   TVMFFI_PY_DICT,
@@ -231,11 +235,11 @@ enum {
   TVMFFI_PY_LEAST_BITS = 8, /* of the first table of types */
   TVMFFI_PY_MOST_BITS = 20, /* types beyond it are classified at each call */
   TVMFFI_PY_PROBES = 32,
-  TVMFFI_PY_ARGS = 8,    /* arguments without an allocation */
-  TVMFFI_PY_DIMS = 8,    /* dimensions of an array; others go to tvm_ffi */
-  TVMFFI_PY_RANK = 32,   /* dimensions of a result that is an array */
-  TVMFFI_PY_SPARE = 16,  /* unused objects that are kept */
-  TVMFFI_PY_DEPTH = 32   /* nested lists; deeper ones go to tvm_ffi */
+  TVMFFI_PY_ARGS = 8,   /* arguments without an allocation */
+  TVMFFI_PY_DIMS = 8,   /* dimensions of an array; others go to tvm_ffi */
+  TVMFFI_PY_RANK = 32,  /* dimensions of a result that is an array */
+  TVMFFI_PY_SPARE = 16, /* unused objects that are kept */
+  TVMFFI_PY_DEPTH = 32  /* nested lists; deeper ones go to tvm_ffi */
 };
 
 /* An object for an argument that Python owns: a tensor for an array, a function
@@ -302,7 +306,7 @@ typedef struct {
   const tvmffi_func *func; /* NULL for a Function of tvm_ffi */
   PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
                               until needed */
-  PyObject *module; /* the name of the module that exports it, or NULL */
+  PyObject *module;        /* the name of the module that exports it, or NULL */
   PyMethodDef method;
 } tvmffi_py_function;
 
@@ -312,6 +316,7 @@ typedef struct {
   void *stream;
   int32_t device_type, device_id; /* of the stream; -1 for none */
   int32_t num_temps, depth;
+  int is_export;        /* the function is exported by this library */
   int has_numpy;        /* an argument is a NumPy array */
   TVMFFIObject **temps; /* for tvmffi_py_end_temps */
 } tvmffi_py_context;
@@ -366,6 +371,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
+    "PLAIN = 'int', 'float', 'bool', 'str'\n"
+    "HOOKS = 'int', 'float', 'value', 'object'\n"
+    "def is_missing(error):\n"
+    "    return isinstance(error, ModuleNotFoundError) and \\\n"
+    "        error.name == 'tvm_ffi'\n"
     "LINE = re.compile(r'\\s*File \"(.+?)\", line (\\d+), in (.+)')\n"
     "def class_of(kind):\n"
     "    found = getattr(builtins, kind, None)\n"
@@ -399,12 +409,33 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    known = type(error) is class_of(kind)\n"
     "    return (kind if known else 'RuntimeError',\n"
     "            str(error), ''.join(reversed(lines)))\n"
-    /* The package has no classes for the kinds of these exceptions. */
+    /* For an exception such as ZeroDivisionError, whose class the package would
+       replace by RuntimeError. */
     "def is_only_builtin(error):\n"
     "    kind = type(error).__name__\n"
     "    return kind not in KINDS and type(error) is class_of(kind)\n"
-    /* Makes the exception of a call more precise than the package does. */
-    "def explain(error, function, names, types, values):\n"
+    "def expected(names, types, i, got):\n"
+    "    want = types[i].replace(' | ', ' or ')\n"
+    "    article = 'an' if want[0] in 'aeio' else 'a'\n"
+    "    return f'argument `{names[i]}`: expected {article} {want}, got "
+    "{got}'\n"
+    /* Makes the exception of a call more precise than the package does. The
+       argument `at` could not be converted, unless it is -1. */
+    "def explain(error, function, names, types, values, at):\n"
+    "    if 0 <= at < len(names):\n"
+    "        of = type(values[at])\n"
+    "        more = (f'{function}: ' +\n"
+    "                expected(names, types, at, of.__name__))\n"
+    /* Without the package, which cannot make a number or text of it either. */
+    "        if type(error) is ImportError:\n"
+    "            if is_missing(error.__cause__) and \\\n"
+    "                    types[at].removesuffix(' | None') in PLAIN and not "
+    "\\\n"
+    "                    any(hasattr(of, f'__tvm_ffi_{x}__') for x in HOOKS):\n"
+    "                return TypeError(more)\n"
+    "        elif type(error) is TypeError and len(error.args) == 1:\n"
+    "            error.args = (f'{error.args[0]}\\n{more}',)\n"
+    "        return error\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
     "    kind = getattr(cell, 'kind', None)\n"
     "    if type(error) is RuntimeError and kind and class_of(kind):\n"
@@ -421,12 +452,10 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    if not found or found[2] != function or '\\nargument `' in text:\n"
     "        return error\n"
     "    i = int(found[1])\n"
-    "    got, want = values[i], types[i].replace(' | ', ' or ')\n"
+    "    got = values[i]\n"
     "    got = ('None' if got is None else repr(got)[:40]\n"
     "           if type(error) is OverflowError else type(got).__name__)\n"
-    "    article = 'an' if want[0] in 'aeio' else 'a'\n"
-    "    error.args = (f'{text}\\nargument `{names[i]}`: expected {article} '\n"
-    "                  f'{want}, got {got}',)\n"
+    "    error.args = (f'{text}\\n{expected(names, types, i, got)}',)\n"
     "    return error\n"
     "def to_int(data):\n"
     "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
@@ -632,17 +661,14 @@ TVMFFI_PY_COLD int tvmffi_py_bind_stock(void) {
   return TVMFFI_I_LOAD(&tvmffi_py.package) != NULL;
 }
 
-/* Returns 1 if an ImportError says that the package tvm_ffi is not installed,
-   else 0. */
-TVMFFI_PY_COLD int tvmffi_py_is_missing(PyObject *error) {
-  PyObject *name = PyObject_GetAttrString(error, "name");
-  const int is_missing =
-      PyErr_GivenExceptionMatches(error, PyExc_ModuleNotFoundError) && name &&
-      PyUnicode_Check(name) &&
-      !PyUnicode_CompareWithASCIIString(name, "tvm_ffi");
+/* Returns 1 if a function of the code above returns True for an exception. */
+TVMFFI_PY_COLD int tvmffi_py_says(const char *name, PyObject *error) {
+  PyObject *helper = tvmffi_py_helper(name);
+  PyObject *answer =
+      helper ? PyObject_CallFunctionObjArgs(helper, error, NULL) : NULL;
   PyErr_Clear();
-  Py_XDECREF(name);
-  return is_missing;
+  Py_XDECREF(answer);
+  return answer == Py_True;
 }
 
 /* Imports the package tvm_ffi for `what`. Returns 0, or -1 with an exception.
@@ -654,7 +680,7 @@ TVMFFI_PY_COLD int tvmffi_py_import_stock(const char *what) {
   if (module && (Py_DECREF(module), tvmffi_py_bind_stock())) return 0;
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ImportError)) return -1;
   error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
-  if (error && !tvmffi_py_is_missing(error))
+  if (error && !tvmffi_py_says("is_missing", error))
     PyErr_Format(PyExc_ImportError,
                  "%s needs the package apache-tvm-ffi, which is installed, but "
                  "its import failed: %S",
@@ -890,10 +916,10 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_numpy(TVMFFIObject *tensor) {
   base = PyCapsule_New(tensor, NULL, tvmffi_py_end_base);
   if (!base) return NULL;
   tvmffi_retain(tensor);
-  array = numpy->make(numpy->type, t->ndim, shape, number,
-                      t->strides ? strides : NULL,
-                      (char *)t->data + t->byte_offset, bytes,
-                      TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, NULL);
+  array =
+      numpy->make(numpy->type, t->ndim, shape, number,
+                  t->strides ? strides : NULL, (char *)t->data + t->byte_offset,
+                  bytes, TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, NULL);
   if (!array) {
     Py_DECREF(base);
     return NULL;
@@ -919,8 +945,8 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_items(TVMFFIObject *o,
   const int is_map =
       o->type_index == kTVMFFIMap || o->type_index == kTVMFFIDict;
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
-  const Py_ssize_t n = (Py_ssize_t)(is_map ? (int64_t)tvmffi_size(o) * 2
-                                           : cell->size);
+  const Py_ssize_t n =
+      (Py_ssize_t)(is_map ? (int64_t)tvmffi_size(o) * 2 : cell->size);
   uint64_t at = is_map ? tvmffi_i_map_begin(o) : 0;
   PyObject *tuple = PyTuple_New(n), *made = NULL;
   Py_ssize_t i;
@@ -1036,8 +1062,9 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
 
 /* Converts an owned value to a Python object. `c` has the conversion of the
    call's arguments, or is NULL. */
-static TVMFFI_I_UNUSED inline PyObject *tvmffi_py_result(
-    TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
+static TVMFFI_I_UNUSED inline PyObject *tvmffi_py_result(TVMFFIAny *value,
+                                                         int is_plain,
+                                                         tvmffi_py_context *c) {
   TVMFFIByteArray text;
   switch (value->type_index) {
     case kTVMFFINone: Py_RETURN_NONE;
@@ -1108,23 +1135,12 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
   return tvmffi_py_raise_error(code, tvmffi_py_error_of(code));
 }
 
-/* Returns 1 for an exception such as ZeroDivisionError, whose class the package
-   tvm_ffi would replace by RuntimeError, else 0. */
-TVMFFI_PY_COLD int tvmffi_py_is_only_builtin(PyObject *error) {
-  PyObject *helper = tvmffi_py_helper("is_only_builtin");
-  PyObject *answer =
-      helper ? PyObject_CallFunctionObjArgs(helper, error, NULL) : NULL;
-  PyErr_Clear();
-  Py_XDECREF(answer);
-  return answer == Py_True;
-}
-
 /* Makes the current exception the library's error. Returns -1. */
 TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
   TVMFFIAny none = TVMFFI_I_ZERO;
   const char *kind, *message, *trace;
-  if (tvmffi_py_bind_stock() && !tvmffi_py_is_only_builtin(error)) {
+  if (tvmffi_py_bind_stock() && !tvmffi_py_says("is_only_builtin", error)) {
     tvmffi_py_transit.error = error;
     tvmffi_py_transit.object = NULL;
     return tvmffi_py_by_accept(&none);
@@ -1228,6 +1244,37 @@ TVMFFI_PY_COLD int tvmffi_py_is(PyTypeObject *type, const char *module,
   return found == (PyObject *)type;
 }
 
+/* True if `type` is a subclass of a module's class, or is registered as one. */
+TVMFFI_PY_COLD int tvmffi_py_is_under(PyTypeObject *type, const char *module,
+                                      const char *name) {
+  PyObject *from = tvmffi_py_imported(module);
+  PyObject *base = from ? PyObject_GetAttrString(from, name) : NULL;
+  const int is_under = base && PyObject_IsSubclass((PyObject *)type, base) == 1;
+  PyErr_Clear();
+  Py_XDECREF(base);
+  Py_XDECREF(from);
+  return is_under;
+}
+
+/* True for numpy.ndarray and for a subclass that NumPy exports as it exports
+   the array: the subclass does not replace __dlpack__. */
+TVMFFI_PY_COLD int tvmffi_py_is_array(PyTypeObject *type) {
+  PyObject *from, *base, *own, *inherited;
+  int is_same;
+  if (!tvmffi_py_is_under(type, "numpy", "ndarray")) return 0;
+  from = tvmffi_py_imported("numpy");
+  base = from ? PyObject_GetAttrString(from, "ndarray") : NULL;
+  own = PyObject_GetAttrString((PyObject *)type, "__dlpack__");
+  inherited = base ? PyObject_GetAttrString(base, "__dlpack__") : NULL;
+  is_same = own && own == inherited;
+  PyErr_Clear();
+  Py_XDECREF(inherited);
+  Py_XDECREF(own);
+  Py_XDECREF(base);
+  Py_XDECREF(from);
+  return is_same;
+}
+
 /* True for types of callables that have no attribute which matters. */
 TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
   PyObject *types = PyImport_ImportModule("types");
@@ -1262,10 +1309,14 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
     return *api ? TVMFFI_PY_EXCHANGE : TVMFFI_PY_STOCK;
   }
   if (tvmffi_py_has(type, "__cuda_stream__")) return TVMFFI_PY_STOCK;
-  if (tvmffi_py_is(type, "numpy", "ndarray")) return TVMFFI_PY_NUMPY;
+  if (tvmffi_py_is_array(type)) return TVMFFI_PY_NUMPY;
   if (tvmffi_py_has(type, "__dlpack__")) return TVMFFI_PY_STOCK;
   if (PyType_IsSubtype(type, &PyLong_Type)) return TVMFFI_PY_INT;
   if (PyType_IsSubtype(type, &PyFloat_Type)) return TVMFFI_PY_FLOAT;
+  if (tvmffi_py_is_under(type, "numbers", "Integral"))
+    return TVMFFI_PY_INTEGRAL;
+  if (tvmffi_py_is_under(type, "numbers", "Real")) return TVMFFI_PY_REAL;
+  if (tvmffi_py_is(type, "numpy", "bool_")) return TVMFFI_PY_NUMPY_BOOL;
   if (p) {
     if (type == p->data_type) return TVMFFI_PY_DATATYPE;
     if (type == p->dtype) return TVMFFI_PY_DTYPE;
@@ -1815,10 +1866,13 @@ TVMFFI_I_INLINE int tvmffi_py_put_answer(PyObject *answer, TVMFFIAny *result) {
   TVMFFIObject *temp;
   PyTypeObject *type = Py_TYPE(answer);
   int code;
-  if (type != &PyLong_Type && type != &PyFloat_Type && type != &PyBool_Type &&
-      answer != Py_None && type != &PyUnicode_Type && type != &PyBytes_Type)
+  const tvmffi_py_type *entry = tvmffi_py_find_type(type);
+  const tvmffi_py_kind kind =
+      entry ? entry->kind : tvmffi_py_new_type(type).kind;
+  if (kind == TVMFFI_PY_STOCK || kind > TVMFFI_PY_LAST_PLAIN)
     return tvmffi_py_other_answer(answer, result);
   memset(&c, 0, sizeof(c));
+  c.is_export = 1;
   c.temps = &temp;
   code = tvmffi_py_put(&c, answer, result);
   if (code) {
@@ -1888,6 +1942,31 @@ TVMFFI_PY_COLD int tvmffi_py_put_native(PyObject *arg, TVMFFIAny *out) {
   return code;
 }
 
+/* Converts an object that is a number by its methods, as numpy.float32 is. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_number(
+    tvmffi_py_context *c, tvmffi_py_kind kind, PyObject *arg, TVMFFIAny *out) {
+  PyObject *value;
+  int overflow, code = 0;
+  if (kind == TVMFFI_PY_NUMPY_BOOL) {
+    const int truth = c->is_export ? PyObject_IsTrue(arg) : -1;
+    out->type_index = kTVMFFIBool;
+    out->v_int64 = truth;
+    return truth < 0;
+  }
+  if (kind == TVMFFI_PY_REAL) {
+    out->type_index = kTVMFFIFloat;
+    out->v_float64 = PyFloat_AsDouble(arg);
+    return out->v_float64 == -1 && PyErr_Occurred() ? -1 : 0;
+  }
+  value = PyNumber_Long(arg);
+  if (!value) return -1;
+  out->type_index = kTVMFFIInt;
+  out->v_int64 = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow) code = tvmffi_py_put_big_int(c, value, out);
+  Py_DECREF(value);
+  return code;
+}
+
 /* Converts an argument. Returns nonzero for one that the package tvm_ffi has to
    convert, because it is of another kind or an exception is set. */
 static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
@@ -1920,6 +1999,10 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
       out->v_int64 = arg == Py_True;
       return 0;
     case TVMFFI_PY_NONE: out->type_index = kTVMFFINone; return 0;
+    case TVMFFI_PY_INTEGRAL:
+    case TVMFFI_PY_REAL:
+    case TVMFFI_PY_NUMPY_BOOL:
+      return tvmffi_py_put_number(c, entry->kind, arg, out);
     case TVMFFI_PY_STR:
       data = PyUnicode_AsUTF8AndSize(arg, &size);
       return data ? tvmffi_py_put_text(c, out, data, size, 0) : -1;
@@ -1931,8 +2014,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
     case TVMFFI_PY_CALLABLE: return tvmffi_py_put_callable(c, arg, out);
     case TVMFFI_PY_NUMPY:
-      return tvmffi_py_put_numpy(
-          c, arg, TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, out);
+      return tvmffi_py_put_numpy(c, arg,
+                                 TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, out);
     case TVMFFI_PY_EXCHANGE:
       return tvmffi_py_put_exchange(c, entry->api, arg, out);
     case TVMFFI_PY_TENSOR:
@@ -2060,9 +2143,11 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_list_parameters(const tvmffi_func *func,
 }
 
 /* Makes the exception of a call of an exported function name the parameter, and
-   gives it the class of its kind. Returns NULL. */
+   gives it the class of its kind. `at` is the index of an argument that could
+   not be converted, or -1. Returns NULL. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
-                                           PyObject *const *in, Py_ssize_t n) {
+                                           PyObject *const *in, Py_ssize_t n,
+                                           int at) {
   PyObject *error, *helper, *names, *types, *values, *made = NULL;
   Py_ssize_t i;
   if (!f->func || !f->func->params || !PyErr_Occurred() ||
@@ -2078,8 +2163,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
     PyTuple_SetItem(values, i, in[i]);
   }
   if (helper && names && types && values)
-    made = PyObject_CallFunction(helper, "OsOOO", error, f->func->name, names,
-                                 types, values);
+    made = PyObject_CallFunction(helper, "OsOOOi", error, f->func->name, names,
+                                 types, values, at);
   PyErr_Clear();
   Py_XDECREF(names);
   Py_XDECREF(types);
@@ -2100,8 +2185,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
   const char *name, *text;
   int is_written;
   if (!func || i >= func->num_args || PyErr_Occurred() ||
-      !tvmffi_py_is(Py_TYPE(arg), "numpy", "ndarray") ||
-      (array->flags & TVMFFI_PY_WRITEABLE))
+      !tvmffi_py_is_array(Py_TYPE(arg)) || (array->flags & TVMFFI_PY_WRITEABLE))
     return 1;
   name = tvmffi_py_parameter(func, i);
   text = tvmffi_i_contract_text(func->contract, name);
@@ -2122,13 +2206,34 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
 
 /* ---- Calls ---- */
 
-/* Makes the Function of tvm_ffi for an exported function. Returns 0, or -1 with
-   an exception. */
-TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
+/* Imports the package tvm_ffi for an argument of an exported function. Returns
+   0, or -1 with an exception that names the parameter. */
+TVMFFI_PY_COLD int tvmffi_py_import_for(const tvmffi_func *func, int at,
+                                        PyObject *arg) {
+  PyObject *name, *what;
+  const char *text = NULL;
+  int code = -1;
+  if (!func->params || at >= func->num_args)
+    return tvmffi_py_import_stock("an argument of this type");
+  name = PyObject_GetAttrString((PyObject *)Py_TYPE(arg), "__name__");
+  what = name ? PyUnicode_FromFormat("%s: argument `%s` of type %S", func->name,
+                                     tvmffi_py_parameter(func, at), name)
+              : NULL;
+  if (what) text = PyUnicode_AsUTF8AndSize(what, NULL);
+  if (text) code = tvmffi_py_import_stock(text);
+  Py_XDECREF(what);
+  Py_XDECREF(name);
+  return code;
+}
+
+/* Makes the Function of tvm_ffi for an exported function, whose argument `at`
+   is not converted here. Returns 0, or -1 with an exception. */
+TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f, int at,
+                                        PyObject *arg) {
   PyObject *made;
   if (PyErr_Occurred() && !tvmffi_py_bind_stock()) return -1;
   PyErr_Clear();
-  if (tvmffi_py_import_stock("an argument of this kind")) return -1;
+  if (tvmffi_py_import_for(f->func, at, arg)) return -1;
   made = tvmffi_py_address_call((PyObject *)tvmffi_py.package->function,
                                 "__from_extern_c__",
                                 (void *)(uintptr_t)f->func->call);
@@ -2141,17 +2246,19 @@ TVMFFI_PY_COLD int tvmffi_py_make_stock(tvmffi_py_function *f) {
   return 0;
 }
 
-/* Calls the function by the package tvm_ffi, because of an argument that is
-   unknown here or that cannot be converted. An interrupt stays one. */
+/* Calls the function by the package tvm_ffi, because the argument `at` is
+   unknown here or cannot be converted. An interrupt stays one. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_call_stock(tvmffi_py_function *f,
                                               PyObject *const *in, Py_ssize_t n,
-                                              PyObject *keywords) {
+                                              PyObject *keywords, int at) {
+  const int is_bad = PyErr_Occurred() != NULL;
   PyObject *result;
-  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
-  if (!TVMFFI_I_LOAD(&f->stock) && tvmffi_py_make_stock(f)) return NULL;
+  if (is_bad && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+  if (!TVMFFI_I_LOAD(&f->stock) && tvmffi_py_make_stock(f, at, in[at]))
+    return tvmffi_py_explain(f, in, n, at);
   PyErr_Clear();
   result = PyObject_Vectorcall(f->stock, in, (size_t)n, keywords);
-  return result ? result : tvmffi_py_explain(f, in, n);
+  return result ? result : tvmffi_py_explain(f, in, n, is_bad ? at : -1);
 }
 
 typedef struct {
@@ -2246,6 +2353,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   c->api = NULL;
   c->device_type = -1;
   c->num_temps = c->depth = c->has_numpy = 0;
+  c->is_export = f->func != NULL;
   for (i = 0; i < n; ++i) {
     if (Py_TYPE(in[i]) == &PyLong_Type) {
       args[i].type_index = kTVMFFIInt;
@@ -2255,12 +2363,11 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     }
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
-      code =
-          tvmffi_py_put_read_only(c, f->func, (int32_t)i, in[i], args + i);
+      code = tvmffi_py_put_read_only(c, f->func, (int32_t)i, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
       tvmffi_error_clear();
-      return code < 0 ? NULL : tvmffi_py_call_stock(f, in, n, NULL);
+      return code < 0 ? NULL : tvmffi_py_call_stock(f, in, n, NULL, (int)i);
     }
   }
   result.type_index = kTVMFFINone;
@@ -2274,7 +2381,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   tvmffi_py_end_temps(c);
   if (TVMFFI_I_UNLIKELY(code)) {
     tvmffi_py_raise_error(code, error);
-    return tvmffi_py_explain(f, in, n);
+    return tvmffi_py_explain(f, in, n, -1);
   }
   return tvmffi_py_result(&result, f->func != NULL, c);
 }
@@ -2457,7 +2564,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_function(PyObject *self,
   tvmffi_py_target target;
   if (TVMFFI_I_UNLIKELY((keywords && PyTuple_Size(keywords) > 0) || !handle ||
                         handle->type_index != kTVMFFIFunction))
-    return tvmffi_py_call_stock(f, in, n, keywords);
+    return tvmffi_py_call_stock(f, in, n, keywords, -1);
   target.call = TVMFFIFunctionGetCellPtr(handle)->safe_call;
   target.self = handle;
   target.release_gil = *TVMFFI_PY_SECOND(int, f->stock);
@@ -2657,8 +2764,7 @@ typedef struct {
 #undef TVMFFI_I_ON_DOC
 #define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
 
-TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t,
-                                          const char *equals,
+TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t, const char *equals,
                                           const TVMFFIAny *value) {
   PyObject *object = tvmffi_py_default(value);
   PyObject *repr = object ? PyObject_Repr(object) : NULL;

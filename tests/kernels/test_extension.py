@@ -106,6 +106,37 @@ RESULTS = {
     "m.read(frozen)": "0.0 float",
     "m.read(numpy.frombuffer(b'12345678', 'float64')) > 0": "True bool",
     "m.read(array, bias=frozen)": "3.0 float",
+    "[m.add(i(2)) for i in (numpy.int8, numpy.uint16, numpy.int64)]":
+        "[3, 3, 3] list",
+    "m.echo(numpy.uint64(2**64 - 1))": f"{2**64 - 1} int",
+    "[m.echo(f(1.5)) for f in (numpy.float16, numpy.float32, numpy.float64, "
+    "numpy.longdouble)]": "[1.5, 1.5, 1.5, 1.5] list",
+    "m.echo(numpy.bool_(True)), m.add(numpy.bool_(True), numpy.bool_(False))":
+        "(True, 1) tuple",
+    "m.echo(numpy.str_('a text of many bytes'))": "'a text of many bytes' str",
+    "m.echo([array, numpy.bool_(True), numpy.int16(3)])[1:]":
+        "(True, 3) tuple",
+    "m.tail(array, numpy.int32(2))": "array([2.]) ndarray",
+    "m.add(numpy.float32(1))":
+        "TypeError: Mismatched type on argument #0 when calling: `add(0: int, "
+        "1: int) -> int`. Expected `int` but got `float`\nargument `a`: "
+        "expected an int, got float32",
+    "m.add(1, numpy.timedelta64(3, 's'))":
+        "TypeError: int() argument must be a string, a bytes-like object or a "
+        "real number, not 'datetime.timedelta'\nadd: argument `b`: expected "
+        "an int, got timedelta64",
+    "m.call(lambda x: numpy.float32(x) / 2, 3)": "1.5 float",
+    "m.call(lambda x: numpy.bool_(x), 3)": "True bool",
+    "m.call(lambda x: numpy.uint64(2**63), 3)": f"{2**63} int",
+    "m.tail(array.view(numpy.recarray), 1)": "array([1., 2.]) ndarray",
+    "type(m.echo(array.view(numpy.recarray)))":
+        "<class 'numpy.rec.recarray'> type",
+    "m.read(frozen.view(numpy.recarray))": "0.0 float",
+    "m.zero(frozen.view(numpy.recarray))":
+        "BufferError: zero: argument `x`: the function writes the array, "
+        "which is read-only",
+    "m.read(numpy.matrix([[1.]]))":
+        "ValueError: read: argument x: shape is [1, 1], expected [n]",
     "m.zero(frozen)": "BufferError: zero: argument `x`: the function writes "
                       "the array, which is read-only",
     "m.view(frozen)": "BufferError: view: argument `x`: the array is "
@@ -132,6 +163,8 @@ RESULTS = {
 }
 IMPORTED = {
     "m.tail(array, 1, 'bfloat16')": "bfloat16[2]@cpu:0 Tensor",
+    "m.view(Own(3))": "BufferError: of its own",
+    "m.echo(numpy.complex64(1))": "np.complex64(1+0j) complex64",
     "m.nested(array, 34)": "(" * 32 + "((float64[3]@cpu:0,),)" + ",)" * 32
                            + " tuple",
     "m.echo([wrapper, 1])[1:]": "(1,) tuple",
@@ -148,7 +181,10 @@ out = [answers(m, calls, **scope)]
 assert 'tvm_ffi' not in sys.modules, 'imported'
 import tvm_ffi
 wrapper = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(array))
-out.append(answers(m, calls + more, wrapper=wrapper, **scope))
+class Own(numpy.ndarray):
+    def __dlpack__(self, **options):
+        raise BufferError('of its own')
+out.append(answers(m, calls + more, wrapper=wrapper, Own=Own, **scope))
 # The result keeps its tensor alive, and nothing else does.
 n = sys.getrefcount(array)
 results = [m.tail(array) for _ in range(100)] + [m.wrapped(array)]
@@ -244,6 +280,23 @@ wanted = answers(m, calls, **scope)
 wrong = [f'{calls[i]}: {text}, not {wanted[i]}' for i, text in got
          if text != wanted[i]]
 print(json.dumps([wrong, getattr(sys, '_is_gil_enabled', lambda: True)()]))
+"""
+MISSING = """
+import extension as m
+class Hook:
+    def __tvm_ffi_int__(self): return 1
+for call in (lambda: m.echo(1j), lambda: m.add(Hook()), lambda: m.add(1, 1j),
+             lambda: m.join(1j)):
+    try: call()
+    except Exception as e: print(f'{type(e).__name__}: {e}')
+"""
+MISSED = """\
+ImportError: echo: argument `x` of type complex needs the package \
+apache-tvm-ffi, version 0.1.15
+ImportError: add: argument `a` of type Hook needs the package \
+apache-tvm-ffi, version 0.1.15
+TypeError: add: argument `b`: expected an int, got complex
+TypeError: join: argument `a`: expected a str, got complex
 """
 LEAKS = """
 import ctypes, gc, random, sys
@@ -520,10 +573,9 @@ def broken_package(folder, dropin):
     package = folder / "broken" / "tvm_ffi"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("import a_missing_dependency\n")
-    text = child(sys.executable, "import extension\n"
-                 "try: extension.echo(1j)\nexcept ImportError as e: print(e)",
-                 folders=[folder, dropin])
-    tap.ok("version 0.1.15" in text, "a missing package is named", text)
+    text = child(sys.executable, MISSING, folders=[folder, dropin])
+    tap.ok(text == MISSED, "a missing package is named where one is needed",
+           text)
     text = child(sys.executable, "import extension\n"
                  "try: extension.echo(1j)\nexcept ImportError as e: print(e)",
                  folders=[folder, dropin, package.parent])
