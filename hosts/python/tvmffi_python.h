@@ -387,16 +387,28 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        return class_of(kind)(message)\n"
     "    except TypeError:\n" /* no such class, or it takes more arguments */
     "        return RuntimeError(message)\n"
+    /* The frame of a C function runs Python code that has its name and line.
+       From CPython 3.11 on, the module traceback reads an instruction's line
+       and columns from co_linetable: here each has the first line and no
+       columns (Objects/locations.md of CPython, form 13). */
+    "def code_of(name, line, function):\n"
+    "    code = compile('get()', name, 'eval').replace(\n"
+    "        co_name=function, co_firstlineno=line)\n"
+    "    if sys.version_info < (3, 11):\n"
+    "        return code\n"
+    "    units = len(code.co_code) // 2\n" /* of which an entry has up to 8 */
+    "    lines = (bytes([0xe7 + min(8, units - i), 0])\n"
+    "             for i in range(0, units, 8))\n"
+    "    return code.replace(co_linetable=b''.join(lines))\n"
     "def to_python(kind, message, backtrace):\n"
     "    trace = None\n"
-    "    for line in backtrace.split('\\n'):\n"
-    "        if found := LINE.match(line):\n"
-    "            name, number, function = found.groups()\n"
-    "            code = compile('get()', name, 'eval').replace(\n"
-    "                co_name=function, co_firstlineno=int(number))\n"
+    "    for text in backtrace.split('\\n'):\n"
+    "        found = LINE.match(text)\n"
+    "        line = found and int(found[2])\n"
+    "        if line:\n" /* 0 is unknown */
+    "            code = code_of(found[1], line, found[3])\n"
     "            trace = types.TracebackType(\n"
-    "                trace, eval(code, {'get': sys._getframe}), 0,\n"
-    "                int(number))\n"
+    "                trace, eval(code, {'get': sys._getframe}), 0, line)\n"
     "    return make(kind, message).with_traceback(trace)\n"
     "def from_python(error):\n"
     "    kind, lines = type(error).__name__, []\n"

@@ -24,6 +24,16 @@ TVMFFI_EXPORT(fail, none, (str, kind)) {
   return TVMFFI_RAISE(kind.data, "a text with %d", 7);
 }
 
+/* Fails with an error whose frames are the text. */
+TVMFFI_EXPORT(fail_in, none, (str, backtrace)) {
+  const TVMFFIByteArray kind = tvmffi_byte_array("ValueError");
+  TVMFFIObjectHandle error;
+  TVMFFI_TRY(TVMFFIErrorCreate(&kind, &kind, &backtrace, &error));
+  TVMFFIErrorSetRaised(error);
+  tvmffi_release((TVMFFIObject *)error);
+  return -1;
+}
+
 TVMFFI_EXPORT(call, any, (func, f), (any, x)) {
   TVMFFIAny result;
   TVMFFI_TRY(tvmffi_call(f, &result, x));

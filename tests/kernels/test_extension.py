@@ -281,6 +281,14 @@ wrong = [f'{calls[i]}: {text}, not {wanted[i]}' for i, text in got
          if text != wanted[i]]
 print(json.dumps([wrong, getattr(sys, '_is_gil_enabled', lambda: True)()]))
 """
+UNKNOWN_LINE = """
+import extension as m, traceback
+try:
+    m.fail_in('  File "known.c", line 3, in f\\n'
+              '  File "kernels.so", line 0, in g\\n')
+except ValueError as e:
+    print([f.filename for f in traceback.extract_tb(e.__traceback__)])
+"""
 MISSING = """
 import extension as m
 class Hook:
@@ -468,8 +476,8 @@ def signatures(m):
            'read(x: tensor("float64[n] cpu"), bias: tensor("float64[n] cpu") '
            "| None = None) -> float", "help has types",
            m.types.__doc__ + m.read.__doc__)
-    names = ["add", "call", "describing", "echo", "eleven", "fail", "fill",
-             "is_alive", "join", "keep", "kept", "nested", "nop", "post",
+    names = ["add", "call", "describing", "echo", "eleven", "fail", "fail_in",
+             "fill", "is_alive", "join", "keep", "kept", "nested", "nop", "post",
              "read", "tail", "types", "view", "view_object", "wait", "wrapped",
              "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
@@ -566,6 +574,27 @@ def results(folder, dropin):
     # 50 of 8 MB
     tap.ok(kilobytes is not None and kilobytes < 100000,
            "an array releases its tensor", kilobytes)
+
+
+def tracebacks(folder, dropin):
+    """Tracebacks have the lines of C code, as printed by Python's module and
+    at a process's end."""
+    number = 1 + (HERE / "extension.c").read_text().split("\n").index(
+        '  return TVMFFI_RAISE(kind.data, "a text with %d", 7);')
+    frame = (f'  File "{HERE}/extension.c", line {number}, in fail\n'
+             '    return TVMFFI_RAISE(kind.data, "a text with %d", 7);\n'
+             "ValueError: a text with 7\n")
+    printed, uncaught = (
+        child(sys.executable, f"import extension as m, traceback\n{code}",
+              folders=[folder, dropin])
+        for code in ("try: m.fail('ValueError')\n"
+                     "except ValueError: print(traceback.format_exc(), end='')",
+                     "m.fail('ValueError')"))
+    tap.ok(printed.endswith(frame) and uncaught.endswith(frame),
+           "tracebacks have the lines of C code", printed + uncaught)
+    text = child(sys.executable, UNKNOWN_LINE, folders=[folder, dropin])
+    tap.ok(text == "['<string>', 'known.c']\n",
+           "a frame without a line is left out", text)
 
 
 def broken_package(folder, dropin):
@@ -683,6 +712,7 @@ def main():
         types_of_arguments("types", sys.executable, work / "c", args.dropin)
         pickles(work / "c", args.dropin)
         results(work / "c", args.dropin)
+        tracebacks(work / "c", args.dropin)
         broken_package(work / "c", args.dropin)
         beside_tvm_ffi(m, library)
         lasting_errors(m)
