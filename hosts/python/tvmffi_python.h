@@ -371,7 +371,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
-    "PLAIN = 'int', 'float', 'bool', 'str'\n"
+    "NUMBERS = 'int', 'float', 'bool'\n"
+    "PLAIN = *NUMBERS, 'str'\n"
     "HOOKS = 'int', 'float', 'value', 'object'\n"
     "def is_missing(error):\n"
     "    return isinstance(error, ModuleNotFoundError) and \\\n"
@@ -386,7 +387,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    try:\n"
     "        return class_of(kind)(message)\n"
     "    except TypeError:\n" /* no such class, or it takes more arguments */
-    "        return RuntimeError(message)\n"
+    "        return RuntimeError(f'{kind}: {message}' if kind else message)\n"
     /* The frame of a C function runs Python code that has its name and line.
        From CPython 3.11 on, the module traceback reads an instruction's line
        and columns from co_linetable: here each has the first line and no
@@ -418,19 +419,26 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        lines.append(f'  File \"{code.co_filename}\", line '\n"
     "                     f'{trace.tb_lineno}, in {code.co_name}\\n')\n"
     "        trace = trace.tb_next\n"
-    "    known = type(error) is class_of(kind)\n"
-    "    return (kind if known else 'RuntimeError',\n"
-    "            str(error), ''.join(reversed(lines)))\n"
-    /* For an exception such as ZeroDivisionError, whose class the package would
-       replace by RuntimeError. */
-    "def is_only_builtin(error):\n"
-    "    kind = type(error).__name__\n"
-    "    return kind not in KINDS and type(error) is class_of(kind)\n"
+    "    if type(error) is not (class_of(kind) or type(error)):\n"
+    "        kind = 'RuntimeError'\n" /* it has the name of another class */
+    "    return kind, str(error), ''.join(reversed(lines))\n"
+    /* For an exception such as ZeroDivisionError, whose kind the package would
+       replace by RuntimeError. It has a kind if it is an error of the library,
+       or if its class is registered. */
+    "def loses_kind(error):\n"
+    "    core = sys.modules['tvm_ffi.core']\n"
+    "    return not hasattr(error, '__tvm_ffi_error__') and \\\n"
+    "        type(error) not in core.ERROR_TYPE_TO_NAME\n"
     "def expected(names, types, i, got):\n"
     "    want = types[i].replace(' | ', ' or ')\n"
     "    article = 'an' if want[0] in 'aeio' else 'a'\n"
     "    return f'argument `{names[i]}`: expected {article} {want}, got "
     "{got}'\n"
+    "def replaced(error, made):\n"
+    "    made.__dict__.update(error.__dict__)\n"
+    "    made.__cause__, made.__context__, made.__suppress_context__ = (\n"
+    "        error.__cause__, error.__context__, error.__suppress_context__)\n"
+    "    return made.with_traceback(error.__traceback__)\n"
     /* Makes the exception of a call more precise than the package does. The
        argument `at` could not be converted, unless it is -1. */
     "def explain(error, function, names, types, values, at):\n"
@@ -450,13 +458,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        return error\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
     "    kind = getattr(cell, 'kind', None)\n"
-    "    if type(error) is RuntimeError and kind and class_of(kind):\n"
-    "        made = make(kind, *error.args)\n"
-    "        made.__dict__.update(error.__dict__)\n"
-    "        made.__cause__, made.__context__, made.__suppress_context__ = (\n"
-    "            error.__cause__, error.__context__,\n"
-    "            error.__suppress_context__)\n"
-    "        error = made.with_traceback(error.__traceback__)\n"
+    "    if type(error) is RuntimeError and kind and kind not in KINDS:\n"
+    "        error = replaced(error, make(kind, *error.args))\n"
     "    if type(error) not in (TypeError, OverflowError):\n"
     "        return error\n"
     "    text = str(error)\n"
@@ -465,7 +468,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        return error\n"
     "    i = int(found[1])\n"
     "    got = values[i]\n"
+    "    of = types[i].removesuffix(' | None')\n"
+    "    if of in NUMBERS and text.endswith('but got `ffi.BigInt`'):\n"
+    "        error = replaced(error, OverflowError(text))\n"
     "    got = ('None' if got is None else repr(got)[:40]\n"
+    "           + ', which is out of range'\n"
     "           if type(error) is OverflowError else type(got).__name__)\n"
     "    error.args = (f'{text}\\n{expected(names, types, i, got)}',)\n"
     "    return error\n"
@@ -1152,7 +1159,7 @@ TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
   TVMFFIAny none = TVMFFI_I_ZERO;
   const char *kind, *message, *trace;
-  if (tvmffi_py_bind_stock() && !tvmffi_py_says("is_only_builtin", error)) {
+  if (tvmffi_py_bind_stock() && !tvmffi_py_says("loses_kind", error)) {
     tvmffi_py_transit.error = error;
     tvmffi_py_transit.object = NULL;
     return tvmffi_py_by_accept(&none);

@@ -327,6 +327,9 @@ def template(backend):
             shutil.copytree(PROJECT / "templates" / name,
                             folder / ("src" if name == "src" else ""),
                             dirs_exist_ok=True)
+        page = (PROJECT / "templates/README.md").read_text(encoding="utf-8")
+        rename = re.search("```sh\n(mv .*?)```", page, re.DOTALL)[1]
+        run(["sh", "-ec", rename], cwd=folder)
         # pip must be one that this environment runs, as the backend is.
         run([work.user, "-m", "pip", "wheel", "--quiet",
              "--disable-pip-version-check", "--no-deps", "--no-index",
@@ -335,12 +338,12 @@ def template(backend):
         wheel, = (folder / "out").iterdir()
         expect(f"-{tag}-linux_" in wheel.name, wheel.name)
         work.install(work.user, wheel)
-        output = work.python(DEMO, PYTHONDONTWRITEBYTECODE="1")
+        output = work.python(DEMO.replace("demo", "mykernels"), PYTHONDONTWRITEBYTECODE="1")
         module, = (n for n in output.split() if n.endswith(".so"))
         expect(sorted({*output.split()} - {"__pycache__"}) == sorted(
             ["__init__.py", module, "kernels.pyi", "py.typed"]), output)
         run([sys.executable, "-m", "pip", "--python", work.user, "uninstall",
-             "--quiet", "--yes", "demo"])
+             "--quiet", "--yes", "mykernels"])
     return case
 
 
