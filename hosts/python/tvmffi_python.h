@@ -372,8 +372,9 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
     "NUMBERS = 'int', 'float', 'bool'\n"
-    "PLAIN = *NUMBERS, 'str'\n"
-    "HOOKS = 'int', 'float', 'value', 'object'\n"
+    "PLAIN = *NUMBERS, 'str', 'tensor'\n"
+    "HOOKS = ('__tvm_ffi_int__', '__tvm_ffi_float__', '__tvm_ffi_value__',\n"
+    "         '__tvm_ffi_object__', '__dlpack__')\n"
     "def is_missing(error):\n"
     "    return isinstance(error, ModuleNotFoundError) and \\\n"
     "        error.name == 'tvm_ffi'\n"
@@ -446,14 +447,14 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        of = type(values[at])\n"
     "        more = (f'{function}: ' +\n"
     "                expected(names, types, at, of.__name__))\n"
-    /* Without the package, which cannot make a number or text of it either. */
+    /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
     "            if is_missing(error.__cause__) and \\\n"
-    "                    types[at].removesuffix(' | None') in PLAIN and not "
-    "\\\n"
-    "                    any(hasattr(of, f'__tvm_ffi_{x}__') for x in HOOKS):\n"
+    "                    types[at].removesuffix(' | None') in PLAIN and \\\n"
+    "                    not any(hasattr(of, hook) for hook in HOOKS):\n"
     "                return TypeError(more)\n"
-    "        elif type(error) is TypeError and len(error.args) == 1:\n"
+    "        elif type(error) in (TypeError, BufferError) and \\\n"
+    "                len(error.args) == 1:\n"
     "            error.args = (f'{error.args[0]}\\n{more}',)\n"
     "        return error\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
@@ -2193,10 +2194,18 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
   return NULL;
 }
 
+/* Lets NumPy raise its exception for an array that it does not export, such as
+   one of objects. Returns 1. */
+TVMFFI_PY_COLD int tvmffi_py_ask_numpy(PyObject *array) {
+  PyObject *made = PyObject_CallMethod(array, "__dlpack__", NULL);
+  Py_XDECREF(made);
+  return 1;
+}
+
 /* Converts an argument that tvmffi_py_put did not convert: a read-only NumPy
    array for a parameter that the function only reads. Returns 0; 1 if the
-   package tvm_ffi has to convert it; or -1 with an exception for an array that
-   the function may write. */
+   package tvm_ffi has to convert it, or with an exception of the conversion; or
+   -1 with an exception for an array that the function may write. */
 TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
                                            const tvmffi_func *func, int32_t i,
                                            PyObject *arg, TVMFFIAny *out) {
@@ -2204,14 +2213,17 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
   const char *name, *text;
   int is_written;
   if (!func || i >= func->num_args || PyErr_Occurred() ||
-      !tvmffi_py_is_array(Py_TYPE(arg)) || (array->flags & TVMFFI_PY_WRITEABLE))
+      !tvmffi_py_is_array(Py_TYPE(arg)))
     return 1;
+  if (array->flags & TVMFFI_PY_WRITEABLE) return tvmffi_py_ask_numpy(arg);
   name = tvmffi_py_parameter(func, i);
   text = tvmffi_i_contract_text(func->contract, name);
   is_written = text && (tvmffi_i_text_has(text, "out") ||
                         tvmffi_i_text_has(text, "inout"));
   if (text && !is_written)
-    return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_ALIGNED, out) != 0;
+    return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_ALIGNED, out)
+               ? tvmffi_py_ask_numpy(arg)
+               : 0;
   PyErr_Format(PyExc_BufferError,
                is_written
                    ? "%s: argument `%s`: the function writes the array, which "
