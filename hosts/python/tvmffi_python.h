@@ -736,8 +736,9 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_by_stock(int code, const TVMFFIAny *value,
 TVMFFI_PY_COLD PyObject *tvmffi_py_big_int(const TVMFFIAny *value) {
   const TVMFFIByteArray data = TVMFFIBigIntGetContentByteArray(value);
   PyObject *helper = tvmffi_py_helper("to_int");
-  return helper ? PyObject_CallFunction(helper, "y#", data.data,
-                                        (Py_ssize_t)data.size)
+  return helper ? PyObject_CallFunction(helper, "N",
+                                        PyBytes_FromStringAndSize(
+                                            data.data, (Py_ssize_t)data.size))
                 : NULL;
 }
 
@@ -1103,14 +1104,20 @@ static TVMFFI_I_UNUSED inline PyObject *tvmffi_py_result(TVMFFIAny *value,
 
 /* ---- Errors ---- */
 
+/* Formats with "#" have other functions in CPython 3.12 than in 3.13, so a
+   library by the limited API of one would fail in the other. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_from_text(const TVMFFIByteArray *text) {
+  return PyUnicode_DecodeUTF8(text->data, (Py_ssize_t)text->size, NULL);
+}
+
 TVMFFI_PY_COLD PyObject *tvmffi_py_raise_plain(TVMFFIObject *error) {
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   PyObject *helper = tvmffi_py_helper("to_python"), *made = NULL;
   if (helper)
-    made = PyObject_CallFunction(
-        helper, "s#s#s#", cell->kind.data, (Py_ssize_t)cell->kind.size,
-        cell->message.data, (Py_ssize_t)cell->message.size,
-        cell->backtrace.data, (Py_ssize_t)cell->backtrace.size);
+    made =
+        PyObject_CallFunction(helper, "NNN", tvmffi_py_from_text(&cell->kind),
+                              tvmffi_py_from_text(&cell->message),
+                              tvmffi_py_from_text(&cell->backtrace));
   tvmffi_release(error);
   if (made) tvmffi_py_give_error(made);
   return NULL;
