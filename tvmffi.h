@@ -15542,11 +15542,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                          "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
     return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
-                         view->type_index);
+                         (int)view->type_index);
   if (tvmffi_i_is_false_text(view))
     return tvmffi_i_fail("ValueError",
                          "A small string or bytes cannot have %u bytes",
-                         view->small_str_len);
+                         (unsigned)view->small_str_len);
   TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;
@@ -17112,7 +17112,7 @@ TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   t = tvmffi_i_type_at(index);
   if (!t)
     (void)tvmffi_i_fail("InternalError",
-                        "Cannot find type info for type_index=%d", index);
+                        "Cannot find type info for type_index=%d", (int)index);
   return t;
 }
 
@@ -17223,9 +17223,9 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
         "RuntimeError",
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
-        t->info.type_key.data, t->info.type_index, t->info.type_depth,
+        t->info.type_key.data, (int)t->info.type_index, (int)t->info.type_depth,
         tvmffi_i_key_or_none(parent),
-        r->index < 0 ? t->info.type_index : r->index, r->depth,
+        (int)(r->index < 0 ? t->info.type_index : r->index), (int)r->depth,
         tvmffi_i_key_or_none(wanted));
   return t->info.type_index;
 }
@@ -17338,7 +17338,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     case TVMFFI_I_TYPE_TAKEN:
       return tvmffi_i_fail(
           "InternalError", "Conflicting static index %d between %s and %.*s",
-          r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
+          (int)r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
           TVMFFI_I_TEXT(*r->key));
     case TVMFFI_I_TYPE_FULL:
       return tvmffi_i_fail("InternalError",
@@ -17381,11 +17381,11 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   if (type_depth != (r.parent ? r.parent->info.type_depth + 1 : 0))
     return tvmffi_i_fail(
         "InternalError", "Type `%.*s` cannot have depth %d under parent %d",
-        TVMFFI_I_TEXT(*type_key), type_depth, parent_type_index);
+        TVMFFI_I_TEXT(*type_key), (int)type_depth, (int)parent_type_index);
   if (num_child_slots < 0 || num_child_slots > TVMFFI_I_MAX_SLOTS)
     return tvmffi_i_fail("ValueError",
                          "Type `%.*s` cannot reserve %d child slots",
-                         TVMFFI_I_TEXT(*type_key), num_child_slots);
+                         TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
   if (static_type_index < 0
           ? !r.parent
           : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
@@ -17393,8 +17393,8 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
     return tvmffi_i_fail("InternalError",
                          "Type `%.*s` cannot have static index %d under "
                          "parent %d",
-                         TVMFFI_I_TEXT(*type_key), static_type_index,
-                         parent_type_index);
+                         TVMFFI_I_TEXT(*type_key), (int)static_type_index,
+                         (int)parent_type_index);
   return tvmffi_i_make_type(&r);
 }
 
@@ -17855,7 +17855,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_extent(const TVMFFITypeInfo *type,
                                       const char *how, int32_t size) {
   return tvmffi_i_fail(
       "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
-      TVMFFI_I_TEXT(field->name), type->type_key.data, how, size);
+      TVMFFI_I_TEXT(field->name), type->type_key.data, how, (int)size);
 }
 
 int TVMFFITypeRegisterMetadata(int32_t type_index,
@@ -17873,7 +17873,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     TVMFFITypeMetadata *copy;
     if (size && size < (int32_t)sizeof(TVMFFIObject))
       return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                           t->info.type_key.data, size);
+                           t->info.type_key.data, (int)size);
     copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
     tvmffi_i_lock();
@@ -18029,7 +18029,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
       "TypeAttr `%.*s` is already registered for type index %d. To update the "
       "stored value, register a mutable container (e.g., Dict/List) once and "
       "mutate it in place on subsequent calls.",
-      TVMFFI_I_TEXT(*attr_name), type_index);
+      TVMFFI_I_TEXT(*attr_name), (int)type_index);
 }
 
 const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(
@@ -18139,7 +18139,8 @@ TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,
   TVMFFI_TRY(tvmffi_i_check_type(name, "func", func, kTVMFFIFunction));
   if (!result) return tvmffi_i_null(name, "result");
   if (num_args < 0)
-    return tvmffi_i_fail("ValueError", "%s: num_args is %d", name, num_args);
+    return tvmffi_i_fail("ValueError", "%s: num_args is %d", name,
+                         (int)num_args);
   if (num_args && !args) return tvmffi_i_null(name, "args");
   call = TVMFFIFunctionGetCellPtr(func)->safe_call;
   return call ? call(func, args, num_args, result)
@@ -18911,7 +18912,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
                                       const char *type) {
   return tvmffi_i_fail(
       "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
-      what, number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
+      what, (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
@@ -19328,13 +19329,14 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
-    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function, t->ndim);
+    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function,
+                         (int)t->ndim);
   TVMFFI_ASSERT(t->ndim > 0);
   if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
-      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function, i,
-                           (long long)t->shape[i]);
+      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function,
+                           (int)i, (long long)t->shape[i]);
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
@@ -19382,11 +19384,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
   TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
-                         alignment);
+                         (int)alignment);
   if (alignment && !tvmffi_i_is_aligned(t, (uint64_t)alignment))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Data is not aligned to %d bytes.",
-                         alignment);
+                         (int)alignment);
   if (contiguous && !tvmffi_tensor_is_contiguous(t))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Tensor is not contiguous.");
@@ -22273,7 +22275,7 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
     return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
-                         device_type, device_id);
+                         (int)device_type, (int)device_id);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   s = (tvmffi_i_stream *)tvmffi_i_add_record(
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
@@ -24092,7 +24094,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   if (num_args != 2)
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
-                         num_args);
+                         (int)num_args);
   if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
@@ -24102,7 +24104,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   else
     code = tvmffi_i_fail("ValueError",
                          "Unsupported field type index for setter: %d",
-                         s->type_index);
+                         (int)s->type_index);
   tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;
@@ -24320,7 +24322,8 @@ static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   return tvmffi_i_fail("TypeError",
                        "%s.__ffi_init__() takes at most %d positional "
                        "argument(s), but %d were given",
-                       init->type->type_key.data, init->num_positional, n);
+                       init->type->type_key.data, (int)init->num_positional,
+                       (int)n);
 }
 
 /* Returns the index of the field with this name, or -1. A derived type's field
@@ -26662,7 +26665,8 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
   const TVMFFITypeMetadata *metadata;
   if (!type) {
-    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered", index);
+    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered",
+                        (int)index);
     return NULL;
   }
   metadata = TVMFFI_I_LOAD(&type->metadata);
@@ -31470,7 +31474,7 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   if (!access)
     return tvmffi_i_fail("ValueError",
                          "Unsupported field type index for getter: %d",
-                         type_index);
+                         (int)type_index);
   TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 
@@ -31651,7 +31655,7 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
                          type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
     return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                         type->type_key.data, total_size);
+                         type->type_key.data, (int)total_size);
   tvmffi_i_lock();
   field = tvmffi_i_find_misplaced(type, total_size, &why);
   if (!field) tvmffi_i_note_made_size(type, total_size);

@@ -6,7 +6,7 @@ board=$here/../firmware
 out=$1
 cross=${CROSS:-arm-none-eabi-}
 flags="-mcpu=cortex-m3 -mthumb -Os -g -std=c11 -ffreestanding -Wall -Wextra
-  -Wno-format -ffunction-sections -fdata-sections -fno-unwind-tables
+  -ffunction-sections -fdata-sections -fno-unwind-tables
   -fno-asynchronous-unwind-tables"
 memory="-Wl,--defsym=FLASH_SIZE=64K,--defsym=RAM_SIZE=16K
   -Wl,--defsym=STACK_SIZE=2048"

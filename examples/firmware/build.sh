@@ -7,7 +7,7 @@ here=$root/examples/firmware
 out=$1
 cross=${CROSS:-arm-none-eabi-}
 flags="-mcpu=cortex-m3 -mthumb -Os -g -std=c99 -ffreestanding -Wall -Wextra
-  -Wno-format -ffunction-sections -fdata-sections -fno-unwind-tables
+  -ffunction-sections -fdata-sections -fno-unwind-tables
   -fno-asynchronous-unwind-tables ${CFLAGS-}"
 mkdir -p "$out"
 ${cross}gcc $flags "-ffile-prefix-map=$root/=" -I"$here" -I"$root" \

@@ -15,7 +15,7 @@ board=$root/examples/firmware
 serial=$root/examples/firmware_rpc
 cross=${CROSS:-arm-none-eabi-}
 flags="-mcpu=cortex-m3 -mthumb -Os -g -std=c11 -ffreestanding -Wall -Wextra
-  -Wno-format -ffunction-sections -fdata-sections -fno-unwind-tables
+  -ffunction-sections -fdata-sections -fno-unwind-tables
   -fno-asynchronous-unwind-tables"
 # 64 KB of flash and 20 KB of RAM. The LLVM object file names a function that
 # unwinds the stack, and never calls it.

@@ -9,7 +9,7 @@ out=$1
 shift
 cross=${CROSS:-arm-none-eabi-}
 flags="-mcpu=cortex-m3 -mthumb -Os -g -std=c99 -ffreestanding -Wall -Wextra
-  -Wno-format -ffunction-sections -fdata-sections -fno-unwind-tables
+  -ffunction-sections -fdata-sections -fno-unwind-tables
   -fno-asynchronous-unwind-tables -ffile-prefix-map=$root/="
 # 64 KB of flash and 20 KB of RAM. Compiled kernels name a function that
 # unwinds the stack, and never call it.

@@ -74,11 +74,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
                          "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
     return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
-                         view->type_index);
+                         (int)view->type_index);
   if (tvmffi_i_is_false_text(view))
     return tvmffi_i_fail("ValueError",
                          "A small string or bytes cannot have %u bytes",
-                         view->small_str_len);
+                         (unsigned)view->small_str_len);
   TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;

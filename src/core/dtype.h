@@ -68,7 +68,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
                                       const char *type) {
   return tvmffi_i_fail(
       "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
-      what, number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
+      what, (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,

@@ -62,13 +62,14 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
-    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function, t->ndim);
+    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function,
+                         (int)t->ndim);
   TVMFFI_ASSERT(t->ndim > 0);
   if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
-      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function, i,
-                           (long long)t->shape[i]);
+      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function,
+                           (int)i, (long long)t->shape[i]);
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
@@ -116,11 +117,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
   TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
-                         alignment);
+                         (int)alignment);
   if (alignment && !tvmffi_i_is_aligned(t, (uint64_t)alignment))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Data is not aligned to %d bytes.",
-                         alignment);
+                         (int)alignment);
   if (contiguous && !tvmffi_tensor_is_contiguous(t))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Tensor is not contiguous.");

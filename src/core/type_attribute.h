@@ -134,7 +134,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
       "TypeAttr `%.*s` is already registered for type index %d. To update the "
       "stored value, register a mutable container (e.g., Dict/List) once and "
       "mutate it in place on subsequent calls.",
-      TVMFFI_I_TEXT(*attr_name), type_index);
+      TVMFFI_I_TEXT(*attr_name), (int)type_index);
 }
 
 const TVMFFITypeAttrColumn *TVMFFIGetTypeAttrColumn(

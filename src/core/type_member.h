@@ -463,7 +463,7 @@ TVMFFI_I_COLD int tvmffi_i_bad_extent(const TVMFFITypeInfo *type,
                                       const char *how, int32_t size) {
   return tvmffi_i_fail(
       "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
-      TVMFFI_I_TEXT(field->name), type->type_key.data, how, size);
+      TVMFFI_I_TEXT(field->name), type->type_key.data, how, (int)size);
 }
 
 int TVMFFITypeRegisterMetadata(int32_t type_index,
@@ -481,7 +481,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     TVMFFITypeMetadata *copy;
     if (size && size < (int32_t)sizeof(TVMFFIObject))
       return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                           t->info.type_key.data, size);
+                           t->info.type_key.data, (int)size);
     copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
     tvmffi_i_lock();

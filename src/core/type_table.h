@@ -270,7 +270,7 @@ TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   t = tvmffi_i_type_at(index);
   if (!t)
     (void)tvmffi_i_fail("InternalError",
-                        "Cannot find type info for type_index=%d", index);
+                        "Cannot find type info for type_index=%d", (int)index);
   return t;
 }
 
@@ -381,9 +381,9 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
         "RuntimeError",
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
-        t->info.type_key.data, t->info.type_index, t->info.type_depth,
+        t->info.type_key.data, (int)t->info.type_index, (int)t->info.type_depth,
         tvmffi_i_key_or_none(parent),
-        r->index < 0 ? t->info.type_index : r->index, r->depth,
+        (int)(r->index < 0 ? t->info.type_index : r->index), (int)r->depth,
         tvmffi_i_key_or_none(wanted));
   return t->info.type_index;
 }
@@ -496,7 +496,7 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     case TVMFFI_I_TYPE_TAKEN:
       return tvmffi_i_fail(
           "InternalError", "Conflicting static index %d between %s and %.*s",
-          r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
+          (int)r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
           TVMFFI_I_TEXT(*r->key));
     case TVMFFI_I_TYPE_FULL:
       return tvmffi_i_fail("InternalError",
@@ -539,11 +539,11 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   if (type_depth != (r.parent ? r.parent->info.type_depth + 1 : 0))
     return tvmffi_i_fail(
         "InternalError", "Type `%.*s` cannot have depth %d under parent %d",
-        TVMFFI_I_TEXT(*type_key), type_depth, parent_type_index);
+        TVMFFI_I_TEXT(*type_key), (int)type_depth, (int)parent_type_index);
   if (num_child_slots < 0 || num_child_slots > TVMFFI_I_MAX_SLOTS)
     return tvmffi_i_fail("ValueError",
                          "Type `%.*s` cannot reserve %d child slots",
-                         TVMFFI_I_TEXT(*type_key), num_child_slots);
+                         TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
   if (static_type_index < 0
           ? !r.parent
           : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
@@ -551,7 +551,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
     return tvmffi_i_fail("InternalError",
                          "Type `%.*s` cannot have static index %d under "
                          "parent %d",
-                         TVMFFI_I_TEXT(*type_key), static_type_index,
-                         parent_type_index);
+                         TVMFFI_I_TEXT(*type_key), (int)static_type_index,
+                         (int)parent_type_index);
   return tvmffi_i_make_type(&r);
 }

@@ -281,7 +281,8 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
   const TVMFFITypeMetadata *metadata;
   if (!type) {
-    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered", index);
+    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered",
+                        (int)index);
     return NULL;
   }
   metadata = TVMFFI_I_LOAD(&type->metadata);

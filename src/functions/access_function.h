@@ -17,7 +17,7 @@ TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   if (!access)
     return tvmffi_i_fail("ValueError",
                          "Unsupported field type index for getter: %d",
-                         type_index);
+                         (int)type_index);
   TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 

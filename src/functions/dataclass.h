@@ -154,7 +154,7 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
                          type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
     return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                         type->type_key.data, total_size);
+                         type->type_key.data, (int)total_size);
   tvmffi_i_lock();
   field = tvmffi_i_find_misplaced(type, total_size, &why);
   if (!field) tvmffi_i_note_made_size(type, total_size);

@@ -28,7 +28,7 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
     return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
-                         device_type, device_id);
+                         (int)device_type, (int)device_id);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   s = (tvmffi_i_stream *)tvmffi_i_add_record(
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,

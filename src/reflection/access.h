@@ -63,7 +63,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   if (num_args != 2)
     return tvmffi_i_fail("TypeError",
                          "A field setter takes 2 arguments, but %d were given",
-                         num_args);
+                         (int)num_args);
   if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
@@ -73,7 +73,7 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   else
     code = tvmffi_i_fail("ValueError",
                          "Unsupported field type index for setter: %d",
-                         s->type_index);
+                         (int)s->type_index);
   tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;

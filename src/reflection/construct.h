@@ -199,7 +199,8 @@ static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   return tvmffi_i_fail("TypeError",
                        "%s.__ffi_init__() takes at most %d positional "
                        "argument(s), but %d were given",
-                       init->type->type_key.data, init->num_positional, n);
+                       init->type->type_key.data, (int)init->num_positional,
+                       (int)n);
 }
 
 /* Returns the index of the field with this name, or -1. A derived type's field

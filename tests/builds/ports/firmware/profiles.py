@@ -26,7 +26,7 @@ NEEDED = ["arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"]
 SECONDS = 60  # that the machine may take
 FURTHER = 760  # bytes of flash of a further file with two functions
 WITHIN = 0.05  # the table's figures, of those that are measured
-FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror -Wno-format
+FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror
   -ffunction-sections -fdata-sections -fno-unwind-tables
   -fno-asynchronous-unwind-tables -nostdlib -Wl,--gc-sections""".split()
 DATA_BUILTINS = ["Array", "List", "ListAppend", "Map", "MapGetItemOrMissing",
