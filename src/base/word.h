@@ -251,6 +251,11 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
+#else
+/* No such type exists, so a compiler that reads float32 or float64 in a
+   signature names the option in its error. */
+#define tvmffi_type_float32 tvmffi_i_float32_is_no_type__TVMFFI_NO_FLOAT_is_1
+#define tvmffi_type_float64 tvmffi_i_float64_is_no_type__TVMFFI_NO_FLOAT_is_1
 #endif
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns

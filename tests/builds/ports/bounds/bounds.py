@@ -33,7 +33,7 @@ NEEDED = [CROSS + "gcc", CROSS + "nm", CROSS + "objdump", "qemu-system-arm"]
 FLAGS = ["-mcpu=cortex-m3", "-mthumb", "-Os", "-std=c11", "-ffreestanding",
          "-ffunction-sections", "-fdata-sections", "-fno-unwind-tables",
          "-fno-asynchronous-unwind-tables", "-fcallgraph-info=su", "-Wall",
-         "-Wextra", "-Wno-format", "-Wno-unused-variable"]
+         "-Wextra", "-Wno-unused-variable"]
 # 1 instruction is 64 ns: program.c reads a clock of 25 MHz.
 MACHINE = ["qemu-system-arm", "-M", "mps2-an385", "-display", "none",
            "-monitor", "none", "-serial", "stdio", "-icount",
