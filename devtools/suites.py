@@ -190,7 +190,8 @@ def ports(*options):
     for path, *more in (
             ("freestanding/freestanding",), ("firmware/firmware", *write),
             ("bounds/bounds", *write), ("device_shell/device_shell",),
-            ("firmware/profiles", *write), ("languages/languages",),
+            ("firmware/profiles", *write), ("firmware/needs",),
+            ("languages/languages",),
             ("msvc/msvc",), ("interrupts/interrupts",)):
         record(path.split("/")[1], "python", f"{folder}/{path}.py", *more)
     record("cuda", "python", "tests/hosts/cuda_compiler.py", "--cuda",

@@ -1,0 +1,37 @@
+/* Calls the kernel of needs_kernel.c, and prints its result or the error.
+   needs.py links this program in the ways that docs/porting.md warns of. */
+
+#define TVMFFI_IMPLEMENTATION
+#include "tvmffi.h"
+
+#include "board.h"
+#include "system_library.h"
+
+static int run(void) {
+  TVMFFI_SCOPE;
+  TVMFFIObject *library, *function;
+  TVMFFIAny found;
+  int64_t result;
+  TVMFFI_TRY(system_library_register());
+  TVMFFI_TRY(tvmffi_call("ffi.SystemLib", &library));
+  TVMFFI_TRY(tvmffi_call("ffi.ModuleGetFunction", &found, library, "twice",
+                         (_Bool)0));
+  if (found.type_index == kTVMFFINone)
+    return TVMFFI_RAISE("AttributeError", "there is no twice");
+  function = found.v_obj;
+  TVMFFI_TRY(tvmffi_call(function, &result, 21));
+  board_write_int(result);
+  return 0;
+}
+
+int main(void) {
+  board_construct();
+  if (run()) {
+    TVMFFI_SCOPE;
+    TVMFFIObject *error = tvmffi_error_take();
+    board_write(TVMFFIErrorGetCellPtr(error)->message.data);
+  }
+  board_write("\n");
+  for (;;) {
+  }
+}

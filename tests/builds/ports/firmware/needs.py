@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What docs/porting.md says of a linker script and of options: a program with a
+compiled kernel runs on examples/firmware's script, and fails as the page says
+without a line of the script or an option. Writes TAP."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[3]
+BOARD = ROOT / "examples" / "firmware"
+DOC = " ".join((ROOT / "docs" / "porting.md").read_text().split())
+sys.path[:0] = [str(ROOT / "tests/tools"), str(HERE)]
+from profiles import first_line  # noqa: E402
+from tap import Tap  # noqa: E402
+
+NEEDED = ["arm-none-eabi-gcc", "qemu-system-arm"]
+COMPILE = """arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -Os -std=c11
+  -ffreestanding -Wall -Wextra -Werror -ffunction-sections -fdata-sections
+  -DTVMFFI_PORT="port.h" -c""".split()
+NO_TABLES = ["-fno-unwind-tables", "-fno-asynchronous-unwind-tables"]
+LINK = """arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -nostdlib
+  -Wl,--gc-sections,--defsym=FLASH_SIZE=64K,--defsym=RAM_SIZE=20K
+  -Wl,--defsym=STACK_SIZE=3K""".split()
+NO_UNWIND = "-Wl,--defsym=__aeabi_unwind_cpp_pr0=0"
+HARD = ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
+# What is broken: a text of the script and its replacement, options of the
+# linker, and the text, also of the page, that the linker or the program writes.
+CASES = [
+    ("nothing is missing", "", "", [NO_UNWIND], "42"),
+    ("no .got", " .got .got.*", "", [NO_UNWIND],
+     "safe_call must not be NULL"),
+    ("no KEEP of .init_array", "KEEP(*(.init_array .init_array.*))",
+     "*(.init_array .init_array.*)", [NO_UNWIND], "there is no twice"),
+    ("no __aeabi_unwind_cpp_pr0", "", "", [],
+     "__exidx_start"),
+]
+
+
+def run(command):
+    done = subprocess.run([str(word) for word in command], text=True,
+                          capture_output=True, errors="replace")
+    return done.stderr if done.returncode else ""
+
+
+class Build:
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.script = (BOARD / "link.ld").read_text()
+
+    def compile(self, source, *options):
+        made = self.folder / f"{source.stem}{len(options)}.o"
+        errors = run([*COMPILE, *options, "-I", ROOT / "examples/firmware_rpc",
+                      "-I", BOARD, "-I", ROOT, source, "-o", made])
+        if errors:
+            raise RuntimeError(errors)
+        return made
+
+    def link(self, objects, old, new, options):
+        """What the linker says, or what the program then writes."""
+        if old not in self.script:
+            return f"link.ld has no {old}"
+        script, elf = self.folder / "link.ld", self.folder / "needs.elf"
+        script.write_text(self.script.replace(old, new) if old
+                          else self.script)
+        return run([*LINK, "-T", script, *objects, *options, "-lgcc", "-o",
+                    elf]) or first_line(elf)
+
+
+def check(tap, build):
+    program = [build.compile(source, *NO_TABLES) for source in
+               (HERE / "needs.c", BOARD / "board.c")]
+    kernel = HERE / "needs_kernel.c"
+    soft = build.compile(kernel, "-fPIC", "-funwind-tables")
+    for name, old, new, options, text in CASES:
+        said = build.link([*program, soft], old, new, options)
+        tap.ok(text in said and text in DOC, name, said)
+    hard = build.compile(kernel, "-fPIC", "-funwind-tables", *HARD)
+    said = build.link([*program, hard], "", "", [NO_UNWIND])
+    text = "uses VFP register arguments"
+    tap.ok(text in said and text in DOC, "a kernel for hard-float, a firmware "
+           "without", said)
+
+
+def main():
+    tap = Tap()
+    missing = [n for n in NEEDED if not shutil.which(n)]
+    if missing and os.environ.get("CI"):
+        tap.ok(False, "what a build needs", "no " + " ".join(missing))
+    elif missing:
+        tap.skip("what a build needs", "no " + " ".join(missing))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            check(tap, Build(folder))
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
