@@ -22610,13 +22610,6 @@ int TVMFFIHandleDeinitOnce(void **handle_addr,
 
 /* ======== Module symbols ============================== >>modules/named_symbol
    system library and context symbols */
-/* A module is a C++ object with its vtable pointer before the object header.
-   The runtime itself creates only library modules and calls their methods
-   directly. Other modules made in C are called by one C function, C++ modules
-   by the C++ ABI. A function owns its module, and a module owns its library, so
-   a library is closed after its last function. The array of imports is
-   replaced, never changed. The cache of found functions grows under the mutex,
-   but is read without a lock. */
 
 /* A name and an address, such as a symbol of the system library. */
 typedef struct {
@@ -22674,6 +22667,18 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
 #endif
   TVMFFI_I_STORE(&s->address, symbol);
   return 0;
+}
+
+/* Stores in *out the address that TVMFFIEnvModRegisterSystemLibSymbol
+   registered under `name`, and returns 1. If no symbol has the name, stores
+   NULL and returns 0. Compiled code registers a function `f` as "__tvm_ffi_f",
+   which is a TVMFFISafeCallType. `name` is borrowed. Cannot fail. Defined only
+   in the file with the implementation. Thread-safe. */
+TVMFFI_I_UNUSED static int tvmffi_system_symbol(TVMFFIByteArray name,
+                                                void **out) {
+  tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
+  *out = s ? TVMFFI_I_LOAD(&s->address) : NULL;
+  return s != NULL;
 }
 
 int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
@@ -22833,12 +22838,6 @@ static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
   return a.size + b.size + c.size;
 }
 
-/* Returns the address of a symbol of the system library, or NULL. */
-static void *tvmffi_i_system_symbol(TVMFFIByteArray name) {
-  tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
-  return s ? TVMFFI_I_LOAD(&s->address) : NULL;
-}
-
 /* Sets *out to the address of the symbol `head` + `name`, or NULL if the symbol
    does not exist. In the system library, first tries `head` + prefix + `name`
    for a function, or prefix + `head` + `name` for another symbol. */
@@ -22858,13 +22857,15 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
                     ? tvmffi_i_join(key, first, l->prefix, name)
                     : tvmffi_i_join(key, l->prefix, first, name);
     TVMFFI_ASSERT(text.size < size);
-    *out = tvmffi_i_system_symbol(text);
+    (void)tvmffi_system_symbol(text, out);
   }
   if (!*out) {
     text.size = tvmffi_i_join(key, first, name, none);
     TVMFFI_ASSERT(text.size < size);
-    *out = l->handle ? tvmffi_i_dlsym(l->handle, key)
-                     : tvmffi_i_system_symbol(text);
+    if (l->handle)
+      *out = tvmffi_i_dlsym(l->handle, key);
+    else
+      (void)tvmffi_system_symbol(text, out);
   }
   if (key != buffer) tvmffi_i_free(key);
   return 0;
@@ -23085,6 +23086,13 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
 #endif
 
 /* ======== Modules: objects and their methods ====== >>modules/module_object */
+/* A module is a C++ object with its vtable pointer before the object header.
+   The runtime itself creates only library modules and calls their methods
+   directly. Other modules made in C are called by one C function, C++ modules
+   by the C++ ABI. A function owns its module, and a module owns its library, so
+   a library is closed after its last function. The array of imports is
+   replaced, never changed. The cache of found functions grows under the mutex,
+   but is read without a lock. */
 
 #if !TVMFFI_NO_CONTAINERS
 /* The property mask of a library module: kBinarySerializable and kRunnable. */

@@ -5,9 +5,10 @@
    Compiled code registers its functions by TVMFFIEnvModRegisterSystemLibSymbol
    before main. Include this file after the implementation of tvmffi.h. */
 
-/* The one module. It is static: its count never falls to 0. */
+/* The one module, with a strong and a weak reference. It is static: its count
+   never falls to 0. */
 static TVMFFIObject system_library = {
-    TVMFFI_I_BOTH_ONE, kTVMFFIModule, 0, {NULL}};
+    ((uint64_t)1 << 32) | 1, kTVMFFIModule, 0, {NULL}};
 
 /* Returns the module, as ffi.SystemLib without a prefix. */
 TVMFFI_FUNC(system_library_get, object) { TVMFFI_RETURN(&system_library); }
@@ -21,14 +22,13 @@ TVMFFI_FUNC(system_library_function, any, (object, module), (str, name),
   TVMFFIByteArray key = {symbol, head + name.size};
   TVMFFIObjectHandle f = NULL;
   TVMFFIObject *function;
-  tvmffi_i_named *found;
+  void *found;
   (void)module, (void)query_imports;
   if (key.size >= sizeof(symbol)) return 0;
   memcpy(symbol + head, name.data, name.size);
-  found = tvmffi_i_find_named(&tvmffi_i_system_symbols, key);
-  if (!found) return 0;
-  TVMFFI_TRY(TVMFFIFunctionCreate(
-      NULL, (TVMFFISafeCallType)(uintptr_t)found->address, NULL, &f));
+  if (!tvmffi_system_symbol(key, &found)) return 0;
+  TVMFFI_TRY(TVMFFIFunctionCreate(NULL, (TVMFFISafeCallType)(uintptr_t)found,
+                                  NULL, &f));
   function = tvmffi_scope_attach(f);
   if (!function) return -1;
   TVMFFI_RETURN(tvmffi_obj(function));

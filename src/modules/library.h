@@ -154,12 +154,6 @@ static size_t tvmffi_i_join(char *to, TVMFFIByteArray a, TVMFFIByteArray b,
   return a.size + b.size + c.size;
 }
 
-/* Returns the address of a symbol of the system library, or NULL. */
-static void *tvmffi_i_system_symbol(TVMFFIByteArray name) {
-  tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
-  return s ? TVMFFI_I_LOAD(&s->address) : NULL;
-}
-
 /* Sets *out to the address of the symbol `head` + `name`, or NULL if the symbol
    does not exist. In the system library, first tries `head` + prefix + `name`
    for a function, or prefix + `head` + `name` for another symbol. */
@@ -179,13 +173,15 @@ static int tvmffi_i_find_symbol(const tvmffi_i_library *l, const char *head,
                     ? tvmffi_i_join(key, first, l->prefix, name)
                     : tvmffi_i_join(key, l->prefix, first, name);
     TVMFFI_ASSERT(text.size < size);
-    *out = tvmffi_i_system_symbol(text);
+    (void)tvmffi_system_symbol(text, out);
   }
   if (!*out) {
     text.size = tvmffi_i_join(key, first, name, none);
     TVMFFI_ASSERT(text.size < size);
-    *out = l->handle ? tvmffi_i_dlsym(l->handle, key)
-                     : tvmffi_i_system_symbol(text);
+    if (l->handle)
+      *out = tvmffi_i_dlsym(l->handle, key);
+    else
+      (void)tvmffi_system_symbol(text, out);
   }
   if (key != buffer) tvmffi_i_free(key);
   return 0;

@@ -1,4 +1,11 @@
 /* ======== Modules: objects and their methods ====== >>modules/module_object */
+/* A module is a C++ object with its vtable pointer before the object header.
+   The runtime itself creates only library modules and calls their methods
+   directly. Other modules made in C are called by one C function, C++ modules
+   by the C++ ABI. A function owns its module, and a module owns its library, so
+   a library is closed after its last function. The array of imports is
+   replaced, never changed. The cache of found functions grows under the mutex,
+   but is read without a lock. */
 
 #pragma once
 

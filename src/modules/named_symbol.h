@@ -1,12 +1,5 @@
 /* ======== Module symbols ============================== >>modules/named_symbol
    system library and context symbols */
-/* A module is a C++ object with its vtable pointer before the object header.
-   The runtime itself creates only library modules and calls their methods
-   directly. Other modules made in C are called by one C function, C++ modules
-   by the C++ ABI. A function owns its module, and a module owns its library, so
-   a library is closed after its last function. The array of imports is
-   replaced, never changed. The cache of found functions grows under the mutex,
-   but is read without a lock. */
 
 #pragma once
 
@@ -71,6 +64,18 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
 #endif
   TVMFFI_I_STORE(&s->address, symbol);
   return 0;
+}
+
+/* Stores in *out the address that TVMFFIEnvModRegisterSystemLibSymbol
+   registered under `name`, and returns 1. If no symbol has the name, stores
+   NULL and returns 0. Compiled code registers a function `f` as "__tvm_ffi_f",
+   which is a TVMFFISafeCallType. `name` is borrowed. Cannot fail. Defined only
+   in the file with the implementation. Thread-safe. */
+TVMFFI_I_UNUSED static int tvmffi_system_symbol(TVMFFIByteArray name,
+                                                void **out) {
+  tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
+  *out = s ? TVMFFI_I_LOAD(&s->address) : NULL;
+  return s != NULL;
 }
 
 int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {

@@ -103,12 +103,17 @@ static void *test_symbol(tvmffi_i_name_table *map, const char *name) {
 static void test_module_symbols(TVMFFI_HERE) {
   const char *name = test_fresh("unit_symbol");
   static void *a, *b; /* a module that is made later writes to them */
+  void *found = &b;
   OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &a));
   OK(TVMFFIEnvModRegisterContextSymbol(name, &b));
-  CHECK(test_symbol(&tvmffi_i_system_symbols, name) == &a);
+  CHECK(!tvmffi_system_symbol(tvmffi_byte_array("unit_unknown"), &found));
+  CHECK(!found);
+  CHECK(tvmffi_system_symbol(tvmffi_byte_array(name), &found) == 1);
+  CHECK(found == &a);
   CHECK(test_symbol(&tvmffi_i_context_symbols, name) == &b);
   OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &b));
-  CHECK(test_symbol(&tvmffi_i_system_symbols, name) == &b);
+  CHECK(tvmffi_system_symbol(tvmffi_byte_array(name), &found) == 1);
+  CHECK(found == &b);
   FAILS(TVMFFIEnvModRegisterSystemLibSymbol(NULL, &a), "ValueError", NULL);
   FAILS(TVMFFIEnvModRegisterContextSymbol(NULL, &a), "ValueError", NULL);
 }
