@@ -15825,9 +15825,9 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   uint64_t object[16];
   TVMFFI_ASSERT(address);
   if (tvmffi_i_find_object) {
-    if (tvmffi_i_find_object(call, object)) return 0;
-    (void)tvmffi_i_dladdr(call, out);
-    return 1;
+    const int found = !tvmffi_i_find_object(call, object);
+    if (found) (void)tvmffi_i_dladdr(call, out);
+    return found;
   }
 #endif
   return tvmffi_i_dladdr(call, out) != 0;
@@ -16648,26 +16648,28 @@ TVMFFI_I_DELETER(error)
 static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
                                   const TVMFFIByteArray *trace, int32_t mode) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
-  size_t kept, size;
+  size_t kept, size, capacity;
   char *buffer;
   if (!e || !tvmffi_i_is_bytes(trace)) return;
   kept = mode == kTVMFFIBacktraceUpdateModeReplace ? 0 : e->cell.backtrace.size;
   size = kept + trace->size;
   if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
-  if (!buffer || size + 1 > e->capacity) {
-    buffer = (char *)tvmffi_i_alloc(size + size / 2 + 1);
+  capacity = e->capacity;
+  if (!buffer || size + 1 > capacity) {
+    capacity = size + size / 2 + 1;
+    buffer = (char *)tvmffi_i_alloc(capacity);
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
-  TVMFFI_ASSERT(size >= kept && (buffer != e->trace || size < e->capacity));
+  TVMFFI_ASSERT(size >= kept && size < capacity);
   /* memmove, because the new text may be part of the old one. */
   if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
   if (buffer != e->trace) {
     tvmffi_i_free(e->trace);
     e->trace = buffer;
-    e->capacity = size + size / 2 + 1;
+    e->capacity = capacity;
   }
   e->cell.backtrace.data = buffer;
   e->cell.backtrace.size = size;
@@ -25096,14 +25098,6 @@ TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
 
-/* Returns the length of the terminal colour sequence that begins at s, or 0. */
-static size_t tvmffi_i_colour(const char *s, size_t size) {
-  size_t i = 2;
-  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
-  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
-  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
-}
-
 /* Appends the escape for the character at s. Returns the character's length in
    bytes. As in EscapedStringPy of upstream's string.h, each byte of invalid
    UTF-8 is escaped separately. */
@@ -25112,15 +25106,9 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
   static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
   const unsigned char *u = (const unsigned char *)s;
   const char *known = u[0] ? strchr(plain, s[0]) : NULL;
-  size_t n = tvmffi_i_colour(s, size), i;
+  size_t n, i;
   uint32_t code;
   TVMFFI_ASSERT(size > 0 && !tvmffi_i_is_plain(*s));
-  if (n) {
-    TVMFFI_ASSERT(n > 2 && n <= size);
-    tvmffi_i_text_str(b, "\\x1b[");
-    tvmffi_i_text_put(b, s + 2, n - 2);
-    return n;
-  }
   if (known) {
     tvmffi_i_text_char(b, '\\');
     tvmffi_i_text_char(b, letter[known - plain]);
@@ -25678,7 +25666,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
-  if (!g->base.base.nested) g->has_root_frame = 1;
+  g->has_root_frame |= !g->base.base.nested;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
@@ -28966,22 +28954,25 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   return (word - ones * c) & ~word & ones * 128;
 }
 
+/* Returns 0 if no byte of a word is `c`. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
+  return tvmffi_i_bytes_below(word ^ UINT64_MAX / 255 * c, 1);
+}
+
 /* Skips the characters of a string up to a quote, backslash or control
    character. If `written`, the string is being written: stops at / and DEL,
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
-  const uint64_t ones = UINT64_MAX / 255;
   uint64_t word, found;
   TVMFFI_ASSERT(p <= end);
   for (; end - p >= 8; p += 8) {
     memcpy(&word, p, 8);
     found = tvmffi_i_bytes_below(word, ' ') |
-            tvmffi_i_bytes_below(word ^ ones * '"', 1) |
-            tvmffi_i_bytes_below(word ^ ones * '\\', 1);
+            tvmffi_i_bytes_equal(word, '"') | tvmffi_i_bytes_equal(word, '\\');
     if (written)
-      found |= tvmffi_i_bytes_below(word ^ ones * '/', 1) |
-               tvmffi_i_bytes_below(word ^ ones * 0x7F, 1);
+      found |=
+          tvmffi_i_bytes_equal(word, '/') | tvmffi_i_bytes_equal(word, 0x7F);
     if (found) break;
   }
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&

@@ -223,9 +223,9 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   uint64_t object[16];
   TVMFFI_ASSERT(address);
   if (tvmffi_i_find_object) {
-    if (tvmffi_i_find_object(call, object)) return 0;
-    (void)tvmffi_i_dladdr(call, out);
-    return 1;
+    const int found = !tvmffi_i_find_object(call, object);
+    if (found) (void)tvmffi_i_dladdr(call, out);
+    return found;
   }
 #endif
   return tvmffi_i_dladdr(call, out) != 0;

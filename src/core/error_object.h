@@ -49,26 +49,28 @@ TVMFFI_I_DELETER(error)
 static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
                                   const TVMFFIByteArray *trace, int32_t mode) {
   tvmffi_i_error *e = (tvmffi_i_error *)self;
-  size_t kept, size;
+  size_t kept, size, capacity;
   char *buffer;
   if (!e || !tvmffi_i_is_bytes(trace)) return;
   kept = mode == kTVMFFIBacktraceUpdateModeReplace ? 0 : e->cell.backtrace.size;
   size = kept + trace->size;
   if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
-  if (!buffer || size + 1 > e->capacity) {
-    buffer = (char *)tvmffi_i_alloc(size + size / 2 + 1);
+  capacity = e->capacity;
+  if (!buffer || size + 1 > capacity) {
+    capacity = size + size / 2 + 1;
+    buffer = (char *)tvmffi_i_alloc(capacity);
     if (!buffer) return;
     if (kept) memcpy(buffer, e->cell.backtrace.data, kept);
   }
-  TVMFFI_ASSERT(size >= kept && (buffer != e->trace || size < e->capacity));
+  TVMFFI_ASSERT(size >= kept && size < capacity);
   /* memmove, because the new text may be part of the old one. */
   if (trace->size) memmove(buffer + kept, trace->data, trace->size);
   buffer[size] = 0;
   if (buffer != e->trace) {
     tvmffi_i_free(e->trace);
     e->trace = buffer;
-    e->capacity = size + size / 2 + 1;
+    e->capacity = capacity;
   }
   e->cell.backtrace.data = buffer;
   e->cell.backtrace.size = size;

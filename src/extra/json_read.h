@@ -126,22 +126,25 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
   return (word - ones * c) & ~word & ones * 128;
 }
 
+/* Returns 0 if no byte of a word is `c`. */
+TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
+  return tvmffi_i_bytes_below(word ^ UINT64_MAX / 255 * c, 1);
+}
+
 /* Skips the characters of a string up to a quote, backslash or control
    character. If `written`, the string is being written: stops at / and DEL,
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
-  const uint64_t ones = UINT64_MAX / 255;
   uint64_t word, found;
   TVMFFI_ASSERT(p <= end);
   for (; end - p >= 8; p += 8) {
     memcpy(&word, p, 8);
     found = tvmffi_i_bytes_below(word, ' ') |
-            tvmffi_i_bytes_below(word ^ ones * '"', 1) |
-            tvmffi_i_bytes_below(word ^ ones * '\\', 1);
+            tvmffi_i_bytes_equal(word, '"') | tvmffi_i_bytes_equal(word, '\\');
     if (written)
-      found |= tvmffi_i_bytes_below(word ^ ones * '/', 1) |
-               tvmffi_i_bytes_below(word ^ ones * 0x7F, 1);
+      found |=
+          tvmffi_i_bytes_equal(word, '/') | tvmffi_i_bytes_equal(word, 0x7F);
     if (found) break;
   }
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&

@@ -38,14 +38,6 @@ TVMFFI_I_INLINE int tvmffi_i_is_plain(char c) {
   return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
 
-/* Returns the length of the terminal colour sequence that begins at s, or 0. */
-static size_t tvmffi_i_colour(const char *s, size_t size) {
-  size_t i = 2;
-  if (size < 2 || s[0] != 0x1B || s[1] != '[') return 0;
-  while (i < size && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';')) ++i;
-  return i < size && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
-}
-
 /* Appends the escape for the character at s. Returns the character's length in
    bytes. As in EscapedStringPy of upstream's string.h, each byte of invalid
    UTF-8 is escaped separately. */
@@ -54,15 +46,9 @@ static size_t tvmffi_i_escape(tvmffi_i_text_buffer *b, const char *s,
   static const char plain[] = "\n\t\r\\\"", letter[] = "ntr\\\"";
   const unsigned char *u = (const unsigned char *)s;
   const char *known = u[0] ? strchr(plain, s[0]) : NULL;
-  size_t n = tvmffi_i_colour(s, size), i;
+  size_t n, i;
   uint32_t code;
   TVMFFI_ASSERT(size > 0 && !tvmffi_i_is_plain(*s));
-  if (n) {
-    TVMFFI_ASSERT(n > 2 && n <= size);
-    tvmffi_i_text_str(b, "\\x1b[");
-    tvmffi_i_text_put(b, s + 2, n - 2);
-    return n;
-  }
   if (known) {
     tvmffi_i_text_char(b, '\\');
     tvmffi_i_text_char(b, letter[known - plain]);

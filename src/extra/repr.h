@@ -280,7 +280,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
   if (code) return code < 0 ? code : 0;
-  if (!g->base.base.nested) g->has_root_frame = 1;
+  g->has_root_frame |= !g->base.base.nested;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_repr_frame *f = TVMFFI_I_FRAME(tvmffi_i_repr_frame, g);
