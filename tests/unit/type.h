@@ -92,6 +92,8 @@ static void test_static_type(TVMFFI_HERE) {
         "Type `unit.Static` is already registered with index 100, depth 1 and "
         "parent `ffi.Object`, but is registered again with index 101, depth 1 "
         "and parent `ffi.Object`");
+  FAILS(test_type("unit.Static", 0, 1, 0, 0, kTVMFFIObject) == -1,
+        "RuntimeError", "...again with index 0, depth 1");
   FAILS(test_type("unit.Value", -1, 0, 0, 0, kTVMFFIObject) == -1,
         "RuntimeError",
         "Type `unit.Value` is already registered with index 20, depth 0 and "
