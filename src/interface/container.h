@@ -49,7 +49,8 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
   int code = tvmffi_i_is_marked(to);
   if (!code && (n < 0 || n > INT32_MAX || (n && !items) || is_odd))
     code = tvmffi_i_bad_items(which, items, n);
-  if (!code) code = tvmffi_i_global_values(which, items, (int32_t)n, &result);
+  if (!code)
+    (void)tvmffi_i_global_values(which, items, (int32_t)n, &result);
   return tvmffi_i_scope_attach(to, result.v_obj);
 }
 

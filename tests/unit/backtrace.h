@@ -255,11 +255,12 @@ static void test_make_entries(test_tables *e, int version, const char *letters,
   test_end_entry(e, e->fde);
 }
 
-/* Returns the offset of the CFA, or 0 if the entries are not understood. */
+/* Returns the offset of the CFA, or -1 if the entries are not understood. */
 static int64_t test_read_entries(const test_tables *e) {
   tvmffi_i_unwind_rows r;
   memset((void *)&r, 0, sizeof(r));
-  return tvmffi_i_find_unwind_row(&r, e->bytes + e->fde) ? r.row.cfa_offset : 0;
+  return tvmffi_i_find_unwind_row(&r, e->bytes + e->fde) ? r.row.cfa_offset
+                                                         : -1;
 }
 
 static void test_unwind_entries(TVMFFI_HERE) {
@@ -277,13 +278,13 @@ static void test_unwind_entries(TVMFFI_HERE) {
       {1, "z", {0}, 0, 8, 16},
       {1, "", {0}, 0, 8, 16},
       {1, "zPLR", {0x9B, 0, 0, 0, 0, 0x1B, 0x1B}, 7, 4, 16},
-      {1, "zR", {0x01}, 1, 4, 0}, /* pointers of no fixed size */
-      {1, "zR", {0x07}, 1, 4, 0},
-      {1, "zR", {0x50}, 1, 8, 0}, /* aligned */
-      {1, "zQ", {0}, 1, 8, 0},
-      {1, "R", {0x1B}, 1, 4, 0},
-      {2, "zR", {0x1B}, 1, 4, 0},
-      {4, "zR", {0x1B}, 1, 4, 0},
+      {1, "zR", {0x01}, 1, 4, -1}, /* pointers of no fixed size */
+      {1, "zR", {0x07}, 1, 4, -1},
+      {1, "zR", {0x50}, 1, 8, -1}, /* aligned */
+      {1, "zQ", {0}, 1, 8, -1},
+      {1, "R", {0x1B}, 1, 4, -1},
+      {2, "zR", {0x1B}, 1, 4, -1},
+      {4, "zR", {0x1B}, 1, 4, -1},
   };
   static const unsigned char data[] = {0x1B}, ones[4] = {255, 255, 255, 255};
   test_tables e;
@@ -296,17 +297,17 @@ static void test_unwind_entries(TVMFFI_HERE) {
 #define READ_BROKEN(at, value)                 \
   (test_make_entries(&e, 1, "zR", data, 1, 4), \
    e.bytes[at] = (unsigned char)(value), test_read_entries(&e))
-  CHECK_INT(READ_BROKEN(0, 3), 0);                /* the CIE ends early */
-  CHECK_INT(READ_BROKEN(14, TVMFFI_I_RA - 1), 0); /* another return address */
-  CHECK_INT(READ_BROKEN(17, 0x3F), 0);            /* no such instruction */
-  CHECK_INT(READ_BROKEN(e.fde, 2), 0);            /* the FDE ends early */
-  CHECK_INT(READ_BROKEN(e.fde + 4, 0), 0);        /* no FDE but a CIE */
-  CHECK_INT(READ_BROKEN(e.size - 2, 0x0D), 8);    /* of another register */
+  CHECK_INT(READ_BROKEN(0, 3), -1);                /* the CIE ends early */
+  CHECK_INT(READ_BROKEN(14, TVMFFI_I_RA - 1), -1); /* another return address */
+  CHECK_INT(READ_BROKEN(17, 0x3F), -1);            /* no such instruction */
+  CHECK_INT(READ_BROKEN(e.fde, 2), -1);            /* the FDE ends early */
+  CHECK_INT(READ_BROKEN(e.fde + 4, 0), -1);        /* no FDE but a CIE */
+  CHECK_INT(READ_BROKEN(e.size - 2, 0x0D), 8);     /* of another register */
 #undef READ_BROKEN
   for (i = 0; i < 2; ++i) { /* the 64-bit format */
     test_make_entries(&e, 1, "zR", data, 1, 4);
     memcpy(e.bytes + (i ? e.fde : 0), ones, 4);
-    CHECK_INT(test_read_entries(&e), 0);
+    CHECK_INT(test_read_entries(&e), -1);
   }
 }
 

@@ -402,6 +402,51 @@ static void test_map_weak(TVMFFI_HERE) {
   }
 }
 
+/* A copy holds each key and value of a row and of a table, whose first slot is
+   in use at times. */
+static void test_map_copies(TVMFFI_HERE) {
+  int size, i, has_first = 0;
+  for (size = 1; size < 100; size *= 3) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 0), *copy;
+    TVMFFIObject *kept = test_map(kTVMFFIDict, 0);
+    TVMFFIAny key, value = tvmffi_obj(kept);
+    if (!map || !kept) return;
+    for (i = 1; i < size; ++i) {
+      key = tvmffi_int(i);
+      OK(tvmffi_i_map_set(&map, &key, &value));
+    }
+    OK(tvmffi_i_map_set(&map, &value, &value));
+    copy = tvmffi_i_map_copy(map, kTVMFFIMap);
+    OK(copy ? 0 : -1);
+    has_first |= size > TVMFFI_I_MAP_ROW_MAX && tvmffi_i_map_pair(copy, 0);
+    CHECK_INT(test_strong(kept), 3 + 2 * size);
+    tvmffi_release(copy);
+    CHECK_INT(test_strong(kept), 2 + size);
+  }
+  CHECK(has_first);
+}
+
+/* A cursor stays at the end, in a row and in a table. */
+static void test_map_cursor(TVMFFI_HERE) {
+  int size, i;
+  for (size = 0; size < 12; size += 3) {
+    TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+    tvmffi_i_children c;
+    TVMFFIAny key;
+    if (!map) return;
+    for (i = 0; i < size; ++i) {
+      key = tvmffi_int(i);
+      OK(tvmffi_i_map_set(&map, &key, &key));
+    }
+    tvmffi_i_children_open(&c, map, NULL);
+    for (i = 0; i < 2 * size; ++i) {
+      const TVMFFIAny *child = tvmffi_i_next_in_container(&c);
+      CHECK(child && child->v_int64 == i / 2);
+    }
+    for (i = 0; i < 3; ++i) CHECK(!tvmffi_i_next_in_container(&c));
+  }
+}
+
 /* A table without slots, as upstream's code leaves it when it moves the slots
    to another map, is empty and gets slots for the first key. */
 static void test_map_without_slots(TVMFFI_HERE) {
@@ -1343,6 +1388,8 @@ static const test_case test_map_cases[] = {
     {"maps: what is no key", test_bad_map_keys},
     {"maps: copied before a change", test_map_copy_on_write},
     {"maps: weak references", test_map_weak},
+    {"maps: copies", test_map_copies},
+    {"maps: cursors", test_map_cursor},
     {"maps: a table without slots", test_map_without_slots},
     {"maps: iterators", test_map_iterators},
     {"maps: deleters that use the dict", test_map_deleters},

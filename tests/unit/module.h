@@ -286,6 +286,23 @@ static void test_module_long_names(TVMFFI_HERE) {
   CHECK(!m || variable == &has);
 }
 
+/* A symbol's name is joined on the stack if it has up to 255 bytes. */
+static void test_symbol_room(TVMFFI_HERE) {
+  static char name[257];
+  tvmffi_i_library *library = tvmffi_i_new_library(NULL, TEXT(""));
+  size_t made, size;
+  void *address = name;
+  OK(library ? 0 : -1);
+  OWN(&library->base);
+  memset(name, 'n', sizeof(name) - 1);
+  for (size = 255; size < 257; ++size) {
+    made = test_get(&test_made);
+    OK(tvmffi_i_find_symbol(library, "", test_bytes(name, size), &address));
+    CHECK(!address);
+    CHECK_INT(test_get(&test_made) - made, size > 255);
+  }
+}
+
 static void test_module_imports(TVMFFI_HERE) {
   TVMFFIObject *a = test_module_with(tvmffi_here, "a", test_one);
   TVMFFIObject *b = test_module_with(tvmffi_here, "b", test_two);
@@ -1129,6 +1146,7 @@ static const test_case test_module_cases[] = {
 #endif
     {"modules: context", test_module_context},
     {"modules: long names", test_module_long_names},
+    {"modules: the room for a symbol", test_symbol_room},
     {"modules: imports", test_module_imports},
 #if !TEST_NO_CONTENTION && !TVMFFI_NO_THREADS
     {"threads: imports", test_contend_imports},

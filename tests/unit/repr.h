@@ -74,6 +74,13 @@ static void test_repr_escapes(TVMFFI_HERE) {
              "\"\\u00e9\\u6f22\\U0001f600\"");
   CHECK_REPR(tvmffi_str("\xC3\xE6\xBC-\xFF\x80"),
              "\"\\xc3\\xe6\\xbc-\\xff\\x80\"");
+  /* The lowest and the highest of each length. */
+  CHECK_REPR(tvmffi_str("\xBF\xBF \xC0\x80 \xDF\xBF"),
+             "\"\\xbf\\xbf \\u0000 \\u07ff\"");
+  CHECK_REPR(tvmffi_str("\xE0\xA0\x80 \xEF\xBF\xBF \xF0\x90\x80\x80"),
+             "\"\\u0800 \\uffff \\U00010000\"");
+  CHECK_REPR(tvmffi_str("\xF7\xBF\xBF\xBF \xF8\x88\x80\x80\x80"),
+             "\"\\U001fffff \\xf8\\x88\\x80\\x80\\x80\"");
   CHECK_REPR(tvmffi_str("\x1B[1;31mred\x1B[K\x1B[4x"),
              "\"\\x1b[1;31mred\\x1b[K\\x1b[4x\"");
 }
