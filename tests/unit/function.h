@@ -27,6 +27,9 @@ static void test_function_create(TVMFFI_HERE) {
   tvmffi_weak_retain(f);
   tvmffi_release(f);
   CHECK_LOG("d");
+  /* One release too many destroys nothing twice. */
+  tvmffi_i_release_rest((TVMFFIObject *)f, TVMFFI_I_WEAK_ONE);
+  CHECK_LOG("");
   tvmffi_weak_release(f);
   CHECK_LOG("");
   OK(TVMFFIFunctionCreate(letter, test_raise_callback, NULL, &f));
