@@ -235,15 +235,27 @@ def installed_tvm():
         if Path("build/venv-tvm/stamp").is_file() else ""
 
 
-def unpack_wheel(name, *arguments):
-    """The folder with the wheel of a client's requirements."""
-    folder, file = f"build/{name}", f"tests/clients/requirements-{name}.txt"
-    stamp = Path(file).read_text()
+def unpack(folder, stamp, what, *arguments):
+    """The folder with a wheel's files, without what the wheel needs."""
     if not is_current(folder, stamp):
         say(f"installing into {folder}")
         rmtree(folder, ignore_errors=True)
         if not pip("python", folder, stamp, "--no-deps",
-                   "--only-binary=:all:", "--target", folder, *arguments, "-r",
-                   file):
-            say(f"pip could not install {file}")
+                   "--only-binary=:all:", "--target", folder, *arguments):
+            say(f"pip could not install {what}")
     return os.path.abspath(folder)
+
+
+def unpack_wheel(name, *arguments):
+    """The folder with the wheel of a client's requirements."""
+    file = f"tests/clients/requirements-{name}.txt"
+    return unpack(f"build/{name}", Path(file).read_text(), file, *arguments,
+                  "-r", file)
+
+
+def unpack_torch(version):
+    """The folder with a version of PyTorch."""
+    what = f"torch=={version}"
+    folder = unpack(f"build/torch-{version}", version, what, what)
+    run(sys.executable, "devtools/torch_cpu.py", folder)
+    return folder

@@ -212,6 +212,11 @@ def stock_library():
         + "/libtvm_ffi.so"
 
 
+# Of the versions of PyTorch that tvmffi_torch.h supports, those between the two of
+# requirements-torch-oldest.txt and requirements-torch-host.txt: 0.9 GB each.
+TORCH_BETWEEN = "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1"
+
+
 def heavy_clients(*options):
     """Clients of upstream that are large downloads."""
     say("clients of upstream and its wheels")
@@ -230,6 +235,10 @@ def heavy_clients(*options):
         record(f"client-{name}", python[venv], f"tests/clients/{program}.py",
                "--lib", f"build/opt/{library}", *more)
     record("host-torch", python["torch-oldest"], "tests/hosts/torch_host.py")
+    for version in TORCH_BETWEEN:
+        record(f"host-torch-{version}", python["torch-oldest"],
+               "tests/hosts/torch_host.py", "--site",
+               packages.unpack_torch(version))
     if options[:1] == ("--write",):
         run("python", "tests/clients/table.py",
             *(f"build/client-{name}.json"

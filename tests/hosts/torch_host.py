@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Operators of PyTorch by tvmffi_torch.h.
 
-    torch_host.py [--cc CC] [--cxx CXX]
+    torch_host.py [--cc CC] [--cxx CXX] [--site FOLDER]
 
-Runs in a Python with PyTorch 2.9 or newer, and is skipped in any other. Builds
-torch_kernels.c and libraries with one mistake each. Writes TAP.
+Runs in a Python with PyTorch 2.9 or newer, or takes PyTorch from a folder; is
+skipped in any other. Builds torch_kernels.c and libraries with one mistake each.
+Writes TAP.
 """
 
 import argparse
@@ -299,7 +300,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--site")
     args = parser.parse_args()
+    sys.path[:0] = [args.site] if args.site else []
     args.runtime = []
     try:
         import torch
