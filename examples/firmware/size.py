@@ -40,16 +40,17 @@ def part_of(place, tags):
 
 
 def sections(cross, elf):
-    """Returns the bytes of flash and of RAM, from the ELF sections."""
+    """Returns the bytes of flash and of RAM, from the ELF sections: what is
+    loaded is in flash; what is not loaded, or is copied to another address, is
+    in RAM."""
     flash = ram = 0
-    for line in run(cross + "size", "-A", elf).splitlines():
-        words = line.split()
-        if len(words) != 3 or not words[1].isdigit():
-            continue
-        name, size = words[0], int(words[1])
-        if name in (".text", ".data"):
+    for _, size, run_at, load_at, flags in re.findall(
+            r"^ *\d+ (\S+) +(\w+) +(\w+) +(\w+) .*\n +(.*)$",
+            run(cross + "objdump", "-h", elf), re.M):
+        size = int(size, 16)
+        if "LOAD" in flags:
             flash += size
-        if name in (".data", ".bss", ".stack"):
+        if "ALLOC" in flags and ("LOAD" not in flags or run_at != load_at):
             ram += size
     return flash, ram
 
@@ -65,15 +66,16 @@ def main():
     args = parser.parse_args()
     tags = header_tags(args.header)
     flash, ram = sections(args.cross, args.elf)
-    parts, memory = Counter(), Counter()
+    parts, memory, seen = Counter(), Counter(), set()
     listed = run(args.cross + "nm", "-S", "-l", args.elf)
     for line in listed.splitlines():
-        symbol = re.match(r"\w+ (\w+) (\w) (\S+)\s*(.*)", line)
-        if not symbol:
+        symbol = re.match(r"(\w+) (\w+) (\w) (\S+)\s*(.*)", line)
+        if not symbol or symbol[1] in seen:  # another name of the same
             continue
-        size, letter = int(symbol[1], 16), symbol[2].lower()
-        part = part_of(symbol[4], tags)
-        if "tvmffi_i_arena" == symbol[3]:
+        seen.add(symbol[1])
+        size, letter = int(symbol[2], 16), symbol[3].lower()
+        part = part_of(symbol[5], tags)
+        if "tvmffi_i_arena" == symbol[4]:
             part = "the arena"
         if letter in "trwvd":
             parts[part] += size

@@ -291,6 +291,7 @@ static TVMFFI_I_UNUSED struct {
   int num_spare;
   tvmffi_py_package *package; /* NULL until it is imported */
   int is_foreign;             /* the package is another release */
+  int is_alone;               /* the package could not be imported */
 } tvmffi_py;
 
 /* A value or exception on its way through the package tvm_ffi. */
@@ -1038,6 +1039,22 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
   }
 }
 
+/* Converts a tensor or container where the package cannot be used, as for an
+   argument that is a NumPy array. Returns NULL, with no exception, for one that
+   needs the package. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_alone(TVMFFIObject *o) {
+  tvmffi_py_context c;
+  PyObject *result;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.numpy))
+    Py_XDECREF(PyImport_ImportModule("numpy"));
+  PyErr_Clear();
+  memset(&c, 0, sizeof(c));
+  c.has_numpy = 1;
+  result = tvmffi_py_like_arguments(o, 1, &c);
+  if (!result) PyErr_Clear();
+  return result;
+}
+
 /* Converts an owned value that is not plain. With `is_plain`, texts become str
    and bytes even if tvm_ffi is imported. */
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
@@ -1069,10 +1086,27 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
       return result;
     }
   }
-  if (!TVMFFI_I_LOAD(&tvmffi_py.package) &&
-      tvmffi_py_import_stock("a result that is not a plain value")) {
-    tvmffi_any_release(value);
-    return NULL;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.package)) {
+    const int is_alone =
+        TVMFFI_I_LOAD(&tvmffi_py.is_alone) && !tvmffi_py_bind_stock();
+    PyObject *error = NULL;
+    if (!is_alone &&
+        tvmffi_py_import_stock("a result that is not a plain value")) {
+      TVMFFI_I_STORE(&tvmffi_py.is_alone, 1);
+      error = tvmffi_py_take_error();
+    }
+    if (is_alone || error) {
+      if (is_plain && value->type_index >= kTVMFFIStaticObjectBegin)
+        result = tvmffi_py_alone(value->v_obj);
+      tvmffi_any_release(value);
+      if (!result && error)
+        tvmffi_py_give_error(error);
+      else
+        Py_XDECREF(error);
+      if (!result && !error)
+        (void)tvmffi_py_import_stock("a result that is not a plain value");
+      return result;
+    }
   }
   result = tvmffi_py_wrap_any(value);
   if (result && c && c->api &&

@@ -106,6 +106,23 @@ TVMFFI_EXPORT(tail, tensor_object, (tensor("float64[n] cpu"), x),
   TVMFFI_RETURN(y);
 }
 
+/* 0 to n - 1, and n: results without an array among the arguments. */
+TVMFFI_EXPORT(ramp, array, (int64, n)) {
+  TVMFFIObject *numbers;
+  int64_t i;
+  TVMFFI_TRY(tvmffi_tensor_new("float64", "cpu", 1, &n, &numbers));
+  for (i = 0; i < n; ++i)
+    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(numbers), double)[i] = (double)i;
+  TVMFFI_RETURN(tvmffi_array(numbers, n));
+}
+
+/* A result that only the package has a class for. */
+TVMFFI_EXPORT(named, func) {
+  TVMFFIObject *f;
+  TVMFFI_TRY(tvmffi_global_get("ffi.String", &f));
+  TVMFFI_RETURN(f);
+}
+
 /* Puts its argument into a container of each kind. */
 TVMFFI_EXPORT(wrapped, array, (tensor_object, x)) {
   TVMFFI_RETURN(tvmffi_array(x, tvmffi_list(x, "text", tvmffi_list()),

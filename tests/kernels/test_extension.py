@@ -326,6 +326,25 @@ for call in (lambda: m.echo(1j), lambda: m.add(Hook()), lambda: m.add(1, 1j),
     try: call()
     except Exception as e: print(f'{type(e).__name__}: {e}')
 """
+# The package cannot be imported: a class is its name.
+ALONE = """
+import sys
+sys.modules['tvm_ffi'] = None
+import extension as m
+numbers, n = made = m.ramp(3)
+print(type(made).__name__, type(numbers).__name__, numbers.tolist(), n)
+print(m.call(lambda x: type(x).__name__, numbers), m.ramp(2)[0].sum())
+print(m.nested(numbers, 1))
+try: m.named()
+except ImportError as e: print(e)
+"""
+ANSWERS_ALONE = """\
+tuple ndarray [0.0, 1.0, 2.0] 3
+ndarray 1.0
+(array([0., 1., 2.]),)
+a result that is not a plain value needs the package apache-tvm-ffi, \
+version 0.1.15
+"""
 MISSED = """\
 ImportError: echo: argument `x` of type complex needs the package \
 apache-tvm-ffi, version 0.1.15
@@ -506,9 +525,9 @@ def signatures(m):
            "| None = None) -> float", "help has types",
            m.types.__doc__ + m.read.__doc__)
     names = ["add", "call", "describing", "echo", "eleven", "fail", "fail_in",
-             "fill", "is_alive", "join", "keep", "kept", "nested", "nop", "post",
-             "read", "tail", "types", "view", "view_object", "wait", "wrapped",
-             "zero"]
+             "fill", "is_alive", "join", "keep", "kept", "named", "nested", "nop",
+             "post", "ramp", "read", "tail", "types", "view",
+             "view_object", "wait", "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
 
@@ -634,6 +653,9 @@ def broken_package(folder, dropin):
     text = child(sys.executable, MISSING, folders=[folder, dropin])
     tap.ok(text == MISSED, "a missing package is named where one is needed",
            text)
+    text = child(sys.executable, ALONE, folders=[folder, dropin], bare=False)
+    tap.ok(text == ANSWERS_ALONE, "without a package, results are NumPy arrays "
+           "and tuples", text)
     text = child(sys.executable, "import extension\n"
                  "try: extension.echo(1j)\nexcept ImportError as e: print(e)",
                  folders=[folder, dropin, package.parent])
