@@ -58,10 +58,10 @@ FAULTS = [
 """, "frame >= s->chunk->first && frame + size <= s->chunk->end"),
     ("a backtrace grows in memory that is too small",
      "errors: the trace changes", """\
-  if (!buffer || size + 1 > e->capacity) {
+  if (!buffer || size + 1 > capacity) {
 """, """\
-  if (!buffer || size > e->capacity) {
-""", "size >= kept && (buffer != e->trace || size < e->capacity)"),
+  if (!buffer || size > capacity) {
+""", "size >= kept && size < capacity"),
     ("an error has no memory for a NUL", "errors", """\
   size = sizeof(*e) + kind.size + message.size + trace.size + 3;
 """, """\
