@@ -131,40 +131,6 @@ STABLE_TORCH_LIBRARY_IMPL(stable, CPU, m) {
 }
 """
 
-OURS = r"""
-#define TVMFFI_IMPLEMENTATION
-#define TVMFFI_DYNAMIC 1
-#include "tvmffi_torch.h"
-TVMFFI_EXPORT(axpy, none, (tensor("float32[n] inout"), y),
-              (tensor("float32[n]"), x), (float64, a, 1.0)) {
-  const float *px = TVMFFI_DATA(x, float);
-  float *py = TVMFFI_DATA(y, float);
-  for (int64_t i = 0; i < x->shape[0]; ++i) py[i] += (float)a * px[i];
-  TVMFFI_RETURN();
-}
-TVMFFI_EXPORT(row_sums, tensor("float32[n]"), (tensor("float32[n, m]"), x)) {
-  TVMFFIObject *made;
-  TVMFFI_TRY(tvmffi_tensor_new(x->dtype, x->device, 1, x->shape, &made));
-  const float *px = TVMFFI_DATA(x, float);
-  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
-  for (int64_t i = 0; i < x->shape[0]; ++i) {
-    out[i] = 0;
-    for (int64_t j = 0; j < x->shape[1]; ++j) out[i] += px[i * x->shape[1] + j];
-  }
-  TVMFFI_RETURN(made);
-}
-TVMFFI_EXPORT(add, tensor("float32[n]"), (tensor("float32[n]"), x),
-              (tensor("float32[n]"), y)) {
-  TVMFFIObject *made;
-  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
-  const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
-  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
-  for (int64_t i = 0; i < x->shape[0]; ++i) out[i] = px[i] + py[i];
-  TVMFFI_RETURN(made);
-}
-TVMFFI_TORCH_LIBRARY(demo)
-"""
-
 
 def build(torch, folder):
     """Builds and loads the libraries. Returns the names that they define."""
@@ -183,10 +149,10 @@ def build(torch, folder):
              folder / f"{name}.cpp", "-o", folder / f"{name}.so", "-ltorch",
              "-ltorch_cpu", "-lc10"], check=True)
         torch.ops.load_library(folder / f"{name}.so")
-    (folder / "demo.c").write_text(OURS)
     subprocess.run(
         ["cc", "-O2", "-shared", "-fPIC", f"-I{ROOT}", f"-I{ROOT}/hosts/torch",
-         folder / "demo.c", "-o", folder / "demo.so", "-lpthread"], check=True)
+         ROOT / "tests/hosts/torch_kernels.c", "-o", folder / "demo.so",
+         "-lpthread"], check=True)
     torch.ops.load_library(folder / "demo.so")
     return [*sources, "demo"]
 

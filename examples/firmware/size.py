@@ -44,8 +44,8 @@ def sections(cross, elf):
     loaded is in flash; what is not loaded, or is copied to another address, is
     in RAM."""
     flash = ram = 0
-    for _, size, run_at, load_at, flags in re.findall(
-            r"^ *\d+ (\S+) +(\w+) +(\w+) +(\w+) .*\n +(.*)$",
+    for size, run_at, load_at, flags in re.findall(
+            r"^ *\d+ \S+ +(\w+) +(\w+) +(\w+) .*\n +(.*)$",
             run(cross + "objdump", "-h", elf), re.M):
         size = int(size, 16)
         if "LOAD" in flags:

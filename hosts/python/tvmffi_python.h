@@ -1059,6 +1059,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_alone(TVMFFIObject *o) {
    and bytes even if tvm_ffi is imported. */
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
 tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
+  const int is_object = value->type_index >= kTVMFFIStaticObjectBegin;
+  const int is_like = is_object && c && (c->api || c->has_numpy);
   PyObject *result = NULL;
   const TVMFFIByteArray *text;
   switch (value->type_index) {
@@ -1078,8 +1080,7 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
       return result;
     default: break;
   }
-  if (c && (c->api || c->has_numpy) &&
-      value->type_index >= kTVMFFIStaticObjectBegin) {
+  if (is_like) {
     result = tvmffi_py_like_arguments(value->v_obj, is_plain, c);
     if (result || PyErr_Occurred()) {
       tvmffi_release(value->v_obj);
@@ -1087,24 +1088,24 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
     }
   }
   if (!TVMFFI_I_LOAD(&tvmffi_py.package)) {
-    const int is_alone =
-        TVMFFI_I_LOAD(&tvmffi_py.is_alone) && !tvmffi_py_bind_stock();
-    PyObject *error = NULL;
-    if (!is_alone &&
+    const int may_be_alone = is_plain && is_object && !is_like;
+    if (may_be_alone && TVMFFI_I_LOAD(&tvmffi_py.is_alone) &&
+        !tvmffi_py_bind_stock())
+      result = tvmffi_py_alone(value->v_obj);
+    if (!result &&
         tvmffi_py_import_stock("a result that is not a plain value")) {
+      PyObject *error = tvmffi_py_take_error();
       TVMFFI_I_STORE(&tvmffi_py.is_alone, 1);
-      error = tvmffi_py_take_error();
-    }
-    if (is_alone || error) {
-      if (is_plain && value->type_index >= kTVMFFIStaticObjectBegin)
-        result = tvmffi_py_alone(value->v_obj);
-      tvmffi_any_release(value);
-      if (!result && error)
+      if (may_be_alone) result = tvmffi_py_alone(value->v_obj);
+      if (!result) {
         tvmffi_py_give_error(error);
-      else
-        Py_XDECREF(error);
-      if (!result && !error)
-        (void)tvmffi_py_import_stock("a result that is not a plain value");
+        tvmffi_any_release(value);
+        return NULL;
+      }
+      Py_XDECREF(error);
+    }
+    if (result) {
+      tvmffi_any_release(value);
       return result;
     }
   }
@@ -1927,11 +1928,14 @@ TVMFFI_I_INLINE int tvmffi_py_put_answer(PyObject *answer, TVMFFIAny *result) {
   TVMFFIObject *temp;
   PyTypeObject *type = Py_TYPE(answer);
   int code;
-  const tvmffi_py_type *entry = tvmffi_py_find_type(type);
-  const tvmffi_py_kind kind =
-      entry ? entry->kind : tvmffi_py_new_type(type).kind;
-  if (kind == TVMFFI_PY_STOCK || kind > TVMFFI_PY_LAST_PLAIN)
-    return tvmffi_py_other_answer(answer, result);
+  if (type != &PyLong_Type && type != &PyFloat_Type && type != &PyBool_Type &&
+      answer != Py_None && type != &PyUnicode_Type && type != &PyBytes_Type) {
+    const tvmffi_py_type *entry = tvmffi_py_find_type(type);
+    const tvmffi_py_kind kind =
+        entry ? entry->kind : tvmffi_py_new_type(type).kind;
+    if (kind == TVMFFI_PY_STOCK || kind > TVMFFI_PY_LAST_PLAIN)
+      return tvmffi_py_other_answer(answer, result);
+  }
   memset(&c, 0, sizeof(c));
   c.is_export = 1;
   c.temps = &temp;

@@ -181,9 +181,9 @@ def load(path, check=False):
     of the result with what the fake implementation computes, and raises a
     RuntimeError with both if they differ. This is for tests: it takes some
     microseconds a call, replaces the operator's autograd formula, and does
-    nothing in torch.inference_mode. Raises what the registration found wrong (a type that no operator can have: TypeError; one that needs a
-    newer PyTorch: NotImplementedError; a name that is defined already:
-    RuntimeError), or an OSError for a file that cannot be loaded. If no text
+    nothing in torch.inference_mode. Raises what the registration found wrong (a
+    type that no operator can have: TypeError; one that needs a newer PyTorch:
+    NotImplementedError; a name that is defined already: RuntimeError), or an OSError for a file that cannot be loaded. If no text
     gives the dtype or the shape of a result, the operator works, but its fake
     implementation raises a ValueError that says so. Needs the GIL; loads of one
     path must not run at the same time.

@@ -26,6 +26,16 @@ TVMFFI_EXPORT(row_sums, tensor("float32[n]"), (tensor("float32[n, m]"), x)) {
   TVMFFI_RETURN(made);
 }
 
+TVMFFI_EXPORT(add, tensor("float32[n]"), (tensor("float32[n]"), x),
+              (tensor("float32[n]"), y)) {
+  TVMFFIObject *made;
+  TVMFFI_TRY(tvmffi_tensor_new_like(x, &made));
+  const float *px = TVMFFI_DATA(x, float), *py = TVMFFI_DATA(y, float);
+  float *out = TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(made), float);
+  for (int64_t i = 0; i < x->shape[0]; ++i) out[i] = px[i] + py[i];
+  TVMFFI_RETURN(made);
+}
+
 /* x + bias, or a copy of x. */
 TVMFFI_EXPORT(add_bias, tensor("float32[n, m]"), (tensor("float32[n, m]"), x),
               (optional(tensor("float32[m]")), bias, NULL)) {
