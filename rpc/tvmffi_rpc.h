@@ -1473,10 +1473,10 @@ static int tvmffi_rpc_i_sync(tvmffi_rpc *s, TVMFFIAny *out) {
 static int tvmffi_rpc_i_copy_bytes(tvmffi_rpc *s, const DLTensor *from,
                                    const DLTensor *to, size_t size,
                                    void *stream) {
-  DLDevice device =
-      from->device.device_type == kDLCPU ? to->device : from->device;
-  const tvmffi_rpc_device *api = tvmffi_rpc_i_device(s, device);
-  if (!api) return -1;
+  const tvmffi_rpc_device *api = tvmffi_rpc_i_device(s, from->device);
+  const tvmffi_rpc_device *other = tvmffi_rpc_i_device(s, to->device);
+  if (!api || !other) return -1;
+  if (from->device.device_type == kDLCPU) api = other;
   if (api->copy)
     return api->copy(s->options.user, from->device, from->data,
                      (size_t)from->byte_offset, to->device, to->data,

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Runs a fuzzer, or replays its inputs, and prints TAP.
 
-  run.py NAME --program FUZZER --seconds N [--work DIR] [--replay PROGRAM]
+  run.py NAME --program FUZZER --seconds N [--seed N] [--work DIR]
+         [--replay PROGRAM]
   run.py NAME --replay PROGRAM
 
 A fuzzer begins with corpus/NAME and keeps what it finds in DIR: inputs that
 reach new code in DIR/NAME, one that fails as DIR/NAME-crash-..., whose path is
-printed. Without a fuzzer the inputs of corpus/NAME are replayed. What the JSON
-fuzzer found is read by Python's json, too.
+printed. With a seed, runs from an empty DIR on the same code try the same
+inputs in the same order, so that the verdict of a test depends on the code;
+without one, each run tries other inputs. Without a fuzzer the inputs of
+corpus/NAME are replayed. What the JSON fuzzer found is read by Python's json,
+too.
 """
 
 import argparse
@@ -141,7 +145,8 @@ def fuzz(tap, args, work):
     if words.exists():
         flags.append(f"-dict={words}")
     done = subprocess.run(
-        [args.program, f"-max_total_time={args.seconds}", *flags,
+        [args.program, f"-max_total_time={args.seconds}",
+         f"-seed={args.seed}", *flags,
          f"-artifact_prefix={prefix}", "-print_final_stats=1",
          found, HERE / "corpus" / args.name],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -163,6 +168,8 @@ def main():
     parser.add_argument("name")
     parser.add_argument("--program")
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0,
+                        help="0: another one in each run")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--replay")
     args = parser.parse_args()
