@@ -6,13 +6,14 @@
 Needs PyTorch 2.9 or newer, g++ and cc. Builds each operator by TORCH_LIBRARY,
 by the stable C++ ABI (STABLE_TORCH_LIBRARY, if this PyTorch has TORCH_BOX) and
 by tvmffi_torch.h, then calls them in turn, in one process, on tensors of 4
-elements. Prints the least time of a call over all rounds, in ns, and ours in
-units of TORCH_LIBRARY's. "least" is an operator of the stable C ABI that only
+elements. Prints the least time of a call over all rounds, in ns, and the median
+over the rounds of ours in units of TORCH_LIBRARY's. "least" is an operator of the stable C ABI that only
 reads its tensors and deletes its handles, which every such operator must do.
 """
 
 import argparse
 import pathlib
+import statistics
 import subprocess
 import tempfile
 import time
@@ -157,14 +158,11 @@ def build(torch, folder):
     return [*sources, "demo"]
 
 
-def least(call, args, rounds, count=2000):
-    best = float("inf")
-    for _ in range(rounds):
-        begin = time.perf_counter_ns()
-        for _ in range(count):
-            call(*args)
-        best = min(best, (time.perf_counter_ns() - begin) / count)
-    return best
+def time_of(call, args, count=2000):
+    begin = time.perf_counter_ns()
+    for _ in range(count):
+        call(*args)
+    return (time.perf_counter_ns() - begin) / count
 
 
 def main():
@@ -184,15 +182,18 @@ def main():
                      for name in names}
             if "stable" in names and row == "axpy":
                 calls["least"] = torch.ops.stable.least
-            times = dict.fromkeys(calls, float("inf"))
+            times = {name: [] for name in calls}
             for _ in range(rounds):
                 for name, call in calls.items():
-                    times[name] = min(times[name], least(
-                        call.default if suffix else call, args, 1))
+                    times[name].append(time_of(
+                        call.default if suffix else call, args))
+            ratio = statistics.median(
+                ours / theirs
+                for ours, theirs in zip(times["demo"], times["cxx"]))
             print(f"| `{row}{suffix}` |", " | ".join(
-                f"{times[name]:.0f}" if name in times else ""
+                f"{min(times[name]):.0f}" if name in times else ""
                 for name in ("demo", "cxx", "stable", "least")),
-                f"| {times['demo'] / times['cxx']:.2f} |")
+                f"| {ratio:.2f} |")
 
 
 if __name__ == "__main__":

@@ -228,32 +228,24 @@ def bench_report(measure, *options):
 
 def compare(*options):
     prepare("compare")
-    # With Debian's PyTorch and NumPy, or without PyTorch.
     folder = "build/venv-compare"
-    if packages.have_torch():
-        folder = "build/venv-compare-torch"
-        packages.need_venv(folder, "tests/clients", "bench/compare",
-                           base=packages.DEBIAN_PYTHON, options=["--no-deps"])
-    else:
-        packages.need_venv(folder, "requirements.txt", "bench/compare")
+    packages.need_venv(folder, "requirements.txt", "bench/compare",
+                       "tests/clients/requirements-torch-host.txt",
+                       options=["--no-deps"])
+    packages.stand_in_for_cuda(folder)
     optimised("dropin/libtvm_ffi.so")
     run("python", "dropin/folder.py", "build/opt/dropin/libtvm_ffi.so",
         "build/dropin")
     run(f"{folder}/bin/python", "bench/compare/compare.py", "build/compare",
         *compilers(), "--dropin", "build/dropin", "--stock", stock_library(),
         *options)
-    if not options:
-        compare_hosts()
-
-
-def compare_hosts():
-    """The tables of PyTorch, XLA and load_inline, each in its pinned packages."""
-    for name, file, what in (
-            ("torch-host", "bench/torch_host.py", "an operator of PyTorch"),
-            ("jax", "bench/xla/xla.py", "a handler of XLA's FFI")):
-        if python := packages.client_venv(name):
-            say(what)
-            run(python, file)
+    if options:
+        return
+    say("an operator of PyTorch")
+    run(f"{folder}/bin/python", "bench/torch_host.py")
+    if python := packages.client_venv("jax"):
+        say("a handler of XLA's FFI")
+        run(python, "bench/xla/xla.py")
     say("C to Python's functions: load_inline")
     run("python", "bench/compare/inline.py")
 

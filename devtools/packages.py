@@ -213,6 +213,12 @@ def prepare(kind=None):
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
+def stand_in_for_cuda(folder):
+    """Makes PyTorch's wheel in a venv run without CUDA."""
+    run(sys.executable, "devtools/torch_cpu.py",
+        *glob(f"{folder}/lib/python*/site-packages"))
+
+
 def client_venv(name):
     """The Python with a client's packages, or "" if pip cannot install."""
     base, file = sys.executable, f"tests/clients/requirements-{name}.txt"
@@ -222,8 +228,7 @@ def client_venv(name):
             return ""
     if make_venv(f"build/venv-{name}", base, "--no-deps", "-r", file):
         if name in ("torch-host", "torch-oldest"):
-            run(sys.executable, "devtools/torch_cpu.py",
-                *glob(f"build/venv-{name}/lib/python*/site-packages"))
+            stand_in_for_cuda(f"build/venv-{name}")
         return os.path.abspath(f"build/venv-{name}/bin/python")
     say(f"pip could not install {file}")
     return ""

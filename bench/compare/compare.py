@@ -488,7 +488,8 @@ def report(args):
             {"build": seconds, "typed": functions, "calls": times}, indent=1))
     ratio = {other: statistics.geometric_mean(
         columns[other][0] / columns["tvmffi.h"][0]
-        for columns in times.values() if other in columns)
+        for columns in times.values()
+        if other in columns and "tvmffi.h" in columns)
         for other in BINDINGS}
     hand = max(row["tvmffi.h"] / row["by hand"] for row in functions.values())
     print(f"\na typed function: at most {hand:.2f} of checks by hand; a call "
