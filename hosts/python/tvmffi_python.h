@@ -372,8 +372,10 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
+    "COUNT = 'Mismatched number of arguments when calling: `'\n"
     "NUMBERS = 'int', 'float', 'bool'\n"
-    "PLAIN = *NUMBERS, 'str', 'tensor'\n"
+    "CONTAINERS = {'Sequence': 'list or tuple', 'Mapping': 'dict'}\n"
+    "PLAIN = *NUMBERS, 'str', 'tensor', *CONTAINERS\n"
     "HOOKS = ('__tvm_ffi_int__', '__tvm_ffi_float__', '__tvm_ffi_value__',\n"
     "         '__tvm_ffi_object__', '__dlpack__')\n"
     "def is_missing(error):\n"
@@ -431,32 +433,45 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    core = sys.modules['tvm_ffi.core']\n"
     "    return not hasattr(error, '__tvm_ffi_error__') and \\\n"
     "        type(error) not in core.ERROR_TYPE_TO_NAME\n"
-    "def expected(names, types, i, got):\n"
-    "    want = types[i].replace(' | ', ' or ')\n"
-    "    article = 'an' if want[0] in 'aeio' else 'a'\n"
-    "    return f'argument `{names[i]}`: expected {article} {want}, got "
-    "{got}'\n"
+    "def expected(of, got):\n"
+    "    want = of.removesuffix(' | None')\n"
+    "    kind = CONTAINERS.get(want.partition('[')[0])\n"
+    "    article = 'an' if (kind or want)[0] in 'aeio' else 'a'\n"
+    "    return (f'expected {article} ' +\n"
+    "            (f'{kind} ({want})' if kind else want) +\n"
+    "            f\"{' or None' * (want != of)}, got {got}\")\n"
+    "def wrong_count(function, names, least, n):\n"
+    "    if n < least:\n"
+    "        missing = ' and '.join(f'`{x}`' for x in names[n:least])\n"
+    "        return (f'{function}() is missing argument' +\n"
+    "                's' * (least - n > 1) + ' ' + missing)\n"
+    "    most = len(names)\n"
+    "    takes = f'{least} to {most}' if least < most else most or 'no'\n"
+    "    return (f'{function}() takes {takes} argument' +\n"
+    "            's' * (most != 1) + f', got {n}')\n"
     "def replaced(error, made):\n"
     "    made.__dict__.update(error.__dict__)\n"
     "    made.__cause__, made.__context__, made.__suppress_context__ = (\n"
     "        error.__cause__, error.__context__, error.__suppress_context__)\n"
     "    return made.with_traceback(error.__traceback__)\n"
-    /* Makes the exception of a call more precise than the package does. The
+    /* Makes the exception of a call more precise than the package does: a
+       plain sentence, then the text of the package as the next line. The
        argument `at` could not be converted, unless it is -1. */
-    "def explain(error, function, names, types, values, at):\n"
+    "def explain(error, function, names, types, least, values, at):\n"
     "    if 0 <= at < len(names):\n"
     "        of = type(values[at])\n"
-    "        more = (f'{function}: ' +\n"
-    "                expected(names, types, at, of.__name__))\n"
+    "        where = f'{function}: argument `{names[at]}`: '\n"
+    "        said = where + expected(types[at], of.__name__)\n"
     /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
-    "            if is_missing(error.__cause__) and \\\n"
-    "                    types[at].removesuffix(' | None') in PLAIN and \\\n"
+    "            kind = types[at].removesuffix(' | None').partition('[')[0]\n"
+    "            if is_missing(error.__cause__) and kind in PLAIN and \\\n"
     "                    not any(hasattr(of, hook) for hook in HOOKS):\n"
-    "                return TypeError(more)\n"
+    "                return TypeError(said)\n"
     "        elif type(error) in (TypeError, BufferError) and \\\n"
     "                len(error.args) == 1:\n"
-    "            error.args = (f'{error.args[0]}\\n{more}',)\n"
+    "            more = said + '\\n' if type(error) is TypeError else where\n"
+    "            error.args = (f'{more}{error.args[0]}',)\n"
     "        return error\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
     "    kind = getattr(cell, 'kind', None)\n"
@@ -465,8 +480,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    if type(error) not in (TypeError, OverflowError):\n"
     "        return error\n"
     "    text = str(error)\n"
+    "    if text.startswith(f'{COUNT}{function}('):\n"
+    "        said = wrong_count(function, names, least, len(values))\n"
+    "        error.args = (f'{said}\\n{text}',)\n"
     "    found = WRONG.match(text)\n"
-    "    if not found or found[2] != function or '\\nargument `' in text:\n"
+    "    if not found or found[2] != function:\n"
     "        return error\n"
     "    i = int(found[1])\n"
     "    got = values[i]\n"
@@ -476,7 +494,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    got = ('None' if got is None else repr(got)[:40]\n"
     "           + ', which is out of range'\n"
     "           if type(error) is OverflowError else type(got).__name__)\n"
-    "    error.args = (f'{text}\\n{expected(names, types, i, got)}',)\n"
+    "    said = f'{function}: argument `{names[i]}`: '\n"
+    "    error.args = (f'{said}{expected(types[i], got)}\\n{text}',)\n"
     "    return error\n"
     "def to_int(data):\n"
     "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
@@ -2141,6 +2160,28 @@ TVMFFI_PY_COLD const char *tvmffi_py_parameter(const tvmffi_func *func,
   return at;
 }
 
+/* True for a word that C has for a name and Python for its own use. */
+TVMFFI_PY_COLD int tvmffi_py_is_keyword(const char *name) {
+  static const char *const words[] = {
+      "False", "None",   "True",   "and",   "as",   "assert", "async",
+      "await", "class",  "def",    "del",   "elif", "except", "finally",
+      "from",  "global", "import", "in",    "is",   "lambda", "nonlocal",
+      "not",   "or",     "pass",   "raise", "try",  "with",   "yield"};
+  size_t i;
+  for (i = 0; i < sizeof(words) / sizeof(words[0]); ++i)
+    if (!strcmp(name, words[i])) return 1;
+  return 0;
+}
+
+/* Appends a parameter's name in Python, such as from_ for `from`. */
+TVMFFI_PY_COLD void tvmffi_py_say_parameter(tvmffi_py_text *t,
+                                            const tvmffi_func *func,
+                                            int32_t i) {
+  const char *name = tvmffi_py_parameter(func, i);
+  tvmffi_py_say(t, name);
+  if (tvmffi_py_is_keyword(name)) tvmffi_py_say(t, "_");
+}
+
 /* Appends a type as Python writes it, such as "Sequence[int]". `contract` is
    the text of tensor("..."), or NULL. */
 TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
@@ -2198,7 +2239,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_list_parameters(const tvmffi_func *func,
     if (are_types)
       tvmffi_py_say_type(&t, func->types[i + 1], NULL);
     else
-      tvmffi_py_say(&t, tvmffi_py_parameter(func, i));
+      tvmffi_py_say_parameter(&t, func, i);
     text = t.data ? PyUnicode_FromString(t.data) : PyErr_NoMemory();
     if (!text || PyList_Append(list, text)) Py_CLEAR(list);
     Py_XDECREF(text);
@@ -2228,8 +2269,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
     PyTuple_SetItem(values, i, in[i]);
   }
   if (helper && names && types && values)
-    made = PyObject_CallFunction(helper, "OsOOOi", error, f->func->name, names,
-                                 types, values, at);
+    made = PyObject_CallFunction(helper, "OsOOiOi", error, f->func->name, names,
+                                 types, (int)f->func->least, values, at);
   PyErr_Clear();
   Py_XDECREF(names);
   Py_XDECREF(types);
@@ -2514,14 +2555,41 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_default(const TVMFFIAny *value) {
   return NULL;
 }
 
-/* Returns the index of a parameter, or -1. */
+/* Returns the index of a parameter, or -1. The parameter `from` has the names
+   from_, which a call can write, and from, which f(**{"from": 1}) passes. */
 TVMFFI_PY_COLD int32_t tvmffi_py_index_of(const tvmffi_func *func,
                                           PyObject *name) {
   const char *at = func->params;
   int32_t i;
-  for (i = 0; i < func->num_args; ++i, at += strlen(at) + 1)
-    if (!PyUnicode_CompareWithASCIIString(name, at)) return i;
+  for (i = 0; i < func->num_args; ++i, at += strlen(at) + 1) {
+    PyObject *longer =
+        tvmffi_py_is_keyword(at) ? PyUnicode_FromFormat("%s_", at) : NULL;
+    const int is_same = !PyUnicode_CompareWithASCIIString(name, at) ||
+                        (longer && !PyUnicode_Compare(name, longer));
+    Py_XDECREF(longer);
+    if (is_same) return i;
+  }
+  PyErr_Clear();
   return -1;
+}
+
+/* Raises a TypeError for an argument by a keyword that names no parameter. */
+TVMFFI_PY_COLD void tvmffi_py_refuse_keyword(const tvmffi_func *func,
+                                             PyObject *name) {
+  PyObject *list = tvmffi_py_list_parameters(func, 0);
+  PyObject *comma = PyUnicode_FromString(", ");
+  PyObject *all = list && comma ? PyUnicode_Join(comma, list) : NULL;
+  if (all)
+    PyErr_Format(PyExc_TypeError,
+                 func->num_args
+                     ? "%s() got an unexpected keyword argument '%U'; its "
+                       "parameters are: %U"
+                     : "%s() got an unexpected keyword argument '%U'; it has "
+                       "no parameters",
+                 func->name, name, all);
+  Py_XDECREF(all);
+  Py_XDECREF(comma);
+  Py_XDECREF(list);
 }
 
 /* Fills the parameters before the last given one that a call by keywords left
@@ -2540,8 +2608,8 @@ TVMFFI_PY_COLD int tvmffi_py_fill(const tvmffi_func *func, PyObject **all,
     if (i >= func->least) all[i] = tvmffi_py_default(defaults + i);
     if (all[i]) continue;
     if (!PyErr_Occurred())
-      PyErr_Format(PyExc_TypeError, "%s() is called without the argument '%s'",
-                   func->name, tvmffi_py_parameter(func, (int32_t)i));
+      PyErr_Format(PyExc_TypeError, "%s() is missing argument `%s`", func->name,
+                   tvmffi_py_parameter(func, (int32_t)i));
     return -1;
   }
   return 0;
@@ -2556,11 +2624,14 @@ TVMFFI_PY_COLD Py_ssize_t tvmffi_py_place(const tvmffi_func *func,
   for (i = 0; i < count; ++i) {
     PyObject *name = PyTuple_GetItem(keywords, i);
     const int32_t at = tvmffi_py_index_of(func, name);
-    if (at < 0 || at < given || all[at]) {
+    if (at < 0) {
+      tvmffi_py_refuse_keyword(func, name);
+      return -1;
+    }
+    if (at < given || all[at]) {
       PyErr_Format(PyExc_TypeError,
-                   at < 0 ? "%s() got an unexpected keyword argument '%U'"
-                          : "%s() got multiple values for argument '%U'",
-                   func->name, name);
+                   "%s() got multiple values for argument '%U'", func->name,
+                   name);
       return -1;
     }
     Py_INCREF(in[given + i]);
@@ -2866,7 +2937,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
   for (i = 0; i < func->num_args; ++i) {
     const char *name = tvmffi_py_parameter(func, i);
     if (i) tvmffi_py_say(t, ", ");
-    tvmffi_py_say(t, name);
+    tvmffi_py_say_parameter(t, func, i);
     if (has_types) {
       tvmffi_py_say(t, ": ");
       tvmffi_py_say_type(t, func->types[i + 1],

@@ -18,6 +18,11 @@ TVMFFI_EXPORT(join, str, (str, a), (str, b, "two"), (float64, c, 0.5),
   TVMFFI_RETURN(tvmffi_byte_array(text));
 }
 
+/* The parameters' names are keywords of Python. */
+TVMFFI_EXPORT(words, int64, (int64, from), (int64, in)) {
+  TVMFFI_RETURN(from * 10 + in);
+}
+
 TVMFFI_EXPORT(echo, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_EXPORT(fail, none, (str, kind)) {

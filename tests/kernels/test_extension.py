@@ -118,13 +118,13 @@ RESULTS = {
         "(True, 3) tuple",
     "m.tail(array, numpy.int32(2))": "array([2.]) ndarray",
     "m.add(numpy.float32(1))":
-        "TypeError: Mismatched type on argument #0 when calling: `add(0: int, "
-        "1: int) -> int`. Expected `int` but got `float`\nargument `a`: "
-        "expected an int, got float32",
+        "TypeError: add: argument `a`: expected an int, got float32\n"
+        "Mismatched type on argument #0 when calling: `add(0: int, 1: int) -> "
+        "int`. Expected `int` but got `float`",
     "m.add(1, numpy.timedelta64(3, 's'))":
-        "TypeError: int() argument must be a string, a bytes-like object or a "
-        "real number, not 'datetime.timedelta'\nadd: argument `b`: expected "
-        "an int, got timedelta64",
+        "TypeError: add: argument `b`: expected an int, got timedelta64\n"
+        "int() argument must be a string, a bytes-like object or a real "
+        "number, not 'datetime.timedelta'",
     "m.call(lambda x: numpy.float32(x) / 2, 3)": "1.5 float",
     "m.call(lambda x: numpy.bool_(x), 3)": "True bool",
     "m.call(lambda x: numpy.uint64(2**63), 3)": f"{2**63} int",
@@ -138,28 +138,60 @@ RESULTS = {
     "m.read(numpy.matrix([[1.]]))":
         "ValueError: read: argument x: shape is [1, 1], expected [n]",
     "m.view(numpy.zeros(3, '>i4'))":
-        "BufferError: DLPack only supports native byte order.\nview: argument "
-        "`x`: expected a tensor, got ndarray",
+        "BufferError: view: argument `x`: DLPack only supports native byte "
+        "order.",
     "m.read(numpy.array([m]))":
-        "BufferError: DLPack only supports signed/unsigned integers, float "
-        "and complex dtypes.\nread: argument `x`: expected a tensor, got "
-        "ndarray",
+        "BufferError: read: argument `x`: DLPack only supports "
+        "signed/unsigned integers, float and complex dtypes.",
     "m.zero(frozen)": "BufferError: zero: argument `x`: the function writes "
                       "the array, which is read-only",
     "m.view(frozen)": "BufferError: view: argument `x`: the array is "
                       "read-only, and the parameter's type does not say that "
                       "the function only reads it: write tensor(\"...\")",
     "m.read(array, [1])":
-        "TypeError: Mismatched type on argument #1 when calling: `read(0: "
+        "TypeError: read: argument `bias`: expected a tensor or None, got "
+        "list\nMismatched type on argument #1 when calling: `read(0: "
         "DLTensor*, 1: Optional<DLTensor*>) -> float`. Expected "
-        "`Optional<DLTensor*>` but got `ffi.Array`\nargument `bias`: "
-        "expected a tensor or None, got list",
+        "`Optional<DLTensor*>` but got `ffi.Array`",
+    "m.types(1, 'ab', {})":
+        "TypeError: types: argument `b`: expected a list or tuple "
+        "(Sequence[int]), got str\nMismatched type on argument #1 when "
+        "calling: `types(0: int, 1: Array<int>, 2: Map<str, Array<float>>, 3: "
+        "Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. "
+        "Expected `Array<int>` but got `ffi.SmallStr`",
+    "m.call()": "TypeError: call() is missing arguments `f` and `x`\n"
+                "Mismatched number of arguments when calling: `call(0: "
+                "ffi.Function, 1: Any) -> Any`. Expected 2 but got 0 "
+                "arguments",
+    "m.add()": "TypeError: add() is missing argument `a`\nMismatched number "
+               "of arguments when calling: `add(0: int, 1: int) -> int`. "
+               "Expected 1 to 2 but got 0 arguments",
+    "m.add(1, 2, 3)":
+        "TypeError: add() takes 1 to 2 arguments, got 3\nMismatched number "
+        "of arguments when calling: `add(0: int, 1: int) -> int`. Expected 1 "
+        "to 2 but got 3 arguments",
+    "m.nop(1)": "TypeError: nop() takes no arguments, got 1\nMismatched "
+                "number of arguments when calling: `nop() -> void`. Expected "
+                "0 but got 1 arguments",
+    "m.add(b=3)": "TypeError: add() is missing argument `a`",
+    "m.add(1, c=3)": "TypeError: add() got an unexpected keyword argument "
+                     "'c'; its parameters are: a, b",
+    "m.nop(c=3)": "TypeError: nop() got an unexpected keyword argument 'c'; "
+                  "it has no parameters",
+    "m.words(1, 2), m.words(in_=1, from_=2), m.words(**{'from': 1, 'in': 2})":
+        "(12, 21, 12) tuple",
+    "m.words(1, from_=2)": "TypeError: words() got multiple values for "
+                           "argument 'from_'",
+    "m.words(1, 'x')":
+        "TypeError: words: argument `in_`: expected an int, got str\n"
+        "Mismatched type on argument #1 when calling: `words(0: int, 1: int) "
+        "-> int`. Expected `int` but got `ffi.SmallStr`",
     "m.types(300, (), {})":
-        "OverflowError: Value out of range in argument #0 when calling: "
+        "OverflowError: types: argument `a`: expected an int, got 300, which "
+        "is out of range\nValue out of range in argument #0 when calling: "
         "`types(0: int, 1: Array<int>, 2: Map<str, Array<float>>, 3: Device, "
         "4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. Expected "
-        "`int8` but got `300`\nargument `a`: expected an int, got 300, "
-        "which is out of range",
+        "`int8` but got `300`",
     "m.call(lambda x: 1 // 0, 1)":
         "ZeroDivisionError: integer division or modulo by zero",
     "m.call(lambda x: eval('1 +'), 1)":
@@ -177,15 +209,15 @@ RESULTS = {
         "RuntimeError: AxisError: axis 5 is out of bounds for array of "
         "dimension 1",
     "m.add(2**70)":
-        "OverflowError: Mismatched type on argument #0 when calling: `add(0: "
-        "int, 1: int) -> int`. Expected `int` but got `ffi.BigInt`\n"
-        "argument `a`: expected an int, got 1180591620717411303424, which is "
-        "out of range",
+        "OverflowError: add: argument `a`: expected an int, got "
+        "1180591620717411303424, which is out of range\nMismatched type on "
+        "argument #0 when calling: `add(0: int, 1: int) -> int`. Expected "
+        "`int` but got `ffi.BigInt`",
     "m.join('a', 'b', 2**70, True, b'')":
-        "OverflowError: Mismatched type on argument #2 when calling: `join(0: "
-        "str, 1: str, 2: float, 3: bool, 4: bytes) -> str`. Expected `float` "
-        "but got `ffi.BigInt`\nargument `c`: expected a float, got "
-        "1180591620717411303424, which is out of range",
+        "OverflowError: join: argument `c`: expected a float, got "
+        "1180591620717411303424, which is out of range\nMismatched type on "
+        "argument #2 when calling: `join(0: str, 1: str, 2: float, 3: bool, 4: "
+        "bytes) -> str`. Expected `float` but got `ffi.BigInt`",
 }
 IMPORTED = {
     "m.tail(array, 1, 'bfloat16')": "bfloat16[2]@cpu:0 Tensor",
@@ -527,10 +559,14 @@ def signatures(m):
            'read(x: tensor("float64[n] cpu"), bias: tensor("float64[n] cpu") '
            "| None = None) -> float", "help has types",
            m.types.__doc__ + m.read.__doc__)
+    tap.ok(str(inspect.signature(m.words)) == "(from_, in_)"
+           and m.words.__doc__ == "words(from_: int, in_: int) -> int",
+           "a parameter that is a keyword of Python has another name",
+           m.words.__doc__)
     names = ["add", "call", "describing", "echo", "eleven", "fail", "fail_in",
              "fill", "is_alive", "join", "keep", "kept", "named", "nested", "nop",
              "post", "ramp", "read", "tail", "types", "view",
-             "view_object", "wait", "wrapped", "zero"]
+             "view_object", "wait", "words", "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
 
@@ -668,8 +704,8 @@ def broken_package(folder, dropin):
 
 def precise(answers):
     """Answers without what an extension module adds to those of tvm_ffi."""
-    return [re.sub(r"\n(\w+: )?argument `\w+`: expected .*, got .*", "", a)
-            for a in answers]
+    return [re.sub(r"(?<=Error: )\w+(: argument `\w+`: (expected .*\n)?|"
+                   r"\(\) (takes|is missing) .*\n)", "", a) for a in answers]
 
 
 def beside_tvm_ffi(m, library):
