@@ -65,30 +65,54 @@ DLPACK = """class _DLPack(Protocol):
 # What the types in a function's documentation are in a stub: of a parameter, and
 # of a result.
 MODULE = b"PyInit_%s\0"
-TYPES = {"tensor": ("_DLPack", "Any"), "dtype": ("Any", "Any"),
+TYPES = {"int": ("_Int", "int"), "float": ("_Float", "float"),
+         "bool": ("_Bool", "bool"), "dtype": ("Any", "Any"),
          "device": ("Any", "Any"), "Shape": ("Sequence[int]", "Any"),
          "Module": ("Any", "Any"), "Error": ("Any", "Any"),
          "Callable": ("Callable[..., Any]", "Callable[..., Any]"),
          "Sequence": ("Sequence[Any]", "Sequence[Any]"),
          "Mapping": ("Mapping[Any, Any]", "Mapping[Any, Any]")}
-PLAIN_TYPES = {"int", "float", "bool", "str", "bytes", "None", "Any", "c_void_p"}
-MODULE_HEAD = """from collections.abc import Callable, Mapping, Sequence
-from ctypes import c_void_p
-from typing import Any, Protocol
-
-"""
+PLAIN_TYPES = {"str", "bytes", "None", "Any", "c_void_p"}
+# What a stub begins with, where it has the name. NumPy's scalars are numbers.
+MODULE_IMPORTS = {
+    "collections.abc": ("Callable", "Mapping", "Sequence"),
+    "ctypes": ("c_void_p",),
+    "typing": ("Annotated", "Any", "Protocol", "TypeAlias", "overload")}
+MODULE_NAMES = {
+    "_Int": "_Int: TypeAlias = int | numpy.integer[Any]",
+    "_Float": "_Float: TypeAlias = float | numpy.floating[Any] | "
+              "numpy.integer[Any]",
+    "_Bool": "_Bool: TypeAlias = bool | numpy.bool_",
+    "_DLPack": DLPACK.rstrip()}
+NUMPY_TYPES = {"bool", "float16", "float32", "float64", "complex64", "complex128",
+               *(f"{sign}int{bits}" for sign in ("", "u")
+                 for bits in (8, 16, 32, 64))}
 
 
 class Types(ast.NodeTransformer):
-    """Replaces a type of the documentation by that of a stub."""
+    """Replaces a type of the documentation by that of a stub. With `is_numpy`,
+    tensors are NumPy's arrays."""
 
-    def __init__(self, is_result):
+    def __init__(self, is_result, is_numpy):
         self.is_result = is_result
+        self.is_numpy = is_numpy
+
+    def tensor(self, contract):
+        if self.is_numpy:
+            made = f"NDArray[{numpy_type(contract)}]"
+        elif self.is_result:
+            made = "Any"
+        else:
+            made = "_DLPack"
+        return ast.parse(f"Annotated[{made}, {contract!r}]" if contract else made,
+                         mode="eval").body
 
     def visit_Call(self, node):  # tensor("...")
-        return self.visit(node.func)
+        return self.tensor(node.args[0].value)
 
     def visit_Name(self, node):
+        if node.id == "tensor":
+            return self.tensor("")
         known = TYPES.get(node.id)
         name = known[self.is_result] if known else \
             node.id if node.id in PLAIN_TYPES else "Any"
@@ -101,26 +125,96 @@ class Types(ast.NodeTransformer):
         return ast.Subscript(node.value, self.visit(node.slice))
 
 
-def module_function(name, doc):
+def numpy_type(contract):
+    """The element of NumPy's arrays that a tensor("...") may be."""
+    names = re.match(r"[\w|]*", contract)[0].split("|")
+    return " | ".join(f"numpy.{name}" + "_" * (name == "bool")
+                      for name in names) if {*names} <= NUMPY_TYPES else "Any"
+
+
+def is_on_cpu(contract):
+    """Whether the tensor's memory may be the CPU's, which NumPy's is."""
+    words = contract.rpartition("]")[2].split()
+    return all(re.match("cpu|strided|align|optional|out|inout", word)
+               for word in words)
+
+
+def tensors(node):
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and
+            n.id == "tensor"]
+
+
+def module_function(doc):
     """The stub of an extension module's function, from the first line of its
-    documentation, which is a signature with types."""
-    head, _, rest = doc.partition("\n\n")
+    documentation, which is a signature with types. A function that takes and
+    returns tensors returns NumPy's arrays for NumPy's arrays."""
+    head = doc.partition("\n\n")[0]
+    made = ast.parse(f"def {head}: ...").body[0]
+    types = [p.annotation for p in made.args.args]
+    contracts = [n.args[0].value for n in ast.walk(made)
+                 if isinstance(n, ast.Call)]
+    if tensors(made.returns) and any(map(tensors, types)) and \
+            all(map(is_on_cpu, contracts)):
+        return "\n".join(f"@overload\n{module_overload(doc, is_numpy)}"
+                         for is_numpy in (True, False))
+    return module_overload(doc, False)
+
+
+def is_default(value, parameter):
+    """Whether a value is one that Python can write and a call may pass: None,
+    as a default, may be neither."""
     try:
-        made = ast.parse(f"def {head}: ...").body[0]
-    except SyntaxError:  # a parameter is a keyword of Python
-        return f"def {name}(*args: Any, **kwargs: Any) -> Any: ..."
+        return ast.literal_eval(value) is not None or \
+            "None" in ast.unparse(parameter.annotation)
+    except ValueError:  # inf
+        return False
+
+
+def module_overload(doc, is_numpy):
+    head, _, rest = doc.partition("\n\n")
+    made = ast.parse(f"def {head}: ...").body[0]
     for parameter in made.args.args:
-        parameter.annotation = Types(False).visit(parameter.annotation)
-    # None, as a default, is a value that a call may not pass.
+        parameter.annotation = Types(False, is_numpy).visit(parameter.annotation)
     made.args.defaults = [
-        ast.Constant(...) if ast.unparse(d) == "None" and
-        "None" not in ast.unparse(p.annotation) else d for p, d in
+        d if is_default(d, p) else ast.Constant(...) for p, d in
         zip(made.args.args[-len(made.args.defaults):], made.args.defaults)]
-    made.returns = Types(True).visit(made.returns)
+    made.returns = Types(True, is_numpy).visit(made.returns)
     if rest:
         made.body.insert(0, ast.Expr(ast.Constant(rest)))
     return ast.unparse(ast.fix_missing_locations(made)).replace(
         ":\n    ...", ": ...")
+
+
+def module_head(text):
+    """The imports and definitions that a stub needs."""
+    def has(name, where):
+        return re.search(rf"(?<!\w){name}\b", where)
+    made = [line for name, line in MODULE_NAMES.items() if has(name, text)]
+    text = "\n".join([*made, text])
+    lines = []
+    for module, names in MODULE_IMPORTS.items():
+        used = [name for name in names if has(name, text)]
+        lines += [f"from {module} import {', '.join(used)}"] * bool(used)
+    lines += [""] * bool(lines)
+    lines += ["import numpy"] * bool(has("numpy", text))
+    lines += ["from numpy.typing import NDArray"] * bool(has("NDArray", text))
+    return "\n".join([*lines, ""] * bool(lines) + made + [""] * bool(made))
+
+
+def check_contract(function):
+    """Ends the program if a text of tensor("...") is malformed."""
+    check = getattr(getattr(function, "__self__", None), "_check_contract", None)
+    try:
+        if check:
+            check()
+    except RuntimeError as error:
+        trace = error.__traceback__
+        while trace and trace.tb_next:
+            trace = trace.tb_next
+        where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}: " \
+            if trace else ""
+        text = str(error).removeprefix("InternalError: ")
+        sys.exit(f"{where}error: {text}")
 
 
 def module_text(path):
@@ -134,10 +228,12 @@ def module_text(path):
                                                   loader=loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    found = [module_function(n, f.__doc__)
-             for n, f in sorted(vars(module).items())
-             if not n.startswith("__") and callable(f) and usable(n)]
-    return MODULE_HEAD + DLPACK + "\n" + "\n".join(found) + "\n"
+    functions = [(n, f) for n, f in sorted(vars(module).items())
+                 if not n.startswith("__") and callable(f) and usable(n)]
+    for _, f in functions:
+        check_contract(f)
+    text = "\n".join(module_function(f.__doc__) for _, f in functions) + "\n"
+    return module_head(text) + text
 
 
 class Stub:

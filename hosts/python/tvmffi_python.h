@@ -2760,6 +2760,21 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_wrapped(PyObject *self,
   return tvmffi_py_get_stock(self, NULL);
 }
 
+/* Parses the texts of the function's tensor("..."), as the first call does. A
+   stub is not written if that fails. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_check_contract(PyObject *self,
+                                                  PyObject *none) {
+  const tvmffi_func *func = ((tvmffi_py_function *)self)->func;
+  tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
+  (void)none;
+  if (!func || !func->contract) Py_RETURN_NONE;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.has_runtime) && tvmffi_py_first_call())
+    return NULL;
+  if (tvmffi_i_plan_all(func->contract, plans, func->name))
+    return tvmffi_py_raise(-1);
+  Py_RETURN_NONE;
+}
+
 /* Lets an exported function be pickled: builtin_function_or_method pickles as
    getattr(__self__, name), which finds the function in its module, so __self__
    pickles as the module. */
@@ -2791,6 +2806,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
   static PyMethodDef methods[] = {
       {"__tvm_ffi_object__", tvmffi_py_get_stock, METH_NOARGS, NULL},
       {"__reduce__", tvmffi_py_reduce, METH_NOARGS, NULL},
+      {"_check_contract", tvmffi_py_check_contract, METH_NOARGS, NULL},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getters[] = {
       {"__wrapped__", tvmffi_py_get_wrapped, NULL,
@@ -2949,7 +2965,10 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
   tvmffi_py_say(t, ")");
   if (!has_types) return;
   tvmffi_py_say(t, " -> ");
-  tvmffi_py_say_type(t, func->types[0], NULL);
+  tvmffi_py_say_type(t, func->types[0],
+                     func->contract && func->contract->has_result
+                         ? func->contract->expected[func->contract->count].text
+                         : NULL);
 }
 
 /* Returns "name(a, b=1)\n--\n\n", from which CPython makes

@@ -87,8 +87,8 @@ TVMFFI_EXPORT(read, float64, (tensor("float64[n] cpu"), x),
   double sum = 0;
   int64_t i;
   for (i = 0; i < x->shape[0]; ++i)
-    sum += TVMFFI_DATA(x, double)[i] +
-           (bias ? TVMFFI_DATA(bias, double)[i] : 0);
+    sum +=
+        TVMFFI_DATA(x, double)[i] + (bias ? TVMFFI_DATA(bias, double)[i] : 0);
   TVMFFI_RETURN(sum);
 }
 
@@ -106,8 +106,8 @@ TVMFFI_EXPORT(tail, tensor_object, (tensor("float64[n] cpu"), x),
   TVMFFI_TRY(tvmffi_tensor_new(to, "cpu", 1, &n, &y));
   if (to.code != kDLFloat || to.bits != 64) TVMFFI_RETURN(y);
   for (i = 0; i < n; ++i)
-    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(y), double)[i] =
-        TVMFFI_DATA(x, double)[begin + i];
+    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(y), double)
+    [i] = TVMFFI_DATA(x, double)[begin + i];
   TVMFFI_RETURN(y);
 }
 
@@ -132,6 +132,21 @@ TVMFFI_EXPORT(named, func) {
 TVMFFI_EXPORT(wrapped, array, (tensor_object, x)) {
   TVMFFI_RETURN(tvmffi_array(x, tvmffi_list(x, "text", tvmffi_list()),
                              tvmffi_map("a", x), tvmffi_dict("b", 2.5)));
+}
+
+TVMFFI_EXPORT(scaled, tensor("float32[n]"),
+              (tensor("float32|float16[n] cpu align(4)"), x),
+              (float64, by, 1.0 / 0.0)) {
+  TVMFFIObject *y;
+  (void)by;
+  TVMFFI_TRY(tvmffi_tensor_new("float32", "cpu", x->ndim, x->shape, &y));
+  TVMFFI_RETURN(y);
+}
+
+/* The memory of NumPy's arrays is not the result's. */
+TVMFFI_EXPORT(on_device, array(tensor_object), (tensor("any cuda:1"), x)) {
+  (void)x;
+  TVMFFI_RETURN(tvmffi_array());
 }
 
 /* Returns the argument in `depth` arrays. */

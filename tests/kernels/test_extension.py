@@ -13,6 +13,7 @@ apache-tvm-ffi and numpy: its threads call without a GIL. Writes TAP.
 
 import argparse
 import functools
+import importlib.util
 import inspect
 import json
 import os
@@ -467,6 +468,41 @@ out['addresses'] = len(addresses)
 out['wrong'] = wrong[:5]
 print(json.dumps(out))
 """
+# Lines of the stub, and what type checkers say about calls.
+STUBS = """
+from typing import Annotated, Any, Protocol, TypeAlias, overload
+import numpy
+_Float: TypeAlias = float | numpy.floating[Any] | numpy.integer[Any]
+def add(a: _Int, b: _Int=1) -> int:
+def words(from_: _Int, in_: _Int) -> int: ...
+def zero(x: Annotated[_DLPack, 'float64[n] cpu inout']) -> None: ...
+def scaled(x: Annotated[NDArray[numpy.float32 | numpy.float16], \
+'float32|float16[n] cpu align(4)'], by: _Float=...) -> \
+Annotated[NDArray[numpy.float32], 'float32[n]']: ...
+def scaled(x: Annotated[_DLPack, 'float32|float16[n] cpu align(4)'], \
+by: _Float=...) -> Annotated[Any, 'float32[n]']: ...
+def on_device(x: Annotated[_DLPack, 'any cuda:1']) -> Sequence[Any]: ...
+"""
+USE = """
+from typing import Any, assert_type
+import extension as m, numpy
+from numpy.typing import NDArray
+x = numpy.zeros(3, numpy.float32)
+assert_type(m.scaled(x, numpy.float32(2)), NDArray[numpy.float32])
+m.scaled(2)  # wrong
+m.add(numpy.int64(2), numpy.uint8(3))
+m.add(2.5)  # wrong
+m.add(numpy.float32(2))  # wrong
+m.join('a', c=numpy.float16(1), d=numpy.bool_(True))
+m.join('a', c='x')  # wrong
+m.zero([1.0])  # wrong
+m.words(from_=1, in_=2)
+"""
+BAD_CONTRACTS = {
+    "floatt32[n] cpu": "the dtype is not known at \"floatt32[n] cpu\"",
+    "float32[n, cpu": "\",\" or \"]\" is missing at \"\"",
+    "float32[n] strided gpuu": "the word is not known at \"gpuu\"",
+}
 PICKLE = """
 import copy, importlib, pickle, sys
 m = importlib.import_module('extension')
@@ -565,7 +601,7 @@ def signatures(m):
            m.words.__doc__)
     names = ["add", "call", "describing", "echo", "eleven", "fail", "fail_in",
              "fill", "is_alive", "join", "keep", "kept", "named", "nested", "nop",
-             "post", "ramp", "read", "tail", "types", "view",
+             "on_device", "post", "ramp", "read", "scaled", "tail", "types", "view",
              "view_object", "wait", "words", "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
@@ -584,6 +620,48 @@ def types_of_arguments(name, python, folder, dropin):
            f"{name}: the others stay classified", text)
     tap.ok(got.get("wrong") == [] and got.get("addresses") < 2900,
            f"{name}: a type at another's address is classified anew", text)
+
+
+def stubs(args, folder):
+    """tools/stub.py, and what mypy says of its result."""
+    def stub(library):
+        return subprocess.run(
+            [sys.executable, ROOT / "tools/stub.py", library], text=True,
+            capture_output=True, env={**os.environ, "PYTHONPATH": args.dropin})
+
+    text = stub(folder / "extension.so").stdout
+    missing = [line for line in STUBS.strip().split("\n")
+               if line not in text.split("\n")]
+    tap.ok(not missing, "a stub has dtypes, shapes and NumPy's types",
+           "\n".join([*missing, "are not in", text]))
+    for i, (contract, wrong) in enumerate(BAD_CONTRACTS.items()):
+        source = folder / f"bad{i}" / "bad.c"
+        source.parent.mkdir()
+        source.write_text(
+            '#include "tvmffi_python.h"\n\nTVMFFI_EXPORT(f, none, (tensor("'
+            f'{contract}"), x)) {{\n  (void)x;\n  TVMFFI_RETURN();\n}}\n'
+            "TVMFFI_PYTHON_MODULE(extension)\n")
+        done = stub(compile_module(args.cc, source, sys.executable,
+                                   source.parent))
+        tap.ok(done.returncode == 1 and done.stderr ==
+               f"{source}:3: error: f: the text \"{contract}\" of x: {wrong}\n"
+               and not done.stdout,
+               f"no stub of {contract}", done.stderr)
+    name = "mypy reads the stub, and finds the wrong calls"
+    if not importlib.util.find_spec("mypy"):
+        tap.skip(name, "no mypy")
+        return
+    folder = folder / "mypy"
+    folder.mkdir()
+    (folder / "extension.pyi").write_text(text)
+    (folder / "use.py").write_text(USE)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict",
+                           "extension.pyi", "use.py"], cwd=folder,
+                          capture_output=True, text=True)
+    wanted = [i for i, line in enumerate(USE.split("\n"), 1) if "# wrong" in line]
+    found = re.findall(r"^(\S+):(\d+): error", done.stdout, re.M)
+    tap.ok(sorted({*found}, key=lambda f: int(f[1])) ==
+           [("use.py", str(i)) for i in wanted], name, done.stdout)
 
 
 def pickles(folder, dropin):
@@ -804,6 +882,7 @@ def main():
         without_tvm_ffi(work / "c", args.dropin, wanted)
         types_of_arguments("types", sys.executable, work / "c", args.dropin)
         pickles(work / "c", args.dropin)
+        stubs(args, work / "c")
         results(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
         broken_package(work / "c", args.dropin)
