@@ -312,7 +312,7 @@ assert demo.top_k.__doc__.endswith("Returns the k largest elements, and their "
                                    "indices."), demo.top_k.__doc__
 assert not {"tvm_ffi", "tvmffi"} & sys.modules.keys()
 text = (pathlib.Path(demo.__file__).parent / "kernels.pyi").read_text()
-assert "def add_one(x: int) -> int:" in text and "by: float=2.0" in text, text
+assert "def add_one(x: _Int) -> int:" in text and "by: _Float=2.0" in text, text
 print(*sorted(p.name for p in pathlib.Path(demo.__file__).parent.iterdir()))
 """
 
