@@ -2321,6 +2321,26 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
   return -1;
 }
 
+/* Converts an integer of more than 64 bits for a parameter that is a float, as
+   Python's float() does. Returns 0, or -1 with an OverflowError. */
+TVMFFI_PY_COLD int tvmffi_py_put_big_float(const tvmffi_func *func, int32_t i,
+                                           PyObject *arg, TVMFFIAny *out) {
+  double value;
+  if (!func || i >= func->num_args ||
+      func->types[i + 1]->kind != TVMFFI_I_FLOAT)
+    return 0;
+  value = PyFloat_AsDouble(arg);
+  if (value == -1 && PyErr_Occurred()) {
+    PyErr_Format(PyExc_OverflowError,
+                 "%s: argument `%s`: the int is too large for a float",
+                 func->name, func->params ? tvmffi_py_parameter(func, i) : "");
+    return -1;
+  }
+  out->type_index = kTVMFFIFloat;
+  out->v_float64 = value;
+  return 0;
+}
+
 /* ---- Calls ---- */
 
 /* Imports the package tvm_ffi for an argument of an exported function. Returns
@@ -2481,6 +2501,8 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
       code = tvmffi_py_put_read_only(c, f->func, (int32_t)i, in[i], args + i);
+    else if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIBigInt))
+      code = tvmffi_py_put_big_float(f->func, (int32_t)i, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
       tvmffi_error_clear();

@@ -214,11 +214,10 @@ RESULTS = {
         "1180591620717411303424, which is out of range\nMismatched type on "
         "argument #0 when calling: `add(0: int, 1: int) -> int`. Expected "
         "`int` but got `ffi.BigInt`",
-    "m.join('a', 'b', 2**70, True, b'')":
-        "OverflowError: join: argument `c`: expected a float, got "
-        "1180591620717411303424, which is out of range\nMismatched type on "
-        "argument #2 when calling: `join(0: str, 1: str, 2: float, 3: bool, 4: "
-        "bytes) -> str`. Expected `float` but got `ffi.BigInt`",
+    "m.join('a', 'b', 2**64, True, b''), m.join('a', c=-2**64, e=b'')":
+        "('a b 1.84e+19 1 0', 'a two -1.84e+19 1 0') tuple",
+    "m.join('a', 'b', 10**400, True, b'')":
+        "OverflowError: join: argument `c`: the int is too large for a float",
 }
 IMPORTED = {
     "m.tail(array, 1, 'bfloat16')": "bfloat16[2]@cpu:0 Tensor",
