@@ -766,11 +766,13 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
    compile, and the compiler's message contains the identifier `name`. */
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
+#define TVMFFI_I_EXTERN_VARIABLE extern "C"
 #if __cplusplus >= 201103L
 #define TVMFFI_STATIC_ASSERT(cond, name) static_assert(cond, #name)
 #endif
 #else
 #define TVMFFI_I_EXTERN_C
+#define TVMFFI_I_EXTERN_VARIABLE extern
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define TVMFFI_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
 #endif
@@ -3823,9 +3825,49 @@ typedef struct {
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* TVMFFI_I_DESCRIBED_WORD(T) is the word to which the description of a function
+   refers. With TVMFFI_SHARE_INTERFACE, the file with the runtime defines the
+   words of the types that compiler.h lists, and the descriptions of other files
+   refer to these. Code refers to its file's own words: compilers know their
+   members, so they drop the words. */
+#if TVMFFI_I_SHARES && !defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_DESCRIBED_WORD(T) \
+  TVMFFI_I_CAT(TVMFFI_I_DESCRIBED_WORD_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_DESCRIBED_WORD_0(T) tvmffi_i_shared_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_1(T) tvmffi_i_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_2(T) tvmffi_i_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_3(T) tvmffi_i_word_##T
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed) \
+  TVMFFI_I_DECLARE_WORD(T)
+#elif TVMFFI_I_SHARES
+/* The texts are variables, because linkers drop an unused variable. */
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed) \
+  static const char tvmffi_i_name_of_##T[] = name;                           \
+  static const char tvmffi_i_schema_of_##T[] = schema;                       \
+  TVMFFI_I_DECLARE_WORD(T)                                                   \
+  const tvmffi_i_word tvmffi_i_shared_word_##T = {                           \
+      tvmffi_i_name_of_##T,                                                  \
+      tvmffi_i_schema_of_##T,                                                \
+      {NULL, NULL},                                                          \
+      NULL,                                                                  \
+      NULL,                                                                  \
+      index,                                                                 \
+      kind,                                                                  \
+      TVMFFI_I_AS(uint8_t, sizeof(ctype)),                                   \
+      is_signed};
+#else
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)
+#endif
+#if TVMFFI_I_SHARES
+#define TVMFFI_I_DECLARE_WORD(T)                               \
+  TVMFFI_I_EXTERN_VARIABLE TVMFFI_I_HIDDEN const tvmffi_i_word \
+      tvmffi_i_shared_word_##T TVMFFI_I_SHARED_NAME("word_" #T);
+#endif
+
 /* Defines a word T that compiler.h lists. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
+  TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)       \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
       name,     schema, {NULL, NULL}, NULL,                                  \
       NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
@@ -3950,6 +3992,7 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_type_optional__Bool tvmffi_type_optional_bool
 #define tvmffi_i_word__Bool tvmffi_i_word_bool
+#define tvmffi_i_shared_word__Bool tvmffi_i_shared_word_bool
 
 #if !TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
@@ -4006,6 +4049,10 @@ TVMFFI_I_OPTIONAL_STRUCT(any)
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
                 NULL)
+#define TVMFFI_I_LISTED_OBJECT(T, name, schema, index)                   \
+  TVMFFI_I_SHARED_WORD(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, \
+                       index, 1)                                         \
+  TVMFFI_I_OBJECT_TYPE(T, name, schema, index)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -4014,20 +4061,20 @@ TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
                       TVMFFI_I_TENSOR, kTVMFFITensor)
 /* Accepts any object, borrowed. The caller owns a returned object. A function
    that returns NULL fails with the pending error. */
-TVMFFI_I_OBJECT_TYPE(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
 /* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
 /* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", "ffi.Error", kTVMFFIError)
 /* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                     kTVMFFIOpaquePyObject)
+TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                       kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
-TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 
 /* -------- From an Any -------- */
 
@@ -4042,8 +4089,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
          any->small_str_len >= sizeof(any->v_bytes);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_get_str(const TVMFFIAny *any,
-                                     TVMFFIByteArray *out) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_get_str,
+                    (const TVMFFIAny *any, TVMFFIByteArray *out)) {
   if (any->type_index == kTVMFFISmallStr) {
     *out = tvmffi_i_small_bytes(any);
     return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;
@@ -4680,18 +4727,24 @@ TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   return code;
 }
 
+/* Does what tvmffi_i_checked does, for a result type that excludes None. */
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_given,
+                    (const tvmffi_func *f, const TVMFFIAny *result, int code)) {
+  return TVMFFI_I_UNLIKELY(code || result->type_index == kTVMFFINone)
+             ? tvmffi_i_failed(f, code)
+             : 0;
+}
+
 /* Checks the code that a function body returned, and returns 0 or an error's
    code. If the result type excludes None, a result of None means that
    TVMFFI_RETURN is missing. */
 TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
                                      const tvmffi_i_word *word,
                                      const TVMFFIAny *result, int code) {
-  return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
-                                    word->kind != TVMFFI_I_NONE &&
-                                    word->kind != TVMFFI_I_ANY &&
-                                    word->kind != TVMFFI_I_OPTIONAL))
-             ? tvmffi_i_failed(f, code)
-             : 0;
+  if (word->kind != TVMFFI_I_NONE && word->kind != TVMFFI_I_ANY &&
+      word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_given(f, result, code);
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_failed(f, code) : 0;
 }
 
 /* ======== Module tables: methods of modules =========== >>base/module_table */
@@ -5506,9 +5559,9 @@ TVMFFI_I_ONCE(void, tvmffi_i_scope_clear,
 
 /* Closes a scope for the last time. Mostly the scope owns nothing. Only inline
    functions get the address of the scope, so if the body makes nothing, the
-   compiler removes the scope. With TVMFFI_DEBUG, clears `thread`, after which
-   the scope takes no more objects. */
-TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
+   compiler removes the scope, also if it compiles for size. With TVMFFI_DEBUG,
+   clears `thread`, after which the scope takes no more objects. */
+TVMFFI_I_FOLDED void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
                          TVMFFI_I_END_OF(scope));
@@ -6809,6 +6862,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
 #define TVMFFI_I_NAME_(T, name) #name "\0"
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
+#define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
+#define TVMFFI_I_DESCRIBED_OF_(T, name) TVMFFI_I_DESCRIBED_WORD(T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
@@ -7125,6 +7180,16 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #else
 #define TVMFFI_I_CHECK_RESULT_1(func)
 #endif
+#if TVMFFI_I_SHARES && !defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_DESCRIBED(func) tvmffi_i_described_##func
+#define TVMFFI_I_DESCRIBED_TYPES(types, n, R, ...) \
+  static const tvmffi_i_word *const types[n] = { \
+      &TVMFFI_I_DESCRIBED_WORD(TVMFFI_I_RESULT_WORD(R)) \
+      TVMFFI_I_EACH(n)(TVMFFI_I_DESCRIBED_OF, ~, __VA_ARGS__)};
+#else
+#define TVMFFI_I_DESCRIBED(func) tvmffi_i_types_##func
+#define TVMFFI_I_DESCRIBED_TYPES(types, n, R, ...)
+#endif
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
@@ -7132,8 +7197,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
+  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, tvmffi_i_types_##func TVMFFI_I_SIGNATURE( \
+      text, call, (n) - 1, TVMFFI_I_DESCRIBED(func) TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
@@ -7374,20 +7440,26 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
   return tvmffi_i_hand_out(to, function, out);
 }
 
+/* How to register a function. `text` is the source of an argument. */
+enum { TVMFFI_I_LITERAL = 1, TVMFFI_I_OVERRIDE = 2 };
+#define TVMFFI_I_IS_LITERAL(text) (#text[0] == '"' ? TVMFFI_I_LITERAL : 0)
+
 /* Registers a typed function as the global function `text`, with its type
    schema. `text` is copied, unless it is a string literal. Error messages name
    the function by the `text` of its first registration. Returns 0, or -1 with
    an error: a RuntimeError if the name is already registered. */
 #define TVMFFI_REGISTER(text, name) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 0)
+  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, TVMFFI_I_IS_LITERAL(text))
 /* Registers a typed function like TVMFFI_REGISTER, with documentation, which is
    copied. */
-#define TVMFFI_REGISTER_DOC(text, name, doc) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, doc, 0)
+#define TVMFFI_REGISTER_DOC(text, name, doc)              \
+  tvmffi_i_register_doc(text, TVMFFI_I_FUNC(name), #name, \
+                        TVMFFI_I_IS_LITERAL(text), doc)
 /* Registers a typed function like TVMFFI_REGISTER, replacing any function of
    this name. */
-#define TVMFFI_OVERRIDE(text, name) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 1)
+#define TVMFFI_OVERRIDE(text, name)                   \
+  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, \
+                    TVMFFI_I_IS_LITERAL(text) | TVMFFI_I_OVERRIDE)
 
 /* Returns a copy of `text` that is never freed, or NULL without memory. */
 TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
@@ -7397,9 +7469,9 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
   return copy;
 }
 
-TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
-              (const char *text, int is_literal, tvmffi_func *f,
-               const char *own_name, const char *doc, int override)) {
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register_doc,
+              (const char *text, tvmffi_func *f, const char *own_name,
+               int flags, const char *doc)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -7420,13 +7492,22 @@ TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
-  code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
+  code =
+      TVMFFIFunctionSetGlobalFromMethodInfo(&info, flags & TVMFFI_I_OVERRIDE);
   if (!code && is_first) {
-    if (!is_literal) text = tvmffi_i_copy_name(text);
+    if (!(flags & TVMFFI_I_LITERAL)) text = tvmffi_i_copy_name(text);
     if (text) TVMFFI_I_STORE(&f->name, text);
   }
   tvmffi_i_release(object);
   return code;
+}
+
+/* Does what tvmffi_i_register_doc does, without documentation. A program has
+   many such calls, so they pass few arguments. */
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
+              (const char *text, tvmffi_func *f, const char *own_name,
+               int flags)) {
+  return tvmffi_i_register_doc(text, f, own_name, flags, NULL);
 }
 
 /* ======== Calls: calls with plain C values ============== >>interface/call */
@@ -12086,8 +12167,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   for (i = c->members; i->what; ++i) {
     if (!tvmffi_i_is_loader(i) || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
-    TVMFFI_TRY(
-        tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
+    TVMFFI_TRY(tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name),
+                                 TVMFFI_I_LITERAL));
   }
   *result = c;
   return 0;

@@ -1053,9 +1053,9 @@ static int web_start(void) {
   size_t i;
   TVMFFI_TRY(TVMFFIEnvSetDLPackManagedTensorAllocator(web_new_tensor, 1, NULL));
   for (i = 0; i < sizeof(web_functions) / sizeof(web_functions[0]); ++i)
-    TVMFFI_TRY(tvmffi_i_register(web_functions[i].name, 1,
-                                 web_functions[i].function,
-                                 web_functions[i].function->name, NULL, 0));
+    TVMFFI_TRY(
+        tvmffi_i_register(web_functions[i].name, web_functions[i].function,
+                          web_functions[i].function->name, TVMFFI_I_LITERAL));
   return 0;
 }
 

@@ -280,16 +280,22 @@ TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   return code;
 }
 
+/* Does what tvmffi_i_checked does, for a result type that excludes None. */
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_given,
+                    (const tvmffi_func *f, const TVMFFIAny *result, int code)) {
+  return TVMFFI_I_UNLIKELY(code || result->type_index == kTVMFFINone)
+             ? tvmffi_i_failed(f, code)
+             : 0;
+}
+
 /* Checks the code that a function body returned, and returns 0 or an error's
    code. If the result type excludes None, a result of None means that
    TVMFFI_RETURN is missing. */
 TVMFFI_I_FOLDED int tvmffi_i_checked(const tvmffi_func *f,
                                      const tvmffi_i_word *word,
                                      const TVMFFIAny *result, int code) {
-  return TVMFFI_I_UNLIKELY(code || (result->type_index == kTVMFFINone &&
-                                    word->kind != TVMFFI_I_NONE &&
-                                    word->kind != TVMFFI_I_ANY &&
-                                    word->kind != TVMFFI_I_OPTIONAL))
-             ? tvmffi_i_failed(f, code)
-             : 0;
+  if (word->kind != TVMFFI_I_NONE && word->kind != TVMFFI_I_ANY &&
+      word->kind != TVMFFI_I_OPTIONAL)
+    return tvmffi_i_given(f, result, code);
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_failed(f, code) : 0;
 }

@@ -115,9 +115,49 @@ typedef struct {
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* TVMFFI_I_DESCRIBED_WORD(T) is the word to which the description of a function
+   refers. With TVMFFI_SHARE_INTERFACE, the file with the runtime defines the
+   words of the types that compiler.h lists, and the descriptions of other files
+   refer to these. Code refers to its file's own words: compilers know their
+   members, so they drop the words. */
+#if TVMFFI_I_SHARES && !defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_DESCRIBED_WORD(T) \
+  TVMFFI_I_CAT(TVMFFI_I_DESCRIBED_WORD_, TVMFFI_I_ORIGIN(T))(T)
+#define TVMFFI_I_DESCRIBED_WORD_0(T) tvmffi_i_shared_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_1(T) tvmffi_i_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_2(T) tvmffi_i_word_##T
+#define TVMFFI_I_DESCRIBED_WORD_3(T) tvmffi_i_word_##T
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed) \
+  TVMFFI_I_DECLARE_WORD(T)
+#elif TVMFFI_I_SHARES
+/* The texts are variables, because linkers drop an unused variable. */
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed) \
+  static const char tvmffi_i_name_of_##T[] = name;                           \
+  static const char tvmffi_i_schema_of_##T[] = schema;                       \
+  TVMFFI_I_DECLARE_WORD(T)                                                   \
+  const tvmffi_i_word tvmffi_i_shared_word_##T = {                           \
+      tvmffi_i_name_of_##T,                                                  \
+      tvmffi_i_schema_of_##T,                                                \
+      {NULL, NULL},                                                          \
+      NULL,                                                                  \
+      NULL,                                                                  \
+      index,                                                                 \
+      kind,                                                                  \
+      TVMFFI_I_AS(uint8_t, sizeof(ctype)),                                   \
+      is_signed};
+#else
+#define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)
+#endif
+#if TVMFFI_I_SHARES
+#define TVMFFI_I_DECLARE_WORD(T)                               \
+  TVMFFI_I_EXTERN_VARIABLE TVMFFI_I_HIDDEN const tvmffi_i_word \
+      tvmffi_i_shared_word_##T TVMFFI_I_SHARED_NAME("word_" #T);
+#endif
+
 /* Defines a word T that compiler.h lists. */
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
+  TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)       \
   TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
       name,     schema, {NULL, NULL}, NULL,                                  \
       NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
@@ -242,6 +282,7 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_type_optional__Bool tvmffi_type_optional_bool
 #define tvmffi_i_word__Bool tvmffi_i_word_bool
+#define tvmffi_i_shared_word__Bool tvmffi_i_shared_word_bool
 
 #if !TVMFFI_NO_FLOAT
 #define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
@@ -298,6 +339,10 @@ TVMFFI_I_OPTIONAL_STRUCT(any)
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
                 NULL)
+#define TVMFFI_I_LISTED_OBJECT(T, name, schema, index)                   \
+  TVMFFI_I_SHARED_WORD(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, \
+                       index, 1)                                         \
+  TVMFFI_I_OBJECT_TYPE(T, name, schema, index)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -306,20 +351,20 @@ TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
                       TVMFFI_I_TENSOR, kTVMFFITensor)
 /* Accepts any object, borrowed. The caller owns a returned object. A function
    that returns NULL fails with the pending error. */
-TVMFFI_I_OBJECT_TYPE(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
 /* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_OBJECT_TYPE(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
 /* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_OBJECT_TYPE(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", "ffi.Error", kTVMFFIError)
 /* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_OBJECT_TYPE(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_OBJECT_TYPE(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                     kTVMFFIOpaquePyObject)
+TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
+                       kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
-TVMFFI_I_OBJECT_TYPE(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
 
 /* -------- From an Any -------- */
 
@@ -334,8 +379,8 @@ TVMFFI_I_INLINE int tvmffi_i_is_false_text(const TVMFFIAny *any) {
          any->small_str_len >= sizeof(any->v_bytes);
 }
 
-TVMFFI_I_INLINE int tvmffi_i_get_str(const TVMFFIAny *any,
-                                     TVMFFIByteArray *out) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_get_str,
+                    (const TVMFFIAny *any, TVMFFIByteArray *out)) {
   if (any->type_index == kTVMFFISmallStr) {
     *out = tvmffi_i_small_bytes(any);
     return tvmffi_i_is_false_text(any) ? TVMFFI_I_MISMATCH : 0;

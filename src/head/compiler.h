@@ -126,11 +126,13 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
    compile, and the compiler's message contains the identifier `name`. */
 #if defined(__cplusplus)
 #define TVMFFI_I_EXTERN_C extern "C"
+#define TVMFFI_I_EXTERN_VARIABLE extern "C"
 #if __cplusplus >= 201103L
 #define TVMFFI_STATIC_ASSERT(cond, name) static_assert(cond, #name)
 #endif
 #else
 #define TVMFFI_I_EXTERN_C
+#define TVMFFI_I_EXTERN_VARIABLE extern
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define TVMFFI_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
 #endif

@@ -21,6 +21,8 @@
 #define TVMFFI_I_NAME_(T, name) #name "\0"
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
+#define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
+#define TVMFFI_I_DESCRIBED_OF_(T, name) TVMFFI_I_DESCRIBED_WORD(T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
 #define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
@@ -337,6 +339,16 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #else
 #define TVMFFI_I_CHECK_RESULT_1(func)
 #endif
+#if TVMFFI_I_SHARES && !defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_DESCRIBED(func) tvmffi_i_described_##func
+#define TVMFFI_I_DESCRIBED_TYPES(types, n, R, ...) \
+  static const tvmffi_i_word *const types[n] = { \
+      &TVMFFI_I_DESCRIBED_WORD(TVMFFI_I_RESULT_WORD(R)) \
+      TVMFFI_I_EACH(n)(TVMFFI_I_DESCRIBED_OF, ~, __VA_ARGS__)};
+#else
+#define TVMFFI_I_DESCRIBED(func) tvmffi_i_types_##func
+#define TVMFFI_I_DESCRIBED_TYPES(types, n, R, ...)
+#endif
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
@@ -344,8 +356,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
+  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
   TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, tvmffi_i_types_##func TVMFFI_I_SIGNATURE( \
+      text, call, (n) - 1, TVMFFI_I_DESCRIBED(func) TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults, TVMFFI_I_SITE_##checked(func))}; \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
@@ -586,20 +599,26 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_scoped_function(
   return tvmffi_i_hand_out(to, function, out);
 }
 
+/* How to register a function. `text` is the source of an argument. */
+enum { TVMFFI_I_LITERAL = 1, TVMFFI_I_OVERRIDE = 2 };
+#define TVMFFI_I_IS_LITERAL(text) (#text[0] == '"' ? TVMFFI_I_LITERAL : 0)
+
 /* Registers a typed function as the global function `text`, with its type
    schema. `text` is copied, unless it is a string literal. Error messages name
    the function by the `text` of its first registration. Returns 0, or -1 with
    an error: a RuntimeError if the name is already registered. */
 #define TVMFFI_REGISTER(text, name) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 0)
+  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, TVMFFI_I_IS_LITERAL(text))
 /* Registers a typed function like TVMFFI_REGISTER, with documentation, which is
    copied. */
-#define TVMFFI_REGISTER_DOC(text, name, doc) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, doc, 0)
+#define TVMFFI_REGISTER_DOC(text, name, doc)              \
+  tvmffi_i_register_doc(text, TVMFFI_I_FUNC(name), #name, \
+                        TVMFFI_I_IS_LITERAL(text), doc)
 /* Registers a typed function like TVMFFI_REGISTER, replacing any function of
    this name. */
-#define TVMFFI_OVERRIDE(text, name) \
-  tvmffi_i_register(text, #text[0] == '"', TVMFFI_I_FUNC(name), #name, NULL, 1)
+#define TVMFFI_OVERRIDE(text, name)                   \
+  tvmffi_i_register(text, TVMFFI_I_FUNC(name), #name, \
+                    TVMFFI_I_IS_LITERAL(text) | TVMFFI_I_OVERRIDE)
 
 /* Returns a copy of `text` that is never freed, or NULL without memory. */
 TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
@@ -609,9 +628,9 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_copy_name, (const char *text)) {
   return copy;
 }
 
-TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
-              (const char *text, int is_literal, tvmffi_func *f,
-               const char *own_name, const char *doc, int override)) {
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register_doc,
+              (const char *text, tvmffi_func *f, const char *own_name,
+               int flags, const char *doc)) {
 #if !TVMFFI_NO_METADATA
   char buffer[TVMFFI_I_METADATA];
 #endif
@@ -632,11 +651,20 @@ TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
   TVMFFI_TRY(tvmffi_i_function(f, &object));
   info.flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   info.method = tvmffi_obj(object);
-  code = TVMFFIFunctionSetGlobalFromMethodInfo(&info, override);
+  code =
+      TVMFFIFunctionSetGlobalFromMethodInfo(&info, flags & TVMFFI_I_OVERRIDE);
   if (!code && is_first) {
-    if (!is_literal) text = tvmffi_i_copy_name(text);
+    if (!(flags & TVMFFI_I_LITERAL)) text = tvmffi_i_copy_name(text);
     if (text) TVMFFI_I_STORE(&f->name, text);
   }
   tvmffi_i_release(object);
   return code;
+}
+
+/* Does what tvmffi_i_register_doc does, without documentation. A program has
+   many such calls, so they pass few arguments. */
+TVMFFI_I_ONCE(TVMFFI_I_MUST_CHECK int, tvmffi_i_register,
+              (const char *text, tvmffi_func *f, const char *own_name,
+               int flags)) {
+  return tvmffi_i_register_doc(text, f, own_name, flags, NULL);
 }

@@ -270,8 +270,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   for (i = c->members; i->what; ++i) {
     if (!tvmffi_i_is_loader(i) || tvmffi_i_module_is_known(i)) continue;
     f = tvmffi_i_module_func(i);
-    TVMFFI_TRY(
-        tvmffi_i_register(i->name, 1, f, TVMFFI_I_LOAD(&f->name), NULL, 0));
+    TVMFFI_TRY(tvmffi_i_register(i->name, f, TVMFFI_I_LOAD(&f->name),
+                                 TVMFFI_I_LITERAL));
   }
   *result = c;
   return 0;

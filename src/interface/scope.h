@@ -360,9 +360,9 @@ TVMFFI_I_ONCE(void, tvmffi_i_scope_clear,
 
 /* Closes a scope for the last time. Mostly the scope owns nothing. Only inline
    functions get the address of the scope, so if the body makes nothing, the
-   compiler removes the scope. With TVMFFI_DEBUG, clears `thread`, after which
-   the scope takes no more objects. */
-TVMFFI_I_INLINE void tvmffi_i_scope_end(tvmffi_scope *scope) {
+   compiler removes the scope, also if it compiles for size. With TVMFFI_DEBUG,
+   clears `thread`, after which the scope takes no more objects. */
+TVMFFI_I_FOLDED void tvmffi_i_scope_end(tvmffi_scope *scope) {
   if (TVMFFI_I_UNLIKELY(scope->capacity))
     tvmffi_i_scope_clear(scope->items, scope->count, scope->capacity,
                          TVMFFI_I_END_OF(scope));

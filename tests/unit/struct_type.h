@@ -1254,7 +1254,8 @@ static void test_type_long(TVMFFI_HERE) {
   FAILS(TVMFFI_REGISTER_TYPE(TestLong), "ValueError",
         "...The type schema of unit.Long: a key of 80 bytes");
   if (test_hits()) return; /* the method has no name yet */
-  FAILS(tvmffi_i_register("unit.long", 1, f, "many", NULL, 0), "ValueError",
+  FAILS(tvmffi_i_register("unit.long", f, "many", TVMFFI_I_LITERAL),
+        "ValueError",
         "...The type schema of unit.Long: a key of 80 bytes");
   FAILS(tvmffi_i_return_metadata(f, &any), "ValueError", "...is too long");
   CHECK_INT(any.type_index, kTVMFFINone);

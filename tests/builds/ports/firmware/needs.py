@@ -39,6 +39,12 @@ CASES = [
      "*(.init_array .init_array.*)", [NO_UNWIND], "there is no twice"),
     ("no __aeabi_unwind_cpp_pr0", "", "", [],
      "__exidx_start"),
+    # From here on the memory does not begin with zeros.
+    ("all in used memory", "", "", [NO_UNWIND], "42"),
+    ("the start-up code copies no .data", "board_data_end = .",
+     "board_data_end = board_data", [NO_UNWIND], "stopped"),
+    ("the start-up code clears no .bss", "board_bss_end = .",
+     "board_bss_end = board_bss", [NO_UNWIND], "stopped"),
 ]
 
 
@@ -52,6 +58,7 @@ class Build:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.script = (BOARD / "link.ld").read_text()
+        self.used_memory = False
 
     def compile(self, source, *options):
         made = self.folder / f"{source.stem}{len(options)}.o"
@@ -69,7 +76,17 @@ class Build:
         script.write_text(self.script.replace(old, new) if old
                           else self.script)
         return run([*LINK, "-T", script, *objects, *options, "-lgcc", "-o",
-                    elf]) or first_line(elf)
+                    elf]) or (self.run_from_flash(elf) if self.used_memory
+                              else first_line(elf))
+
+    def run_from_flash(self, elf):
+        """What the program writes if the memory does not begin with zeros."""
+        memory, flash = self.folder / "memory", self.folder / "flash"
+        memory.write_bytes(bytes([0x5A]) * (20 << 10))
+        return run(["arm-none-eabi-objcopy", "-O", "binary", elf,
+                    flash]) or first_line(
+            flash, "-device", f"loader,file={memory},addr=0x20000000,"
+            "force-raw=on")
 
 
 def check(tap, build):
@@ -78,6 +95,7 @@ def check(tap, build):
     kernel = HERE / "needs_kernel.c"
     soft = build.compile(kernel, "-fPIC", "-funwind-tables")
     for name, old, new, options, text in CASES:
+        build.used_memory |= name == "all in used memory"
         said = build.link([*program, soft], old, new, options)
         tap.ok(text in said and text in DOC, name, said)
     hard = build.compile(kernel, "-fPIC", "-funwind-tables", *HARD)

@@ -24,7 +24,8 @@ from tap import Tap  # noqa: E402
 BEGIN, END = "<!-- made by profiles.py --write -->", "<!-- end -->"
 NEEDED = ["arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"]
 SECONDS = 60  # that the machine may take
-FURTHER = 760  # bytes of flash of a further file with two functions
+FILES = [(share, further) for share in (0, 1) for further in (0, 1, 2)]
+FILES_ARENA, FILES_STACK = 8192, 4096
 WITHIN = 0.05  # the table's figures, of those that are measured
 FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror
   -ffunction-sections -fdata-sections -fno-unwind-tables
@@ -38,10 +39,12 @@ class Profile:
     all memory, with arena and stack; `static` is without these."""
 
     def __init__(self, name, title, options, *, arena, stack, flash, ram=None,
-                 static=None):
+                 static=None, three_files=0, further=0):
         self.name, self.title, self.options = name, title, options
         self.arena, self.stack = arena, stack
         self.flash, self.ram, self.static = flash, ram, static
+        # Flash of three files, and of a further file with two functions.
+        self.three_files, self.further = three_files, further
         # Without options, every function of the ABI is kept.
         self.keeps = (["-DTVMFFI_STATIC=1"] if options
                       else ["-Wl,--gc-keep-exported"])
@@ -50,10 +53,12 @@ class Profile:
 PROFILES = [
     Profile("CALLS", "typed calls, errors, registry",
             ["TVMFFI_NO_BUILTINS", "TVMFFI_NO_TYPES", "TVMFFI_NO_FLOAT"],
-            arena=608, stack=1152, flash=13 << 10, ram=2 << 10),
+            arena=608, stack=1152, flash=13 << 10, ram=2 << 10,
+            three_files=16800, further=500),
     Profile("DATA", "and arrays, lists, maps, JSON",
             ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
-            arena=4096, stack=2048, flash=64 << 10, ram=8 << 10),
+            arena=4096, stack=2048, flash=64 << 10, ram=8 << 10,
+            three_files=44 << 10, further=545),
     Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
             flash=168 << 10, static=16 << 10),
 ]
@@ -87,52 +92,72 @@ def build(profile, cpu, folder):
     return elf, done.stderr
 
 
+def build_files(profile, share, further, folder):
+    """Builds a profile with further files, whose paths are short as in a
+    project of its own. Returns (file, compiler's messages)."""
+    name = Path(folder) / f"files-{profile.name}-{share}-{further}"
+    common = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", *FLAGS,
+              f"-fmacro-prefix-map={HERE}/=",
+              "-DTVMFFI_FREESTANDING=1", "-DTVMFFI_MESSAGE_SIZE=128",
+              *map(define, profile.options), "-I", ROOT, "-I", EXAMPLE,
+              f"-DTVMFFI_SHARE_INTERFACE={share}"]
+    objects, errors = [], ""
+    for n in range(1, further + 1):
+        objects.append(f"{name}-{n}.o")
+        errors += subprocess.run(
+            [*common, f"-DN={n}", "-c", HERE / "further.c", "-o",
+             objects[-1]], capture_output=True, text=True).stderr
+    errors += subprocess.run(
+        [*common, f"-DPROFILE={profile.name}",
+         f"-DTVMFFI_ARENA_SIZE={FILES_ARENA}", f"-DFURTHER={further}",
+         HERE / "profile.c", EXAMPLE / "board.c", *objects,
+         "-Wl,--defsym=FLASH_SIZE=65536,--defsym=RAM_SIZE=65536"
+         f",--defsym=STACK_SIZE={FILES_STACK},-T,{EXAMPLE / 'link.ld'}",
+         "-lgcc", "-o", f"{name}.elf"],
+        capture_output=True, text=True).stderr
+    return f"{name}.elf", errors
+
+
 def check_files(tap, folder):
-    """The second profile with further files, which share the interface."""
-    flash = {}
-    for share in (0, 1):
-        for further in (1, 3):
-            name = Path(folder) / f"files-{share}-{further}"
-            common = ["arm-none-eabi-gcc", "-mcpu=cortex-m3", *FLAGS,
-                      "-DTVMFFI_FREESTANDING=1", "-DTVMFFI_MESSAGE_SIZE=128",
-                      "-DTVMFFI_NO_REFLECTION=1", "-I", ROOT, "-I", EXAMPLE,
-                      f"-DTVMFFI_SHARE_INTERFACE={share}"]
-            objects, errors = [], ""
-            for n in range(1, further + 1):
-                objects.append(f"{name}-{n}.o")
-                errors += subprocess.run(
-                    [*common, f"-DN={n}", "-c", HERE / "further.c", "-o",
-                     objects[-1]], capture_output=True, text=True).stderr
-            errors += subprocess.run(
-                [*common, define("TVMFFI_BUILTINS(F)"), "-DPROFILE=DATA",
-                 "-DTVMFFI_ARENA_SIZE=8192", f"-DFURTHER={further}",
-                 HERE / "profile.c", EXAMPLE / "board.c", *objects,
-                 "-Wl,--defsym=FLASH_SIZE=65536,--defsym=RAM_SIZE=65536"
-                 f",--defsym=STACK_SIZE=4096,-T,{EXAMPLE / 'link.ld'}",
-                 "-lgcc", "-o", f"{name}.elf"],
-                capture_output=True, text=True).stderr
-            if not tap.ok(not errors, f"{further} further files, shared "
-                          f"{share}: build", errors):
-                return
-            line = first_line(f"{name}.elf")
-            tap.ok(line.startswith("ok "), f"{further} further files, shared "
-                   f"{share}: run", line)
-            flash[share, further] = sections("arm-none-eabi-",
-                                             f"{name}.elf")[0]
-    each = [(flash[s, 3] - flash[s, 1]) // 2 for s in (0, 1)]
-    tap.note(f"flash {flash}, a further file {each}")
-    tap.ok(flash[1, 3] <= 48 << 10, "three further files fit 48 KB", flash)
-    tap.ok(each[1] <= FURTHER, f"a further file costs {FURTHER} bytes at most",
-           each)
-    tap.ok(each[0] > FURTHER and flash[0, 3] > 48 << 10,
-           "without sharing both limits are exceeded", flash)
+    """The first two profiles with further files of two functions each, which
+    share the interface or not. Returns the rows of the table."""
+    rows = []
+    for profile in PROFILES[:2]:
+        used = {}
+        for share, further in FILES:
+            what = f"{profile.name}, {further} further files, shared {share}"
+            elf, errors = build_files(profile, share, further, folder)
+            if not tap.ok(not errors, f"{what}: build", errors):
+                return rows
+            line = first_line(elf)
+            tap.ok(line.startswith("ok "), f"{what}: run", line)
+            flash, ram = sections("arm-none-eabi-", elf)
+            used[share, further] = flash, ram - FILES_ARENA - FILES_STACK
+        each = [[(used[share, 2][i] - used[share, 1][i]) for i in (0, 1)]
+                for share in (0, 1)]
+        tap.note(f"{profile.name}: flash and static RAM {used}, a further "
+                 f"file {each}")
+        tap.ok(used[1, 2][0] <= profile.three_files,
+               f"{profile.name}: three files fit {profile.three_files} bytes",
+               used)
+        tap.ok(each[1][0] <= profile.further, f"{profile.name}: a further "
+               f"file costs {profile.further} bytes at most", each)
+        tap.ok(each[0][0] > profile.further and
+               used[0, 2][0] > profile.three_files,
+               f"{profile.name}: without sharing both limits are exceeded",
+               used)
+        for share, name in enumerate(("each its own", "shared")):
+            figures = [used[share, n][i] for n in (0, 1, 2) for i in (0, 1)]
+            rows.append(f"| {profile.title} | {name} | " + " | ".join(
+                map(str, [*figures, *each[share]])) + " |")
+    return rows
 
 
-def first_line(elf):
-    """What the firmware writes first."""
+def first_line(elf, *options):
+    """What the firmware writes first. `options` are more options of qemu."""
     machine = subprocess.Popen(
         ["qemu-system-arm", "-M", "mps2-an385", "-display", "none", "-monitor",
-         "none", "-serial", "stdio", "-kernel", str(elf)],
+         "none", "-serial", "stdio", *options, "-kernel", str(elf)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     timer = threading.Timer(SECONDS, machine.kill)
     timer.start()
@@ -176,9 +201,28 @@ HEAD = ["| firmware | options | flash, M0 | flash, M3 | static RAM | "
         "| --- | --- | --- | --- | --- | --- | --- |"]
 
 
-def old_rows():
-    text = DOC.read_text().split(BEGIN)[1].split(END)[0]
+FILES_BEGIN = "<!-- files, made by profiles.py --write -->"
+FILES_HEAD = ["| firmware | functions of the interface | 1 file: flash | "
+              "static RAM | 2 files: flash | static RAM | 3 files: flash | "
+              "static RAM | a further file: flash | static RAM |",
+              "| --- " * 10 + "|"]
+
+
+def old_rows(begin):
+    text = DOC.read_text().split(begin)[1].split(END)[0]
     return [line for line in text.splitlines() if line.startswith("| ")][2:]
+
+
+def check_table(tap, begin, head, rows):
+    """Compares a table of the document. With --write, writes it first."""
+    if "--write" in sys.argv[1:]:
+        before, rest = DOC.read_text().split(begin)
+        DOC.write_text("\n".join([before + begin, *head, *rows,
+                                  END + rest.split(END, 1)[1]]))
+    old = old_rows(begin)
+    tap.ok(len(old) == len(rows) and all(map(is_close, old, rows)),
+           "docs/porting.md has these figures; profiles.py --write writes them",
+           "\n".join(rows))
 
 
 def is_close(old, new):
@@ -207,20 +251,14 @@ def main():
                        for cpu in ("cortex-m0", "cortex-m3")]
             if all(figures):
                 rows.append(row(profile, figures))
-        check_files(tap, folder)
+        files = check_files(tap, folder)
         # A limit is seen to be exceeded.
         tight = Profile("CALLS", "", PROFILES[0].options, arena=608, stack=1024,
                         flash=8 << 10, ram=2 << 10)
         _, errors = build(tight, "cortex-m0", folder)
         tap.ok("overflowed" in errors, "a smaller limit is exceeded", errors)
-    if "--write" in sys.argv[1:]:
-        before, rest = DOC.read_text().split(BEGIN)
-        DOC.write_text("\n".join([before + BEGIN, *HEAD, *rows,
-                                  END + rest.split(END, 1)[1]]))
-    old = old_rows()
-    tap.ok(len(old) == len(rows) and all(map(is_close, old, rows)),
-           "docs/porting.md has these figures; profiles.py --write writes them",
-           "\n".join(rows))
+    check_table(tap, BEGIN, HEAD, rows)
+    check_table(tap, FILES_BEGIN, FILES_HEAD, files)
     return tap.done()
 
 
