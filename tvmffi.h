@@ -158,6 +158,11 @@
                               interrupts and returns the earlier mask, a
                               uintptr_t
      TVMFFI_ATOMIC_LEAVE(was) restores the mask that ENTER returned
+     TVMFFI_LOAD_FAILED(name, kind, message)
+                              tells that a function of TVMFFI_ON_LOAD failed,
+                              before main: three strings, borrowed during the
+                              call. Without it, a build without stdio drops
+                              the error
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
    lock, the thread-local storage and atomics. Atomics are the compiler's, or
@@ -8233,12 +8238,27 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
 #define TVMFFI_I_HAS_RUNTIME TVMFFI_I_HAS(TVMFFIGetVersion)
 
 #if TVMFFI_NO_STDIO
-#define TVMFFI_I_LOAD_FAILED(text) tvmffi_error_clear()
 #define TVMFFI_I_NOT_LOADED(text) ((void)0)
 #else
 #define TVMFFI_I_NOT_LOADED(text) ((void)fputs(text, stderr))
-#define TVMFFI_I_LOAD_FAILED(text) \
-  (TVMFFI_I_NOT_LOADED(text), tvmffi_error_print(stderr))
+#endif
+#if defined(TVMFFI_LOAD_FAILED)
+/* Passes the pending error to the port's hook, and drops it. */
+TVMFFI_I_ONCE(void, tvmffi_i_tell_load_failed, (const char *name)) {
+  TVMFFIObject *error = tvmffi_i_error_remove();
+  if (error) {
+    TVMFFI_LOAD_FAILED(name, TVMFFIErrorGetCellPtr(error)->kind.data,
+                       TVMFFIErrorGetCellPtr(error)->message.data);
+    tvmffi_i_release(error);
+  }
+}
+#define TVMFFI_I_LOAD_FAILED(name) tvmffi_i_tell_load_failed(name)
+#elif TVMFFI_NO_STDIO
+#define TVMFFI_I_LOAD_FAILED(name) tvmffi_error_clear()
+#else
+#define TVMFFI_I_LOAD_FAILED(name)                               \
+  (TVMFFI_I_NOT_LOADED(name " failed at the library's load: "), \
+   tvmffi_error_print(stderr))
 #endif
 
 #if defined(__cplusplus) && !TVMFFI_I_GNU
@@ -8275,7 +8295,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
        static int set_up(void) { return TVMFFI_REGISTER("demo.f", f); }
        TVMFFI_ON_LOAD(set_up)
    The function returns 0 or an error's code. An error is printed to stderr
-   (include <stdio.h>), and the library stays loaded. After a failure, Python's
+   (include <stdio.h>), or passed to the port's hook TVMFFI_LOAD_FAILED, and the
+   library stays loaded. After a failure, Python's
    module.set_up() runs the function again and raises the new error. After a
    success, module.set_up() does nothing. If the compiler has no constructors
    (tcc), only module.set_up() runs the function. A call while the function
@@ -8294,7 +8315,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
       TVMFFI_I_NOT_LOADED(#function                                           \
                           " did not run: the process has no libtvm_ffi\n");   \
     else if (__tvm_ffi_##function(NULL, NULL, 0, &tvmffi_none_yet))           \
-      TVMFFI_I_LOAD_FAILED(#function " failed at the library's load: ");      \
+      TVMFFI_I_LOAD_FAILED(#function);                                        \
   }
 
 /* ======== Containers ================================== >>interface/container

@@ -158,6 +158,11 @@
                               interrupts and returns the earlier mask, a
                               uintptr_t
      TVMFFI_ATOMIC_LEAVE(was) restores the mask that ENTER returned
+     TVMFFI_LOAD_FAILED(name, kind, message)
+                              tells that a function of TVMFFI_ON_LOAD failed,
+                              before main: three strings, borrowed during the
+                              call. Without it, a build without stdio drops
+                              the error
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
    lock, the thread-local storage and atomics. Atomics are the compiler's, or

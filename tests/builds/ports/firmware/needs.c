@@ -1,11 +1,27 @@
 /* Calls the kernel of needs_kernel.c, and prints its result or the error.
    needs.py links this program in the ways that docs/porting.md warns of. */
 
+#include "board.h"
+
+#if HOOK
+#define TVMFFI_LOAD_FAILED(name, kind, message)                         \
+  (board_write(name), board_write(": "), board_write(kind),             \
+   board_write(": "), board_write(message), board_write("; "))
+#endif
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
 
-#include "board.h"
 #include "system_library.h"
+
+#if FAILS_ON_LOAD
+/* Fails at its first run: on load. */
+static int attach(void) {
+  static int runs;
+  if (!runs++) return TVMFFI_RAISE("ValueError", "sensor %d is away", 7);
+  return 0;
+}
+TVMFFI_ON_LOAD(attach)
+#endif
 
 static int run(void) {
   TVMFFI_SCOPE;
@@ -26,6 +42,12 @@ static int run(void) {
 
 int main(void) {
   board_construct();
+#if FAILS_ON_LOAD
+  {
+    TVMFFIAny none = tvmffi_none();
+    board_write(__tvm_ffi_attach(NULL, NULL, 0, &none) ? "no; " : "again; ");
+  }
+#endif
   if (run()) {
     TVMFFI_SCOPE;
     TVMFFIObject *error = tvmffi_error_take();

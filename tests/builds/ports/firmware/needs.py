@@ -98,6 +98,13 @@ def check(tap, build):
         build.used_memory |= name == "all in used memory"
         said = build.link([*program, soft], old, new, options)
         tap.ok(text in said and text in DOC, name, said)
+    build.used_memory = False
+    for hook, text in ((1, "attach: ValueError: sensor 7 is away; again; 42"),
+                       (0, "again; 42")):
+        main = build.compile(HERE / "needs.c", *NO_TABLES, f"-DHOOK={hook}",
+                             "-DFAILS_ON_LOAD=1")
+        said = build.link([main, program[1], soft], "", "", [NO_UNWIND])
+        tap.ok(said == text, f"TVMFFI_ON_LOAD fails, hook {hook}", said)
     hard = build.compile(kernel, "-fPIC", "-funwind-tables", *HARD)
     said = build.link([*program, hard], "", "", [NO_UNWIND])
     text = "uses VFP register arguments"
