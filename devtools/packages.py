@@ -83,6 +83,7 @@ links arm-none-eabi-gcc -mcpu=cortex-m3 --specs=picolibc.specs
 gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf: \
 links riscv64-unknown-elf-gcc --specs=picolibc.specs
 qemu-system-arm: qemu-system-arm
+cppcheck: cppcheck
 qemu-system-misc: qemu-system-riscv32
 qemu-system-x86: qemu-system-x86_64
 linux-headers-amd64 make: file /usr/share/doc/linux-headers-amd64

@@ -35,7 +35,8 @@ SIGNS = "numbers, masks and characters are mixed on purpose; gcc's -Wconversion 
 TOOL = "the addon is wrong: "
 REASONS = {
     "1.4": "signatures use `_Generic` where the compiler has it",
-    "2.2": TOOL + "it takes `0 - x` and a shift by 0 for code without effect",
+    "2.2": TOOL + "`0 - x` has an effect; a shift by 0 and an added 0 are left "
+    "of macros, which expand to other numbers elsewhere",
     "2.3": UNUSED, "2.4": UNUSED, "2.7":
     "a function for a pointer has the parameters of the pointer's type",
     "5.8": "`tvmffi_i_here` is also a function without a definition, so that "
@@ -49,9 +50,11 @@ REASONS = {
     "11.3": "the header of an allocation is in front of its object",
     "11.4": "a pointer to a function or to other memory is stored as "
     "`uintptr_t`",
-    "11.5": LAYOUT, "11.6": "the mark of an absent value is an address",
+    "11.5": LAYOUT, "11.6": "`uintptr_t` is between a symbol's address and a function, a flag and "
+    "the state of a callback, and a handle with and without `const`",
     "11.8": "the ABI has pointers without `const` to constant data",
-    "11.9": TOOL + "it takes the index or status 0 for a null pointer",
+    "11.9": TOOL + "it takes an index, enumerator or status 0 for a null "
+    "pointer",
     "12.1": "C's precedence is meant; gcc's -Wparentheses is an error",
     "12.3": "a declaration has several variables",
     "13.3": "`*at++ = c` and `*--at = c` write text",

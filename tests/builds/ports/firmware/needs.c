@@ -4,9 +4,9 @@
 #include "board.h"
 
 #if HOOK
-#define TVMFFI_LOAD_FAILED(name, kind, message)                         \
-  (board_write(name), board_write(": "), board_write(kind),             \
-   board_write(": "), board_write(message), board_write("; "))
+#define TVMFFI_LOAD_FAILED(name, kind, message)                                \
+  (board_write(name), board_write(": "), board_write(kind), board_write(": "), \
+   board_write(message), board_write("; "))
 #endif
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
@@ -14,10 +14,15 @@
 #include "system_library.h"
 
 #if FAILS_ON_LOAD
-/* Fails at its first run: on load. */
+/* Fails at its first run: on load. The message has each conversion that the
+   runtime formats without stdio, and then one that it does not. */
 static int attach(void) {
   static int runs;
-  if (!runs++) return TVMFFI_RAISE("ValueError", "sensor %d is away", 7);
+  if (!runs++)
+    return TVMFFI_RAISE(
+        "ValueError", "%d %i %u %x %c %s %.2s %.*s %p %lld %zu %3d %% %-3d %d",
+        -7, 8, 9u, 255u, 'c', "text", "text", 1, "text", (void *)16, 1ll << 40,
+        sizeof(char), 5, 6, 7);
   return 0;
 }
 TVMFFI_ON_LOAD(attach)

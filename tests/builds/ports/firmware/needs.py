@@ -99,7 +99,8 @@ def check(tap, build):
         said = build.link([*program, soft], old, new, options)
         tap.ok(text in said and text in DOC, name, said)
     build.used_memory = False
-    for hook, text in ((1, "attach: ValueError: sensor 7 is away; again; 42"),
+    for hook, text in ((1, "attach: ValueError: -7 8 9 ff c text te t "
+                        "0x10 1099511627776 1 005 % %-3d %d; again; 42"),
                        (0, "again; 42")):
         main = build.compile(HERE / "needs.c", *NO_TABLES, f"-DHOOK={hook}",
                              "-DFAILS_ON_LOAD=1")
