@@ -28,6 +28,21 @@ LINK = """arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -nostdlib
   -Wl,--gc-sections,--defsym=FLASH_SIZE=64K,--defsym=RAM_SIZE=20K
   -Wl,--defsym=STACK_SIZE=3K""".split()
 NO_UNWIND = "-Wl,--defsym=__aeabi_unwind_cpp_pr0=0"
+# Options of the runtime's file, of another file, and what the linker names, of
+# the program whose files share the interface. "" is a program that links.
+SHARE = "-DTVMFFI_SHARE_INTERFACE=1"
+MIXED = [
+    ([SHARE], [SHARE], ""),
+    ([SHARE, "-DTVMFFI_NO_FLOAT=1"], [SHARE], "word_float64"),
+    ([SHARE], [SHARE, "-DTVMFFI_NO_TYPES=1"], "no_metadata_"),
+    ([], [SHARE], "undefined reference to `tvmffi_i_"),
+]
+MIXED_FILE = """#include "tvmffi.h"
+TVMFFI_FUNC(half, float64, (float64, x)) { TVMFFI_RETURN(x / 2); }
+__attribute__((constructor)) static void start(void) {
+  if (TVMFFI_REGISTER("half", half)) tvmffi_error_clear();
+}
+"""
 HARD = ["-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
 # What is broken: a text of the script and its replacement, options of the
 # linker, and the text, also of the page, that the linker or the program writes.
@@ -113,6 +128,31 @@ def check(tap, build):
            "without", said)
 
 
+def check_mixed(tap, folder):
+    """Files with other options than the runtime's do not link."""
+    compile_ = [word for word in COMPILE if "PORT" not in word]
+    common = [*compile_, *NO_TABLES, "-DTVMFFI_FREESTANDING=1", "-I", ROOT]
+    other = Path(folder) / "mixed.c"
+    other.write_text(MIXED_FILE)
+    runtime = Path(folder) / "runtime.c"
+    runtime.write_text('#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n'
+                       "int main(void) { return 0; }\n")
+    arena = ["-DTVMFFI_ARENA_SIZE=1024", "-DTVMFFI_NO_BUILTINS=1"]
+    for of_runtime, of_other, text in MIXED:
+        said = ""
+        for source, options in ((runtime, [*arena, *of_runtime]),
+                                (other, of_other)):
+            said += run([*common, *options, source, "-o",
+                         source.with_suffix(".o")])
+        said += run([*LINK, "-T", BOARD / "link.ld",
+                     *(source.with_suffix(".o") for source in
+                       (runtime, other)),
+                     Path(folder) / "board0.o", "-lgcc", "-o",
+                     Path(folder) / "mixed.elf"])
+        tap.ok(text in said if text else not said,
+               f"{of_runtime}, {of_other}: links or names {text}", said)
+
+
 def main():
     tap = Tap()
     missing = [n for n in NEEDED if not shutil.which(n)]
@@ -123,6 +163,9 @@ def main():
     else:
         with tempfile.TemporaryDirectory() as folder:
             check(tap, Build(folder))
+            run([*COMPILE, *NO_TABLES, BOARD / "board.c", "-I", BOARD, "-o",
+                 Path(folder) / "board0.o"])
+            check_mixed(tap, folder)
     return tap.done()
 
 
