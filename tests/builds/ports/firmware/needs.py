@@ -153,6 +153,23 @@ def check_mixed(tap, folder):
                f"{of_runtime}, {of_other}: links or names {text}", said)
 
 
+def check_libc(tap, folder):
+    """The page names the functions of libc that the runtime calls."""
+    source = Path(folder) / "libc.c"
+    source.write_text('#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n')
+    said = run(["arm-none-eabi-gcc", "--specs=picolibc.specs", "-mthumb",
+                "-mcpu=cortex-m3", "-Os", "-std=c11", "-DTVMFFI_NO_THREADS=1",
+                "-DTVMFFI_NO_BACKTRACE=1", "-DTVMFFI_NO_DLOPEN=1", "-I", ROOT,
+                "-c", source, "-o", source.with_suffix(".o")])
+    names = subprocess.run(
+        ["arm-none-eabi-nm", "-u", str(source.with_suffix(".o"))], text=True,
+        capture_output=True).stdout.split()
+    missing = [n for n in names if n != "U" and "__aeabi_" not in n and
+               f"`{n}`" not in DOC]
+    tap.ok("malloc" in names and not missing and not said,
+           "the page names what is called of libc", said or missing)
+
+
 def main():
     tap = Tap()
     missing = [n for n in NEEDED if not shutil.which(n)]
@@ -166,6 +183,7 @@ def main():
             run([*COMPILE, *NO_TABLES, BOARD / "board.c", "-I", BOARD, "-o",
                  Path(folder) / "board0.o"])
             check_mixed(tap, folder)
+            check_libc(tap, folder)
     return tap.done()
 
 
