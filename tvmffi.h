@@ -3114,7 +3114,8 @@ static void tvmffi_i_arena_free(void *pointer);
 /* Raises an error of a kind such as "ValueError". The message is a printf
    format with arguments, which the compiler checks. Evaluates to -1:
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
-   The trace begins with this file and line. */
+   The trace begins with this file and line. It is made first, and may call the
+   dynamic loader: copy the text of dlerror before. */
 #define TVMFFI_RAISE(...)                                            \
   tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
                                tvmffi_i_function_name(__func__), 0), \
@@ -22870,16 +22871,23 @@ static void tvmffi_i_dlclose(void *handle) {
   "runtime's, " TVMFFI_I_QUOTE(TVM_FFI_VERSION_MAJOR) "." TVMFFI_I_QUOTE( \
       TVM_FFI_VERSION_MINOR) "." TVMFFI_I_QUOTE(TVM_FFI_VERSION_PATCH)
 
-/* Raises dlerror's error, whose text ends with `hint`. Returns -1. */
+/* Raises dlerror's error, whose text ends with `hint`. Returns -1. Copies the
+   text, because the next call of the loader frees it, and the names of C++
+   functions in the error's trace take such calls. */
 TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
                                       const char *hint) {
+  const size_t size = strlen(reason) + 1;
+  char *copy = (char *)tvmffi_i_alloc(size);
   const char *parts[5];
+  if (!copy) return tvmffi_i_no_memory();
+  memcpy(copy, reason, size);
   parts[0] = "Failed to load dynamic shared library ";
   parts[1] = path.data;
   parts[2] = " ";
-  parts[3] = reason;
+  parts[3] = copy;
   parts[4] = hint;
   TVMFFIErrorSetRaisedFromCStrParts("InternalError", parts, 5);
+  tvmffi_i_free(copy);
   return -1;
 }
 
@@ -22888,7 +22896,7 @@ TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
    Binds lazily, as upstream's library does, if another function is missing, or
    if the process does not export the runtime, so that all functions of the ABI
    are missing. glibc's text ends with ": undefined symbol: NAME", musl's with
-   ": NAME: symbol not found". The next call of the loader frees the text. */
+   ": NAME: symbol not found". */
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   const char *reason;
   TVMFFI_ASSERT(path.data && path.data[path.size] == 0);

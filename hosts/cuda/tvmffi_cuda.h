@@ -256,8 +256,10 @@ TVMFFI_I_COLD int tvmffi_cuda_i_open(void **module) {
 #else
   *module = dlopen(TVMFFI_CUDA_I_DRIVER, RTLD_NOW | RTLD_LOCAL);
   if (*module) return 0;
-  return TVMFFI_RAISE("RuntimeError", "Cannot load the NVIDIA driver: %s",
-                      dlerror());
+  /* Unlike TVMFFI_RAISE, formats before it makes the trace, which may call the
+     loader. The call would free dlerror's text. */
+  return tvmffi_i_raise("RuntimeError", "Cannot load the NVIDIA driver: %s",
+                        dlerror());
 #endif
 }
 

@@ -21,7 +21,8 @@
 /* Raises an error of a kind such as "ValueError". The message is a printf
    format with arguments, which the compiler checks. Evaluates to -1:
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
-   The trace begins with this file and line. */
+   The trace begins with this file and line. It is made first, and may call the
+   dynamic loader: copy the text of dlerror before. */
 #define TVMFFI_RAISE(...)                                            \
   tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
                                tvmffi_i_function_name(__func__), 0), \

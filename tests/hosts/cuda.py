@@ -88,13 +88,16 @@ def symbols():
     return re.findall(r'^  F\(\w+, "(\w+)"', header, re.M)
 
 
-def check_drivers(tap, work, cc, program):
-    """Drivers that are absent, too old or without a device."""
-    (work / "empty").mkdir()
+def check_no_driver(tap, work, name, program):
+    (work / "empty").mkdir(exist_ok=True)
     done = scenario(work / "empty", program, "error")
     tap.ok(done.returncode == 0 and done.stdout.count(
         "RuntimeError: Cannot load the NVIDIA driver: libcuda.so.1: cannot "
-        "open shared object file") == 2, "no driver", done.stdout)
+        "open shared object file") == 2, f"{name}: no driver", done.stdout)
+
+
+def check_drivers(tap, work, cc, program):
+    """Drivers that are too old or without a device."""
     done = scenario(work / "driver", program, "error", STAND_IN_NO_DEVICE="1")
     tap.ok(done.returncode == 0 and done.stdout.count(
         "RuntimeError: CUDA Error: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable "
@@ -153,6 +156,7 @@ def main():
             check_scenarios(tap, work, name, program, SCENARIOS)
             check_unload(tap, work, name, program, compiler)
             check_failures(tap, work, name, program)
+            check_no_driver(tap, work, name, program)
             if name == "C99":
                 check_drivers(tap, work, cc, program)
     return tap.done()

@@ -328,6 +328,28 @@ static void test_lazy_library(TVMFFI_HERE) {
 }
 #endif
 
+#if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && \
+    defined(__GLIBC__) && !TEST_STATIC
+/* A function with the symbol of a C++ function, which traces demangle by calls
+   of the loader. They free the loader's text of its last error. */
+TVMFFI_I_EXTERN_C int test_load_nothing(void) __asm__("_Z12load_nothingv");
+int test_load_nothing(void) {
+  void *library = NULL;
+  const int code = tvmffi_i_dlopen(TEXT("no/such/library.so"), &library);
+  CHECK(!library);
+  return code;
+}
+
+static void test_loader_error(TVMFFI_HERE) {
+  void *library = dlopen("libstdc++.so.6", RTLD_LAZY);
+  FAILS(test_load_nothing(), "InternalError",
+        "Failed to load dynamic shared library no/such/library.so "
+        "no/such/library.so: cannot open shared object file: No such file or "
+        "directory");
+  if (library) (void)dlclose(library);
+}
+#endif
+
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN
 /* A C++ library without the function that demangles. */
 static void test_no_demangler(TVMFFI_HERE) {
@@ -398,6 +420,10 @@ static const test_case test_race_cases[] = {
 #if !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && defined(__GLIBC__) && \
     !TVMFFI_NO_CONTAINERS && !TEST_STATIC
     {"libraries: bound lazily", test_lazy_library},
+#endif
+#if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && \
+    defined(__GLIBC__) && !TEST_STATIC
+    {"libraries: the loader's text", test_loader_error},
 #endif
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN
     {"backtrace: no demangler", test_no_demangler},
