@@ -727,11 +727,13 @@ TVMFFI_I_TORCH_COLD int tvmffi_i_torch_schema(const char *library,
                                               tvmffi_i_torch_op *op,
                                               tvmffi_i_text *t) {
   const tvmffi_func *f = op->func;
+  tvmffi_i_plan plans[TVMFFI_I_EXPECTED + 1];
   TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
   const char *name = f->params, *type;
   char alias[] = "(a!)";
   int32_t i, least = f->least, version;
-  if (f->defaults && f->defaults(defaults)) {
+  if ((f->contract && tvmffi_i_plan_all(f->contract, plans, f->name)) ||
+      (f->defaults && f->defaults(defaults))) {
     tvmffi_i_torch_take_error(tvmffi_i_torch.error,
                               sizeof(tvmffi_i_torch.error));
     return -1;

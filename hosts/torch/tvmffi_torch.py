@@ -24,11 +24,9 @@ _loaded = {}
 _checks = {}  # path: the torch.library.Library, whose end would remove the checks
 
 
-def _parse(name, param, text):
-    """Returns the dtypes, the dimensions (None: any) and the other words."""
-    if ("[" in text) != ("]" in text):
-        raise ValueError(f'{name}: the text "{text}" of {param} has a bracket '
-                         f"without the other")
+def _parse(text):
+    """Returns the dtypes, the dimensions (None: any) and the other words of a
+    text that the registration has accepted."""
     head, _, words = text.partition("]") if "[" in text else text.partition(" ")
     dtypes, bracket, dims = head.partition("[")
     dims = [d.strip() for d in dims.split(",") if d.strip()]

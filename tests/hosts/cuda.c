@@ -432,8 +432,8 @@ static void test_ended(void) {
 }
 
 /* Prints the error of a launch for which the driver lacks something. A second
-   launch fails alike. In C++ the function is exported with a mangled name, which
-   the trace demangles by calls of the loader: they free the text of dlerror. */
+   launch fails alike. In C++ the function is exported with a mangled name. The
+   trace demangles it by calls of the loader, which free the text of dlerror. */
 void test_error(void);
 void test_error(void) {
   int i;

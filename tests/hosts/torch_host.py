@@ -51,6 +51,14 @@ BAD = {
     "a name that is defined": (
         "TVMFFI_EXPORT(axpy, none, (int64, a)) { (void)a; TVMFFI_RETURN(); }",
         RuntimeError, "demo::axpy: PyTorch refused the operator"),
+    "a text with half a bracket": (
+        'TVMFFI_EXPORT(f, none, (tensor("float32[n"), x)) { (void)x;'
+        " TVMFFI_RETURN(); }", RuntimeError,
+        'f: the text "float32[n" of x: '),
+    "a text with a misspelt word": (
+        'TVMFFI_EXPORT(f, none, (tensor("float32[n] inot"), x)) { (void)x;'
+        " TVMFFI_RETURN(); }", RuntimeError,
+        'f: the text "float32[n] inot" of x: '),
     "no function": ("", ValueError, "no TVMFFI_EXPORT"),
 }
 # An operator with a rule.
@@ -79,9 +87,6 @@ NO_RULE = {
         " TVMFFIObject *made;"
         " TVMFFI_TRY(tvmffi_tensor_new_like(x, &made)); TVMFFI_RETURN(made); }",
         "no rule gives the dtype of the result: `float32|int8`"),
-    "a text with half a bracket": (
-        'TVMFFI_EXPORT(f, none, (tensor("float32[n"), x)) { (void)x;'
-        " TVMFFI_RETURN(); }", 'the text "float32[n" of x has a bracket'),
 }
 # A kernel whose result is not what its text says.
 LIAR = """

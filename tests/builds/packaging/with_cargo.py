@@ -15,7 +15,8 @@ import rust  # noqa: E402
 CRATE = "packaging/rust/tvmffi-sys"
 PACKED = """.cargo_vcs_info.json Cargo.lock Cargo.toml Cargo.toml.orig LICENSE
     LICENSE-APACHE LICENSE-MIT README.md build.rs runtime.c src/abi.rs
-    src/config.rs src/lib.rs tests/calls.rs tvmffi.h""".split()
+    src/config.rs src/lib.rs tests/calls.rs tvmffi.h tvmffi_cuda.h
+    tvmffi_python.h tvmffi_torch.h tvmffi_xla.h""".split()
 
 
 def cargo(case):

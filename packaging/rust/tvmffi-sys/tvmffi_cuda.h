@@ -1,0 +1,1 @@
+../../../hosts/cuda/tvmffi_cuda.h

@@ -1,0 +1,1 @@
+../../../hosts/python/tvmffi_python.h

@@ -1,0 +1,1 @@
+../../../hosts/torch/tvmffi_torch.h

@@ -1,0 +1,1 @@
+../../../hosts/xla/tvmffi_xla.h
