@@ -96,7 +96,7 @@ def _rule(name, operator, texts):
 
 def _fake(name, operator):
     """Makes the fake implementation of an operator."""
-    texts = {param: _parse(name, param, text)
+    texts = {param: _parse(text)
              for param, text in operator.get("tensors", {}).items()}
     params = operator["params"]
     is_tensor = operator["result"] == "Tensor"
