@@ -343,8 +343,16 @@ def template(backend):
         module, = (n for n in output.split() if n.endswith(".so"))
         expect(sorted({*output.split()} - {"__pycache__"}) == sorted(
             ["__init__.py", module, "kernels.pyi", "py.typed"]), output)
-        run([sys.executable, "-m", "pip", "--python", work.user, "uninstall",
-             "--quiet", "--yes", "mykernels"])
+        uninstall = [sys.executable, "-m", "pip", "--python", work.user,
+                     "uninstall", "--quiet", "--yes", "mykernels"]
+        run(uninstall)
+        if backend == "setuptools":
+            run([work.user, "-m", "pip", "install", "--quiet", "--no-deps",
+                 "--no-index", "--no-build-isolation", "-e", folder],
+                env=work.env)
+            expect((folder / "src/mykernels/kernels.pyi").is_file(),
+                   "an editable install has no stub")
+            run(uninstall)
     return case
 
 

@@ -13,14 +13,23 @@ LIMITED = sys.version_info >= (3, 12) and \
 
 
 class WithStubs(build_ext):
-    """Writes a stub beside each extension module."""
+    """Writes a stub beside each extension module, also beside that of an
+    editable install, which is in the source folder."""
 
-    def build_extension(self, extension):
-        super().build_extension(extension)
+    def write_stub(self, extension):
         module = Path(self.get_ext_fullpath(extension.name))
         stub = module.with_name(extension.name.rpartition(".")[2] + ".pyi")
         subprocess.check_call([sys.executable, "-m", "tvmffi", "stub", module,
                                "-o", stub])
+
+    def build_extension(self, extension):
+        super().build_extension(extension)
+        self.write_stub(extension)
+
+    def copy_extensions_to_source(self):
+        super().copy_extensions_to_source()
+        for extension in self.extensions:
+            self.write_stub(extension)
 
 
 setup(
