@@ -81,11 +81,18 @@ class Hosts:
         return self.compiled("plain.so", "kernels.c", "-shared", "-fPIC")
 
     def of_all_hosts(self, jax):
-        """The kernels with the lines for hosts. XLA's header comes with JAX."""
+        """The kernels with the lines for hosts, and CUDA's header before them,
+        so that all four are in one file. XLA's header comes with JAX."""
         xla = output(jax, "-c", "import jax; print(jax.ffi.include_dir())")
+        file = self.folder / "all_hosts.c"
+        file.write_text("#define TVMFFI_IMPLEMENTATION\n"
+                        "#define TVMFFI_DYNAMIC 1\n"
+                        '#include "tvmffi_cuda.h"\n'
+                        f'#include "{EXAMPLE}/kernels.c"\n')
         return self.compiled(
-            "kernels.so", "kernels.c", "-shared", "-fPIC", "-DALL_HOSTS=1",
-            *(f"-I{ROOT}/hosts/{host}" for host in ("python", "torch", "xla")),
+            "kernels.so", file, "-shared", "-fPIC", "-DALL_HOSTS=1", "-Wall",
+            "-Wextra", "-Werror", *(f"-I{ROOT}/hosts/{host}" for host in (
+                "cuda", "python", "torch", "xla")),
             f"-I{sysconfig.get_path('include')}", "-isystem", xla.strip())
 
     def run(self, tap):
