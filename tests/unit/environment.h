@@ -118,6 +118,35 @@ static void test_module_symbols(TVMFFI_HERE) {
   FAILS(TVMFFIEnvModRegisterContextSymbol(NULL, &a), "ValueError", NULL);
 }
 
+#if TEST_STDERR
+/* Another address under a system symbol's name is warned of, the same is not;
+   nor is another context symbol. */
+static void test_symbol_messages(TVMFFI_HERE) {
+  const char *name = test_fresh("unit_warned");
+  static void *a, *b;
+  TVMFFIByteArray got;
+  char want[160];
+  int code;
+  OK(TVMFFIEnvModRegisterSystemLibSymbol(name, &a));
+  OK(TVMFFIEnvModRegisterContextSymbol(name, &a));
+  test_begin_messages();
+  code = TVMFFIEnvModRegisterSystemLibSymbol(name, &a);
+  if (!code) code = TVMFFIEnvModRegisterContextSymbol(name, &b);
+  got = test_end_messages();
+  OK(code);
+  CHECK_TEXT(got, "");
+  test_begin_messages();
+  code = TVMFFIEnvModRegisterSystemLibSymbol(name, &b);
+  got = test_end_messages();
+  OK(code);
+  (void)snprintf(want, sizeof(want),
+                 "Warning:SystemLib symbol %s get overriden to a different "
+                 "address %p->%p\n",
+                 name, (void *)&b, (void *)&a);
+  CHECK_TEXT(got, want);
+}
+#endif
+
 static void *test_handle, *test_inner_handle;
 static int test_target;
 
@@ -193,6 +222,9 @@ static const test_case test_environment_cases[] = {
     {"environment: a thread's allocator", test_thread_allocator},
     {"environment: signals", test_signals},
     {"environment: symbols", test_module_symbols},
+#if TEST_STDERR
+    {"environment: warnings of symbols", test_symbol_messages},
+#endif
     {"environment: handles made once", test_init_once},
 #endif
     {NULL, NULL}};

@@ -155,6 +155,8 @@ static void test_described_globals(TVMFFI_HERE) {
     CHECK_TEXT(g->info->doc, i & 1 ? "what it does" : "");
     CHECK_TEXT(g->info->metadata, i & 2 ? "{}" : "");
     CHECK_INT(g->info->flags, 0);
+    CHECK_INT(test_asked(g->info), sizeof(*g->info) + m.doc.size +
+                                       m.metadata.size + 2);
   }
   m = test_method(key, tvmffi_obj(f));
   m.doc = test_bytes(doc, most);

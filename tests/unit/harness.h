@@ -245,6 +245,12 @@ static void test_free(void *pointer) {
   TEST_FREE(b);
 }
 
+/* Returns how many bytes were asked for, for the block at an address. */
+TEST_MAYBE size_t test_asked(const void *payload) {
+  return ((const test_block *)(const void *)((const char *)payload - TEST_HEAD))
+      ->size;
+}
+
 static size_t test_hits(void) { return test_get(&test_refused); }
 
 #if TEST_TRACK
@@ -478,6 +484,22 @@ TEST_MAYBE TVMFFIByteArray test_bytes(const char *data, size_t size) {
   r.size = size;
   return r;
 }
+
+#if TEST_STDERR
+/* What the runtime writes to stderr between the two calls, which is short. */
+TEST_MAYBE void test_begin_messages(void) { test_messages = tmpfile(); }
+TEST_MAYBE TVMFFIByteArray test_end_messages(void) {
+  static char text[512];
+  size_t size = 0;
+  if (CHECK(test_messages != NULL)) {
+    rewind(test_messages);
+    size = fread(text, 1, sizeof(text), test_messages);
+    (void)fclose(test_messages);
+    test_messages = NULL;
+  }
+  return test_bytes(text, size);
+}
+#endif
 
 #undef TEXT /* of <windows.h> */
 #define TEXT(text) tvmffi_byte_array(text)

@@ -226,6 +226,19 @@ static void test_json_errors(TVMFFI_HERE) {
         "Invalid \\escape: line 1 column 3 (char 2)");
 }
 
+/* A part of a text is an error, whatever lies behind the part. */
+static void test_json_parts(TVMFFI_HERE) {
+  static const char text[] =
+      "[ {\"a\" : [1, \"\\u00e9\\n\", {}] , \"b\":-2.5e1},[ ] , true,null,"
+      "[NaN,-Infinity,12345678901234567890], {\"a\":false} ]";
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(text) - 1; ++i)
+    FAILS(tvmffi_i_json_parse(test_bytes(text, i), &any), "ValueError", NULL);
+  OK(tvmffi_i_json_parse(test_bytes(text, i), &any));
+  test_own_any(&any);
+}
+
 /* Texts that upstream accepts, and what RFC 8259 says of them. */
 static void test_json_strict(TVMFFI_HERE) {
   static const struct {
@@ -448,6 +461,7 @@ static const test_case test_json_cases[] = {
     {"JSON: numbers", test_json_numbers},
     {"JSON: long numbers", test_json_long_numbers},
     {"JSON: texts that are none", test_json_errors},
+    {"JSON: parts of a text", test_json_parts},
     {"JSON: strict", test_json_strict},
     {"JSON: objects alike", test_json_alike},
     {"JSON: keys that come again", test_json_keys},

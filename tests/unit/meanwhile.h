@@ -49,6 +49,7 @@ static void test_come_to(test_place place) {
 #define TEST_MEANWHILE 1
 #else
 #define TEST_MEANWHILE 0
+#define TEST_STDERR 0
 #endif
 
 #if TEST_MEANWHILE
@@ -106,6 +107,21 @@ __attribute__((__unused__)) static void *test_dlsym(void *library,
 #define __atomic_compare_exchange_n(p, old, now, weak, success, failure)    \
   (test_come_to(TEST_AT_CAS), __atomic_compare_exchange_n(p, old, now, weak, \
                                                           success, failure))
+
+#if !defined(TVMFFI_NO_STDIO)
+#define TEST_STDERR !TEST_NO_FILES
+#else
+#define TEST_STDERR !TEST_NO_FILES && !TVMFFI_NO_STDIO
+#endif
+#if TEST_STDERR
+#include <stdio.h>
+static FILE *test_messages; /* gets what is written to stderr, unless NULL */
+__attribute__((__unused__)) static FILE *test_stderr(void) {
+  return test_messages ? test_messages : stderr;
+}
+#undef stderr
+#define stderr test_stderr()
+#endif
 
 static void (*test_thread_work)(void);
 #if defined(__cplusplus)

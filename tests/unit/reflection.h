@@ -377,6 +377,39 @@ static int32_t test_py_child(int32_t *parent) {
   return index;
 }
 
+#if TEST_STDERR
+/* A field with the name of an ancestor's is registered, with a warning, also if
+   that is the ancestor's first field or the ancestor is not the parent. */
+static void test_hidden_fields(TVMFFI_HERE) {
+  static const char *const names[] = {"first", "second"};
+  TVMFFIByteArray got;
+  TVMFFIFieldInfo f;
+  int32_t parent, child, i;
+  int code;
+  child = test_py_child(&parent);
+  OK(child < 0 ? -1 : 0);
+  for (i = 0; i < 2; ++i) {
+    f = test_field(names[i], 24 + 4 * i);
+    OK(TVMFFITypeRegisterField(parent, &f));
+  }
+  for (i = 0; i < 3; ++i) {
+    char want[256];
+    f = test_field(i < 2 ? names[i] : "third", 24);
+    test_begin_messages();
+    code = TVMFFITypeRegisterField(child, &f);
+    got = test_end_messages();
+    OK(code);
+    (void)snprintf(want, sizeof(want),
+                   "[WARNING] Field \"%s\" in type \"%s\" duplicates an "
+                   "ancestor field in \"%s\". Child types should not "
+                   "re-register inherited fields.\n",
+                   names[i & 1], TVMFFIGetTypeInfo(child)->type_key.data,
+                   TVMFFIGetTypeInfo(parent)->type_key.data);
+    CHECK_TEXT(got, i < 2 ? want : "");
+  }
+}
+#endif
+
 /* What is registered after objects of a class of Python exist. */
 static void test_late_fields(TVMFFI_HERE) {
   int32_t parent, types[2], i;
@@ -897,6 +930,9 @@ static const test_case test_reflection_cases[] = {
     {"reflection: classes of Python", test_py_classes},
     {"reflection: bad arguments", test_bad_init},
     {"reflection: fields that come late", test_late_fields},
+#if TEST_STDERR
+    {"reflection: fields that hide others", test_hidden_fields},
+#endif
     {"reflection: fields in wrong places", test_misplaced_fields},
     {"reflection: fields in any order", test_field_order},
     {"reflection: types that fields do not make", test_no_fields_enough},

@@ -192,6 +192,14 @@ static void test_list_full(TVMFFI_HERE) {
         tvmffi_obj(list)));
   CHECK_INT(c->capacity, 16);
   CHECK_ITEMS(list, "0707123123");
+  for (i = 10; i < 16; ++i) /* up to the last place, there is room */
+    OK(DO("ListInsert", tvmffi_obj(list), tvmffi_int(i), tvmffi_int(i - 10)));
+  CHECK_INT(c->capacity, 16);
+  CHECK_ITEMS(list, "0707123123012345");
+  /* The list grows before the position is found to be wrong. */
+  FAILS(DO("ListInsert", tvmffi_obj(list), tvmffi_int(17), tvmffi_int(0)),
+        "IndexError", NULL);
+  if (!test_hits()) CHECK_INT(c->capacity, 32);
 }
 
 /* Takes a letter out, which its scope then ends. */

@@ -38,10 +38,13 @@ OWN_WALK = [
 # Another thread acts at a certain place, or the system refuses: meanwhile.h.
 PERSONALITY = ["threads: an end in init_func"]
 STATIC = ["libraries: bound lazily"]
+MESSAGES = ["environment: warnings of symbols",
+            "reflection: fields that hide others"]
 MEANWHILE = [
     "races: *", "types: a class that is refused", "backtrace: no demangler",
     "threads: a value that the system refuses",
-    "threads: a limit that the system refuses", *PERSONALITY, *STATIC]
+    "threads: a limit that the system refuses", *MESSAGES, *PERSONALITY,
+    *STATIC]
 # Which tests are not in a build with a switch.
 RULES = {
     "TVMFFI_NO_THREADS": ["threads: *", *MEANWHILE],
@@ -53,7 +56,8 @@ RULES = {
         "backtrace: no demangler", "races: renewed frames",
         "threads: backtraces", *OWN_WALK],
     "TEST_NO_FILES": ["errors: print", "repr: print",
-                      "scopes: leaks that the runtime does not count"],
+                      "scopes: leaks that the runtime does not count",
+                      *MESSAGES],
     "TEST_NO_FORKS": ["threads: processes beside threads"],
     "TEST_STATIC": STATIC,
     "no personality": PERSONALITY,  # glibc on x86-64 and AArch64 has it
