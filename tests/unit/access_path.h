@@ -87,7 +87,9 @@ static void test_path_steps(TVMFFI_HERE) {
     last = q;
     if (!i) continue;
     OK(test_apply(m[10].method.v_obj, args, 2, &any));
-    CHECK_INT(any.v_int64, 0);
+    CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 0);
+    OK(test_apply(m[8].method.v_obj, args, 2, &any)); /* the same as a prefix */
+    CHECK(any.type_index == kTVMFFIBool && any.v_int64 == 0);
   }
   OK(test_apply(m[0].method.v_obj, NULL, 0, &any));
   args[0] = root;

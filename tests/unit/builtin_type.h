@@ -120,6 +120,13 @@ static void test_builtin_columns(TVMFFI_HERE) {
     CHECK(c->size >= tvmffi_i_column_rows[i].size);
 #endif
   }
+  for (i = 0; i < TVMFFI_I_NUM_BUILTIN_TYPES; ++i) {
+    const tvmffi_i_builtin_type *t = &tvmffi_i_builtin_types[i];
+    const TVMFFIAny is_final =
+        test_value_of(t->type_index, "__ffi_type_final__");
+    CHECK_INT(is_final.type_index, kTVMFFIBool);
+    CHECK_INT(is_final.v_int64, (t->flags & TVMFFI_I_FINAL) != 0);
+  }
   CHECK_INT(test_value_of(130, "__ffi_new__").type_index, kTVMFFIFunction);
   CHECK_INT(test_value_of(134, "__ffi_new__").type_index, kTVMFFINone);
   CHECK_INT(test_value_of(134, "__ffi_shallow_copy__").type_index,

@@ -118,6 +118,12 @@ static const test_dtype_case test_dtypes[] = {
      "Bits value 256 is out of range for uint8_t in dtype 'int256'"},
     {"u300", 0, 0, 0,
      "Bits value 300 is out of range for uint8_t in dtype 'uint300'"},
+    {"int4294967295", 0, 0, 0,
+     "Bits value 4294967295 is out of range for uint8_t in dtype "
+     "'int4294967295'"},
+    {"int4294967296", 0, 0, 0,
+     "Integer value in dtype string '4294967296' is out of range for "
+     "uint32_t"},
     {"intx123456789", 0, 0, 0,
      "Lanes value 123456789 is out of range for uint16_t in dtype "
      "'intx123456789'"},

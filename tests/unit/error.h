@@ -471,6 +471,8 @@ static void test_error_chain(TVMFFI_HERE) {
   CHECK_INT(tvmffi_error_context(-2, "%d", 1), -2);
   CHECK_INT(tvmffi_error_context(-1, "%d", 1), -1); /* the slot is empty */
   CHECK(!tvmffi_error_take());
+  CHECK_INT(TVMFFI_RAISE("E", "what"), -1); /* -2 leaves it as it is */
+  FAILS(tvmffi_error_context(-2, "%d", 1), "E", "what");
   CHECK_INT(tvmffi_error_raise(NULL), -1);
   if (!cause) return;
   CHECK_INT(TVMFFI_RAISE_FROM(cause, "ValueError", "what %d", 7), -1);

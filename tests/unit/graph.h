@@ -910,6 +910,8 @@ static void test_json_enum_members(TVMFFI_HERE) {
         "...has no instance with index 8");
   FAILS(test_read_node(ints, "\"red\"", &got), "TypeError",
         "Cannot convert from type `ffi.SmallStr` to `int`");
+  OK(test_read_node("ffi.Bytes", "\"!A==\"", &got)); /* no digit counts as A */
+  CHECK_BYTES(tvmffi_any_str(&got), "", 1);
   FAILS(test_read_node(texts, "\"green\"", &got), "ValueError",
         "...has no instance with index green");
   FAILS(test_read_node(texts, "7", &got), "TypeError",

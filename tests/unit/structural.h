@@ -80,6 +80,7 @@ static int test_same(TVMFFIAny a, TVMFFIAny b, int variables) {
   args[2] = tvmffi_bool(variables);
   args[3] = tvmffi_bool(0);
   TVMFFI_TRY(test_apply_global("ffi.StructuralEqual", args, 4, &result));
+  CHECK_INT(result.type_index, kTVMFFIBool);
   return result.v_int64 != 0;
 }
 

@@ -31,6 +31,8 @@ static void test_abi_types(TVMFFI_HERE) {
     OK(info ? 0 : -1);
     CHECK_INT(info->type_index, i);
     CHECK_INT(info->type_depth, i > kTVMFFIObject);
+    CHECK_INT(((const tvmffi_i_type *)(const void *)info)->can_overflow,
+              i == kTVMFFIObject || i == kTVMFFIVisitInterrupt);
     if (info->type_depth)
       CHECK_INT(info->type_ancestors[0]->type_index, kTVMFFIObject);
     OK(TVMFFITypeKeyToIndex(&info->type_key, &index));

@@ -721,7 +721,8 @@ static int test_give_a_text(void *self, const TVMFFIAny *args, int32_t num_args,
 static int test_mutate_again(void *self, const TVMFFIAny *args,
                              int32_t num_args, TVMFFIAny *result) {
   TVMFFIAny again[2];
-  (void)self, (void)num_args;
+  (void)self;
+  CHECK_INT(num_args, 2); /* the row does not ask for `unique` */
   again[0] = args[1];
   again[1] = tvmffi_int(6);
   return test_pass_on("ffi.StructuralMutatorMutate", again, 2, result);
@@ -746,6 +747,24 @@ static void test_visitors(TVMFFI_HERE) {
   TVMFFIErrorMoveFromRaised(&error);
   CHECK(!error);
   tvmffi_release(error);
+}
+
+/* An error that passes through an object of type ffi.Object itself says so; a
+   value that is no object leaves no trace. */
+static void test_plain_place(TVMFFI_HERE) {
+  TVMFFIObject *context, *o;
+  TVMFFIAny error = tvmffi_obj(test_make_error("E", "what", "")), node;
+  int i;
+  if (!error.v_obj) return;
+  o = tvmffi_i_new_object(kTVMFFIObject, sizeof(*o));
+  OK(o ? 0 : -1);
+  OWN(o);
+  for (i = 0; i < 2; ++i) {
+    node = i ? tvmffi_obj(o) : tvmffi_int(1);
+    tvmffi_i_add_context(&error, &node);
+    context = (TVMFFIObject *)TVMFFIErrorGetCellPtr(error.v_obj)->extra_context;
+    if (!test_hits()) CHECK_INT(context != NULL, i);
+  }
 }
 
 /* Takes the error of a failed walk and gives where it came from. */
@@ -1800,6 +1819,7 @@ static const test_case test_visit_cases[] = {
     {"visits: functions of a mutator", test_mutators},
     {"visits: functions of a visitor", test_visitors},
     {"visits: where an error came from", test_error_places},
+    {"visits: an error that passes through a plain object", test_plain_place},
     {"visits: paths in a graph of shared levels", test_shared_paths},
     {"visits: paths to shared values", test_shared_values},
     {"visits: hooks", test_visit_hooks},
