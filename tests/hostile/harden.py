@@ -212,8 +212,28 @@ def gcc_analyzer(tap, folder):
     analyze(tap, folder, "gcc")
 
 
+def clang_reports(path, *flags):
+    done = run(*CLANG, "--analyze", ASSERT, *flags, "-I", ROOT, path, "-o",
+               "/dev/null")
+    if done.returncode:
+        raise RuntimeError(done.stderr[-3000:])
+    return "\n".join(re.findall(r"^\S+:\d+:\d+: warning: .*\[[\w.-]+\]$",
+                                done.stderr, re.M))
+
+
+def clang_analyzer(tap, folder):
+    """Clang begins at the functions of the file itself, not of its headers."""
+    found = clang_reports(ROOT / "tvmffi_impl_test.c")
+    tap.ok(not found, "clang's analyzer reports nothing in the unit tests",
+           found)
+    path = Path(folder) / "analyzed.c"
+    path.write_text(LEAK)
+    tap.ok("unix.Malloc" in clang_reports(path),
+           "clang's analyzer finds a leak")
+
+
 QUICK = [integer, stacks]
-SLOW = [lto, gcc_analyzer]
+SLOW = [lto, gcc_analyzer, clang_analyzer]
 
 
 def main():

@@ -379,7 +379,7 @@ static size_t test_find_leaks(size_t since) {
   s.seen = (char *)TEST_MALLOC(s.count + 1);
   if (s.count && s.block && s.todo && s.seen) {
     memset(s.seen, 0, s.count + 1);
-    for (i = 0, b = test_blocks.next; b != &test_blocks; b = b->next)
+    for (i = 0, b = test_blocks.next; i < s.count; b = b->next)
       s.block[i++] = b;
     test_sort(s.block, s.count);
     s.lowest = (uintptr_t)s.block[0];

@@ -901,8 +901,7 @@ static void test_many_fields(TVMFFI_HERE) {
 static void test_deep_objects(TVMFFI_HERE) {
   const char *key = test_fresh("unit.Chain");
   int32_t index = test_py_class(key, tvmffi_none());
-  TVMFFIAny args[2], any = tvmffi_none();
-  TVMFFIAny init = tvmffi_none();
+  TVMFFIAny args[2], any = tvmffi_none(), init;
   int i, n = test_scale(test_chain, 40);
   OK(index < 0 ? -1 : 0);
   init = test_value_of(index, "__ffi_init__");

@@ -491,7 +491,7 @@ static void test_variables(TVMFFI_HERE) {
 static int test_on_mutator(void *self, const TVMFFIAny *args, int32_t num_args,
                            TVMFFIAny *result) {
   static const char name[] = "ffi.StructuralMutatorWithDefRegionKind";
-  TVMFFIAny m = args[1], any = tvmffi_none(), got = tvmffi_none();
+  TVMFFIAny m = args[1], any, got = tvmffi_none();
   TVMFFIObjectHandle raise = NULL;
   int64_t region = -1;
   (void)self, (void)num_args;
@@ -1063,7 +1063,7 @@ static void test_replaced_values(TVMFFI_HERE) {
 static void test_callback_types(TVMFFI_HERE) {
   NODE_TYPE(plain, kTVMFFISEqHashKindTreeNode, 0);
   TVMFFIByteArray few = TEXT("b");
-  TVMFFIAny items[4], root, any, f = tvmffi_none();
+  TVMFFIAny items[4], root, any, f;
   TVMFFIObjectHandle function = NULL;
   VISIT_NODE(node, plain, tvmffi_int(1), tvmffi_none());
   items[0] = tvmffi_str("s");
