@@ -329,7 +329,7 @@ static void test_lazy_library(TVMFFI_HERE) {
 #endif
 
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && \
-    defined(__GLIBC__) && !TEST_STATIC
+    !TVMFFI_NO_CONTAINERS && defined(__GLIBC__) && !TEST_STATIC
 /* A function with the symbol of a C++ function, which traces demangle by calls
    of the loader. They free the loader's text of its last error. */
 TVMFFI_I_EXTERN_C int test_load_nothing(void) __asm__("_Z12load_nothingv");
@@ -422,7 +422,7 @@ static const test_case test_race_cases[] = {
     {"libraries: bound lazily", test_lazy_library},
 #endif
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN && !TEST_NO_MODULES && \
-    defined(__GLIBC__) && !TEST_STATIC
+    !TVMFFI_NO_CONTAINERS && defined(__GLIBC__) && !TEST_STATIC
     {"libraries: the loader's text", test_loader_error},
 #endif
 #if !TVMFFI_NO_BACKTRACE && !TVMFFI_NO_DLOPEN

@@ -37,7 +37,7 @@ OWN_WALK = [
     "backtrace: code outside libraries"]
 # Another thread acts at a certain place, or the system refuses: meanwhile.h.
 PERSONALITY = ["threads: an end in init_func"]
-STATIC = ["libraries: bound lazily"]
+STATIC = ["libraries: bound lazily", "libraries: the loader's text"]
 MESSAGES = ["environment: warnings of symbols",
             "reflection: fields that hide others"]
 MEANWHILE = [
@@ -53,8 +53,8 @@ RULES = {
         "backtrace: C++ names", "backtrace: its limit",
         "backtrace: names of functions", "backtrace: a full cache",
         "backtrace: of a child process", "backtrace: unloaded libraries",
-        "backtrace: no demangler", "races: renewed frames",
-        "threads: backtraces", *OWN_WALK],
+        "backtrace: no demangler", "libraries: the loader's text",
+        "races: renewed frames", "threads: backtraces", *OWN_WALK],
     "TEST_NO_FILES": ["errors: print", "repr: print",
                       "scopes: leaks that the runtime does not count",
                       *MESSAGES],
