@@ -8297,11 +8297,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
        TVMFFI_ON_LOAD(set_up)
    The function returns 0 or an error's code. An error is printed to stderr
    (include <stdio.h>), or passed to the port's hook TVMFFI_LOAD_FAILED, and the
-   library stays loaded. After a failure, Python's
-   module.set_up() runs the function again and raises the new error. After a
-   success, module.set_up() does nothing. If the compiler has no constructors
-   (tcc), only module.set_up() runs the function. A call while the function
-   runs raises a RuntimeError. The linker decides the order of several files. */
+   library stays loaded. After a failure, Python's module.set_up() runs the
+   function again and raises the new error. After a success, module.set_up()
+   does nothing. If the compiler has no constructors (tcc), only
+   module.set_up() runs the function. A call while the function runs raises a
+   RuntimeError. The linker decides the order of several files. */
 #define TVMFFI_ON_LOAD(function)                                              \
   TVMFFI_I_CONSTRUCTOR(tvmffi_construct_##function)                           \
   TVMFFI_EXPORT(function, none) {                                             \

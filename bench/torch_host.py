@@ -7,8 +7,9 @@ Needs PyTorch 2.9 or newer, g++ and cc. Builds each operator by TORCH_LIBRARY,
 by the stable C++ ABI (STABLE_TORCH_LIBRARY, if this PyTorch has TORCH_BOX) and
 by tvmffi_torch.h, then calls them in turn, in one process, on tensors of 4
 elements. Prints the least time of a call over all rounds, in ns, and the median
-over the rounds of ours in units of TORCH_LIBRARY's. "least" is an operator of the stable C ABI that only
-reads its tensors and deletes its handles, which every such operator must do.
+over the rounds of ours in units of TORCH_LIBRARY's. "least" is an operator of
+the stable C ABI that only reads its tensors and deletes its handles, which every
+such operator must do.
 """
 
 import argparse

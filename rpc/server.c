@@ -225,11 +225,11 @@ static int read_options(int argc, char **argv, int *rest) {
 static int load_library(int i) {
   TVMFFI_SCOPE;
   char path[PATH_MAX];
-  char reason[512]; /* the loader frees its text at its next call */
   TVMFFIObject *library;
   if (!realpath(settings.libraries[i], path))
     return system_error("cannot load", settings.libraries[i]);
   if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
+    char reason[512]; /* the loader frees its text at its next call */
     snprintf(reason, sizeof(reason), "%s", dlerror());
     return TVMFFI_RAISE("OSError", "%s", reason);
   }

@@ -13,7 +13,6 @@ mistakes are answered with. The last line is a summary.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import statistics
@@ -30,7 +29,6 @@ import examples
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGE = ROOT / "packaging/python"
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 FLAGS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}"]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
@@ -44,8 +42,7 @@ ROWS = {
     "total(sixteen ints)": "m.total(numbers)",
     "softmax(x, y), 4 x 4, numpy": "m.softmax(x, y)",
     "matmul(x, x, y), 4 x 4, numpy": "m.matmul(x, x, y)",
-    **({"matmul(x, x, y), 4 x 4, torch": "m.matmul(px, px, py)"}
-       if HAS_TORCH else {}),
+    "matmul(x, x, y), 4 x 4, torch": "m.matmul(px, px, py)",
     "matmul(x, x, y), 4 x 4, tvm_ffi.Tensor": "m.matmul(tx, tx, ty)",
     "top_k(sixteen floats, 3), two new arrays": "m.top_k(v, 3)",
 }
@@ -310,17 +307,15 @@ def build(args):
 def load(folder, side):
     """The modules of a side, and the names that the rows use."""
     import numpy
+    import torch
     import tvm_ffi
 
     x = numpy.arange(16, dtype=numpy.float32).reshape(4, 4) / 8
     y = numpy.zeros_like(x)
     names = {"x": x, "y": y, "v": x.ravel(), "f": lambda n: n + 1,
              "numbers": tuple(range(16)),
-             "tx": tvm_ffi.from_dlpack(x), "ty": tvm_ffi.from_dlpack(y)}
-    if HAS_TORCH:
-        import torch
-
-        names |= {"px": torch.from_numpy(x), "py": torch.from_numpy(y)}
+             "tx": tvm_ffi.from_dlpack(x), "ty": tvm_ffi.from_dlpack(y),
+             "px": torch.from_numpy(x), "py": torch.from_numpy(y)}
     modules = {name: row[2](folder) for name, row in BINDINGS.items()
                if row[3] == side}
     for name, m in modules.items():  # all of them right, or no figure counts

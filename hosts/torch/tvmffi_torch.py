@@ -181,7 +181,8 @@ def load(path, check=False):
     microseconds a call, replaces the operator's autograd formula, and does
     nothing in torch.inference_mode. Raises what the registration found wrong (a
     type that no operator can have: TypeError; one that needs a newer PyTorch:
-    NotImplementedError; a name that is defined already: RuntimeError), or an OSError for a file that cannot be loaded. If no text
+    NotImplementedError; a text with an error, or a name that is defined already:
+    RuntimeError), or an OSError for a file that cannot be loaded. If no text
     gives the dtype or the shape of a result, the operator works, but its fake
     implementation raises a ValueError that says so. Needs the GIL; loads of one
     path must not run at the same time.

@@ -339,7 +339,8 @@ def template(backend):
         wheel, = (folder / "out").iterdir()
         expect(f"-{tag}-linux_" in wheel.name, wheel.name)
         work.install(work.user, wheel)
-        output = work.python(DEMO.replace("demo", "mykernels"), PYTHONDONTWRITEBYTECODE="1")
+        output = work.python(DEMO.replace("demo", "mykernels"),
+                             PYTHONDONTWRITEBYTECODE="1")
         module, = (n for n in output.split() if n.endswith(".so"))
         expect(sorted({*output.split()} - {"__pycache__"}) == sorted(
             ["__init__.py", module, "kernels.pyi", "py.typed"]), output)

@@ -50,8 +50,9 @@ REASONS = {
     "11.3": "the header of an allocation is in front of its object",
     "11.4": "a pointer to a function or to other memory is stored as "
     "`uintptr_t`",
-    "11.5": LAYOUT, "11.6": "`uintptr_t` is between a symbol's address and a function, a flag and "
-    "the state of a callback, and a handle with and without `const`",
+    "11.5": LAYOUT,
+    "11.6": "`uintptr_t` is between a symbol's address and a function, a flag "
+    "and the state of a callback, and a handle with and without `const`",
     "11.8": "the ABI has pointers without `const` to constant data",
     "11.9": TOOL + "it takes an index, enumerator or status 0 for a null "
     "pointer",
