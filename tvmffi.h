@@ -9596,8 +9596,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_misfit,
   const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;
+  if (!t) return TVMFFI_I_SAY("%s", "is NULL");
   switch (code & 0xFF) {
-    case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("%s", "is NULL");
     case TVMFFI_I_NO_SHAPE:
       return TVMFFI_I_SAY("%s", "shape is NULL");
     case TVMFFI_I_NO_DATA:
@@ -21475,6 +21475,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
   code = tvmffi_i_map_find(m, &k, &place);
   if (code <= 0) return code;
+  TVMFFI_ASSERT(place.pair);
   pair = *place.pair;
   if (tvmffi_i_map_is_row(m)) {
     TVMFFI_ASSERT(place.index < m->size);
@@ -21933,6 +21934,7 @@ typedef struct {
 TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
+  TVMFFI_ASSERT(object);
   TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   c->object = object;
   c->at = 0;
@@ -32842,6 +32844,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
    */
 static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
                                 const TVMFFIAny *value) {
+  TVMFFI_ASSERT(v && value);
   if (!v->table)
     return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
                          tvmffi_i_type_key(v->base.type_index));
@@ -33061,6 +33064,7 @@ TVMFFI_I_BUILTIN_NAMED(i_json_ParseStrict, "tvmffi.json.ParseStrict", any,
 TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
                        str, (i_view, value), (i_optional_int, indent)) {
   TVMFFIAny args[2], text = tvmffi_none();
+  TVMFFI_ASSERT(value);
   args[0] = *value;
   args[1] = tvmffi_int(indent);
   TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));
@@ -33079,6 +33083,7 @@ TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
 #if !TVMFFI_NO_EXTRA
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
+  TVMFFI_ASSERT(a && b);
   if (a->type_index != kTVMFFIBigInt)
     return tvmffi_i_cannot_treat(a->type_index, "BigInt");
   if (b->type_index != kTVMFFIBigInt)
@@ -33108,6 +33113,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   const TVMFFIAny any = tvmffi_obj(value);
   TVMFFIByteArray words;
   (void)hash;
+  TVMFFI_ASSERT(value);
   if (value->type_index != kTVMFFIBigInt)
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   words = TVMFFIBigIntGetContentByteArray(&any);
@@ -33123,6 +33129,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text = tvmffi_none();
+  TVMFFI_ASSERT(value);
   if (value->type_index == kTVMFFIInt)
     tvmffi_i_text_int(&b, value->v_int64);
   else if (value->type_index == kTVMFFIBigInt && value->v_obj)
@@ -33139,6 +33146,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   TVMFFIByteArray s;
   int negative;
   size_t i;
+  TVMFFI_ASSERT(value);
   if (tvmffi_i_get_str(value, &s))
     return tvmffi_i_cannot_treat(value->type_index, "str");
   negative = s.size && s.data[0] == '-';

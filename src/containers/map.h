@@ -170,6 +170,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   TVMFFI_TRY(tvmffi_i_map_read_key(key, &k));
   code = tvmffi_i_map_find(m, &k, &place);
   if (code <= 0) return code;
+  TVMFFI_ASSERT(place.pair);
   pair = *place.pair;
   if (tvmffi_i_map_is_row(m)) {
     TVMFFI_ASSERT(place.index < m->size);

@@ -15,6 +15,7 @@
 #if !TVMFFI_NO_EXTRA
 static int tvmffi_i_two_bigints(TVMFFIObject *a, TVMFFIObject *b, int *sign) {
   const TVMFFIAny x = tvmffi_obj(a), y = tvmffi_obj(b);
+  TVMFFI_ASSERT(a && b);
   if (a->type_index != kTVMFFIBigInt)
     return tvmffi_i_cannot_treat(a->type_index, "BigInt");
   if (b->type_index != kTVMFFIBigInt)
@@ -44,6 +45,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   const TVMFFIAny any = tvmffi_obj(value);
   TVMFFIByteArray words;
   (void)hash;
+  TVMFFI_ASSERT(value);
   if (value->type_index != kTVMFFIBigInt)
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
   words = TVMFFIBigIntGetContentByteArray(&any);
@@ -59,6 +61,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
   TVMFFIAny text = tvmffi_none();
+  TVMFFI_ASSERT(value);
   if (value->type_index == kTVMFFIInt)
     tvmffi_i_text_int(&b, value->v_int64);
   else if (value->type_index == kTVMFFIBigInt && value->v_obj)
@@ -75,6 +78,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   TVMFFIByteArray s;
   int negative;
   size_t i;
+  TVMFFI_ASSERT(value);
   if (tvmffi_i_get_str(value, &s))
     return tvmffi_i_cannot_treat(value->type_index, "str");
   negative = s.size && s.data[0] == '-';

@@ -106,6 +106,7 @@ TVMFFI_I_BUILTIN_NAMED(i_json_ParseStrict, "tvmffi.json.ParseStrict", any,
 TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
                        str, (i_view, value), (i_optional_int, indent)) {
   TVMFFIAny args[2], text = tvmffi_none();
+  TVMFFI_ASSERT(value);
   args[0] = *value;
   args[1] = tvmffi_int(indent);
   TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));

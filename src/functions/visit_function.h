@@ -223,6 +223,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
    */
 static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
                                 const TVMFFIAny *value) {
+  TVMFFI_ASSERT(v && value);
   if (!v->table)
     return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
                          tvmffi_i_type_key(v->base.type_index));

@@ -101,6 +101,7 @@ typedef struct {
 TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
                                             TVMFFIObject *object,
                                             const TVMFFITypeInfo *type) {
+  TVMFFI_ASSERT(object);
   TVMFFI_ASSERT(type || tvmffi_i_is_container(object->type_index));
   c->object = object;
   c->at = 0;

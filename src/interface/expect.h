@@ -563,8 +563,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_misfit,
   const char *where = e[d->tensor < 0 ? 0 : d->tensor].name;
   int32_t rank = t ? t->ndim - p->num_dims : 0;
   while (*shape && *shape != '[') ++shape;
+  if (!t) return TVMFFI_I_SAY("%s", "is NULL");
   switch (code & 0xFF) {
-    case TVMFFI_I_NO_TENSOR: return TVMFFI_I_SAY("%s", "is NULL");
     case TVMFFI_I_NO_SHAPE:
       return TVMFFI_I_SAY("%s", "shape is NULL");
     case TVMFFI_I_NO_DATA:
