@@ -217,8 +217,7 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
       if (tvmffi_i_any_equal(&values[i], &values[k])) return 0;
   }
   if (tvmffi_i_map_is_row(m)) {
-    if (row.size > TVMFFI_I_MAP_ROW_MAX || row.num_slots > m->num_slots)
-      return 0;
+    if (row.num_slots > m->num_slots) return 0;
     memcpy(m->data, values, n * sizeof(*values));
   } else {
     /* Strings have no hooks, and a bucket chain may go on in any of the next 15

@@ -167,11 +167,44 @@ static void test_bad_globals(TVMFFI_HERE) {
   info.doc.size = 0;
   info.metadata = null;
   FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "ValueError", NULL);
+  info.metadata.data = "x";
+  info.metadata.size = TEST_HUGE;
+  FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "MemoryError", NULL);
   info.metadata.size = 0;
   info.name = null;
   FAILS(TVMFFIFunctionSetGlobalFromMethodInfo(&info, 0), "ValueError", NULL);
   OK(TVMFFIFunctionGetGlobal(&name, &got));
   CHECK(got == NULL);
+}
+
+/* Texts are copied with a NUL each; what says nothing has no copy. */
+static void test_global_info(TVMFFI_HERE) {
+  static const struct {
+    const char *doc, *metadata;
+    int64_t flags;
+  } rows[] = {{"", "", kTVMFFIFieldFlagBitMaskIsStaticMethod},
+              {"", "", 0},
+              {"doc", "", kTVMFFIFieldFlagBitMaskIsStaticMethod},
+              {"", "{}", kTVMFFIFieldFlagBitMaskIsStaticMethod},
+              {"doc", "{}", 0}};
+  size_t i;
+  for (i = 0; i < TEST_COUNT(rows); ++i) {
+    const tvmffi_i_global_info *made = NULL;
+    TVMFFIMethodInfo info;
+    memset((void *)&info, 0, sizeof(info));
+    info.doc = TEXT(rows[i].doc);
+    info.metadata = TEXT(rows[i].metadata);
+    info.flags = rows[i].flags;
+    OK(tvmffi_i_make_global_info(&info, &made));
+    CHECK(!made == !i);
+    if (!made) continue;
+    CHECK_TEXT(made->doc, rows[i].doc);
+    CHECK_TEXT(made->metadata, rows[i].metadata);
+    CHECK(!made->doc.data[made->doc.size]);
+    CHECK(!made->metadata.data[made->metadata.size]);
+    CHECK_INT(made->flags, rows[i].flags);
+    tvmffi_i_free((void *)(uintptr_t)made);
+  }
 }
 
 #if !TVMFFI_NO_TYPES
@@ -448,8 +481,10 @@ static void test_repeated_start(TVMFFI_HERE) {
   static TVMFFI_I_SLOTS(2) slots;
   static tvmffi_i_node nodes[2];
   tvmffi_i_name_table map;
+  size_t k, full;
   int i;
   memset((void *)&map, 0, sizeof(map));
+  memset((void *)&slots, 0, sizeof(slots));
 #if !TVMFFI_NO_TYPES
   tvmffi_i_start_types();
 #endif
@@ -458,6 +493,11 @@ static void test_repeated_start(TVMFFI_HERE) {
     tvmffi_i_begin_name_table(&map, &slots.head, sizeof(slots));
     tvmffi_i_insert(&map, &nodes[0], "first", 5);
     if (i) tvmffi_i_insert(&map, &nodes[1], "second", 6);
+    for (full = k = 0; k <= map.table->mask; ++k)
+      full += slots.slot[k] != 0;
+    CHECK_INT(full, i + 1);
+    for (k = 0; !i && k <= map.table->mask; ++k)
+      slots.slot[k] = (uintptr_t)&nodes[1];
   }
   CHECK(map.count == 2 && map.used == 2);
   CHECK(map.first == &nodes[0] && map.last == &nodes[1]);
@@ -541,6 +581,7 @@ static const test_case test_function_cases[] = {
 #endif
     {"functions: global, replaced, removed", test_globals},
     {"functions: global ones that cannot be", test_bad_globals},
+    {"functions: texts of global ones", test_global_info},
 #if !TVMFFI_NO_TYPES
     {"functions: global with metadata", test_method_info},
 #if !TVMFFI_NO_METADATA

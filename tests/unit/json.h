@@ -75,6 +75,22 @@ static void test_json_texts(TVMFFI_HERE) {
         "...`Optional<int>`");
 }
 
+/* Wherever the reader's stack is full, a key and its value find room. */
+static void test_json_stack(TVMFFI_HERE) {
+  int i, k;
+  for (i = 0; i < test_scale(80, 20); ++i) {
+    char text[2 * 80 + 16];
+    size_t n = 0;
+    TVMFFIAny value;
+    text[n++] = '[';
+    for (k = 0; k < i; ++k) text[n++] = '1', text[n++] = ',';
+    memcpy(text + n, "{\"a\":[]}]", 9);
+    OK(test_parse(text, n + 9, &value));
+    CHECK_INT(TVMFFI_I_CELL(TVMFFISeqCell, value.v_obj)->size, i + 1);
+    test_release_all();
+  }
+}
+
 /* Numbers that are hard to round, and those that only upstream takes. */
 static void test_json_numbers(TVMFFI_HERE) {
   static const struct {
@@ -458,6 +474,7 @@ static void test_json_depth(TVMFFI_HERE) {
 static const test_case test_json_cases[] = {
 #if !TVMFFI_NO_EXTRA && !TEST_NO_JSON
     {"JSON: texts", test_json_texts},
+    {"JSON: values at the end of the stack", test_json_stack},
     {"JSON: numbers", test_json_numbers},
     {"JSON: long numbers", test_json_long_numbers},
     {"JSON: texts that are none", test_json_errors},

@@ -974,6 +974,83 @@ static void test_filled_strings(TVMFFI_HERE) {
   }
 }
 
+/* Up to 14 entries whose keys are distinct strings move at once into an empty
+   map with room for them; otherwise nothing changes. */
+static void test_moved_strings(TVMFFI_HERE) {
+  static const int room[] = {0, 4, 5, 20};
+  static const char letters[] = "abcdefghijklmno";
+  enum { FILLED, PLAIN, EQUAL_KEYS, NUMBER };
+  size_t i, n;
+  int how;
+  for (i = 0; i < TEST_COUNT(room); ++i) {
+    for (n = 0; n < sizeof(letters); n += (size_t)test_step(1, 7)) {
+      for (how = PLAIN; how <= NUMBER; ++how) {
+        TVMFFIObject *dict = test_map(kTVMFFIDict, room[i]);
+        tvmffi_i_map_object *m = (tvmffi_i_map_object *)(void *)dict;
+        TVMFFIAny values[2 * sizeof(letters)];
+        size_t k, most;
+        int want;
+        if (!dict) return;
+        most = test_is_row(dict) ? m->num_slots & ~TVMFFI_I_MAP_IS_ROW
+                                 : m->num_slots - m->num_slots / 8;
+        for (k = 0; k < n; ++k) {
+          values[2 * k] = tvmffi_none();
+          values[2 * k].type_index = kTVMFFISmallStr;
+          values[2 * k].small_str_len = 1;
+          values[2 * k].v_bytes[0] = letters[k];
+          values[2 * k + 1] = tvmffi_int((int64_t)k);
+        }
+        want = n > 0 && n <= 14 && n <= most;
+        if (n > 1 && how == EQUAL_KEYS) values[2 * n - 2] = values[0], want = 0;
+        if (n && how == NUMBER) values[2 * n - 2] = tvmffi_int(7), want = 0;
+        CHECK_INT(tvmffi_i_map_take_strings(m, values, 2 * n), want);
+        CHECK_INT(tvmffi_i_map_size(dict), want ? (int64_t)n : 0);
+        for (k = 0; k < n; ++k)
+          CHECK(want == (values[2 * k].type_index == kTVMFFINone &&
+                         values[2 * k + 1].type_index == kTVMFFINone));
+        if (want)
+          CHECK_INT(tvmffi_i_map_take_strings(m, values, 2 * n), FILLED);
+        for (k = 0; want && k < n; ++k) {
+          TVMFFIAny key = tvmffi_none();
+          const TVMFFIAny *value;
+          key.type_index = kTVMFFISmallStr;
+          key.small_str_len = 1;
+          key.v_bytes[0] = letters[k];
+          value = tvmffi_i_map_get(dict, &key);
+          if (CHECK(value)) CHECK_INT(value->v_int64, (int64_t)k);
+        }
+        test_release_all();
+      }
+    }
+  }
+}
+
+/* Keys whose type has a hash or an equality of its own are not sorted, because
+   the order knows neither. */
+static void test_sortable_keys(TVMFFI_HERE) {
+  TVMFFIByteArray name = TEXT("__any_equal__"), text;
+  TVMFFIAny value = tvmffi_ptr((void *)(uintptr_t)test_map_equal), key;
+  int32_t equal;
+  int32_t both = test_hooked_type(), hash = both ? test_hash_type() : 0;
+  if (!both) return;
+  OK(hash == kTVMFFIObject ? -1 : 0);
+  text = TEXT(test_fresh("test.Equal"));
+  equal = TVMFFITypeGetOrAllocIndex(&text, -1, 1, 0, 0, kTVMFFIObject);
+  OK(equal < 0 ? -1 : TVMFFITypeRegisterAttr(equal, &name, &value));
+  key = tvmffi_none();
+  CHECK(tvmffi_i_map_is_sortable(&key));
+  key.type_index = kTVMFFIBigInt;
+  CHECK(tvmffi_i_map_is_sortable(&key));
+  key.type_index = kTVMFFIArray;
+  CHECK(tvmffi_i_map_is_sortable(&key));
+  key.type_index = equal;
+  CHECK(!tvmffi_i_map_is_sortable(&key));
+  key.type_index = hash;
+  CHECK(!tvmffi_i_map_is_sortable(&key));
+  key.type_index = both;
+  CHECK(!tvmffi_i_map_is_sortable(&key));
+}
+
 /* A chain that cannot give way as a whole is put back; one that can is moved,
    however long it is. */
 static void test_map_chains(TVMFFI_HERE) {
@@ -1402,6 +1479,8 @@ static const test_case test_map_cases[] = {
     {"maps: filled at once", test_filled_maps},
     {"maps: filled while guards are active", test_filled_in_guards},
     {"maps: filled with few strings", test_filled_strings},
+    {"maps: few strings that move at once", test_moved_strings},
+    {"maps: keys that can be sorted", test_sortable_keys},
     {"maps: made from crowded arguments", test_crowded_arguments},
     {"maps: made from many arguments", test_many_arguments},
     {"maps: keys that change the map", test_map_guard},

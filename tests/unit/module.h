@@ -394,6 +394,10 @@ static void test_imports(TVMFFI_HERE) {
   context = tvmffi_i_module_of(m);
   FAILS(TVMFFIEnvModLookupFromImports(context, text, &got), "RuntimeError",
         "...in the imported modules or global registry.");
+  FAILS(TVMFFIEnvModLookupFromImports(context, "unit.none", &got),
+        "RuntimeError",
+        "Cannot find function unit.none in the imported modules or global "
+        "registry.");
   FAILS(TVMFFIEnvModLookupFromImports(NULL, text, &got), "ValueError", NULL);
   FAILS(TVMFFIEnvModLookupFromImports(context, NULL, &got), "ValueError", NULL);
   FAILS(TVMFFIEnvModLookupFromImports(context, text, NULL), "ValueError", NULL);

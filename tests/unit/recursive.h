@@ -170,6 +170,23 @@ static void test_hash_hooks(TVMFFI_HERE) {
   CHECK_HASH(pair, tvmffi_i_hash_combine(kTVMFFIInt, 7));
 }
 
+/* A hook that hashes a value twice has its fields read once, though nothing
+   else refers to the value. */
+static void test_hash_again(TVMFFI_HERE) {
+  int32_t parent = 0, child = 0, getter = 0;
+  TVMFFIAny pair, inner;
+  uint64_t h = 0;
+  OK(test_pair_types(&parent, &child, 0));
+  OK(test_set_hook(parent, "__ffi_hash__", test_hash_anyway));
+  OK(test_getter_type(&getter));
+  OK(test_new_pair(getter, tvmffi_int(1), tvmffi_int(2), &inner));
+  OK(test_new_pair(parent, inner, tvmffi_none(), &pair));
+  test_drop(inner.v_obj);
+  test_num_got = 0;
+  OK(test_rehash(&pair, &h));
+  if (!test_hits()) CHECK_INT(test_num_got, 2);
+}
+
 /* A type that can be compared has to say what its hash is. */
 static void test_hash_refused(TVMFFI_HERE) {
   int32_t parent = 0, child = 0;
@@ -677,6 +694,7 @@ static const test_case test_recursive_cases[] = {
     {"recursive hash: nests and fields", test_hash_of_nests},
     {"recursive hash: after an error", test_hash_after_error},
     {"recursive hash: hooks", test_hash_hooks},
+    {"recursive hash: a hook that hashes twice", test_hash_again},
     {"recursive hash: refused", test_hash_refused},
     {"recursive hash: shapes", test_hash_of_shapes},
     {"recursive order: values", test_order_of_values},

@@ -253,8 +253,10 @@ static TVMFFIFieldInfo test_any_field(const char *name, size_t offset,
 
 /* A getter that returns a reference of its own, and fails for the number 404.
    */
+static int test_num_got; /* calls of the getter */
 static int test_get_own(void *field, TVMFFIAny *result) {
   const TVMFFIAny *value = (const TVMFFIAny *)field;
+  ++test_num_got;
   if (value->type_index == kTVMFFIInt && value->v_int64 == 404)
     return TVMFFI_RAISE("ValueError", "no value");
   return TVMFFIAnyViewToOwnedAny(value, result);

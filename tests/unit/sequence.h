@@ -316,6 +316,25 @@ static void test_list_bad_indices(TVMFFI_HERE) {
   CHECK_ITEMS(list, "");
 }
 
+/* An item that is a plain object goes when another takes its place. */
+static void test_plain_items(TVMFFI_HERE) {
+  TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(
+      sizeof(*o), kTVMFFIObject, tvmffi_i_delete_plain);
+  TVMFFIAny views[2];
+  OK(o ? 0 : -1);
+  OWN(o);
+  views[0] = views[1] = tvmffi_obj(o);
+  {
+    SEQUENCE(list, "List", views, 2);
+    CHECK_INT(test_strong(o), 3);
+    OK(DO("ListSetItem", tvmffi_obj(list), tvmffi_int(0), tvmffi_int(7)));
+    CHECK_INT(test_strong(o), 2);
+    OK(DO("ListErase", tvmffi_obj(list), tvmffi_int(1)));
+    CHECK_INT(test_strong(o), 1);
+    CHECK_ITEMS(list, "7");
+  }
+}
+
 /* Where a list is expected an array is a copy of one. */
 static void test_array_for_list(TVMFFI_HERE) {
   TVMFFIAny views[3], any = tvmffi_none();
@@ -857,6 +876,7 @@ static const test_case test_sequence_cases[] = {
     {"lists: edit", test_list_edit},
     {"lists: slices", test_list_slices},
     {"lists: bad indices and values", test_list_bad_indices},
+    {"lists: plain objects", test_plain_items},
     {"lists: of themselves", test_list_of_itself},
     {"lists: weak references", test_list_weak},
     {"lists: blocks of others", test_foreign_blocks},

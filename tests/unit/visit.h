@@ -1364,6 +1364,10 @@ static void test_bad_visits(TVMFFI_HERE) {
         "AnyView, 1: Array<Tuple<int, ffi.Function>>) -> "
         "Optional<ffi.VisitInterrupt>`. Expected `Array<Tuple<int, "
         "ffi.Function>>` but got `Array[index 0: int]`");
+  args[1] = tvmffi_int(1);
+  args[2] = tvmffi_none();
+  FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any), "TypeError",
+        "...but got `int`");
   FAILS(test_descend("ffi.StructuralVisit", tvmffi_obj(tree), TEST_GO_ON, 1, 3,
                      &any),
         "TypeError", "...but got `Array[index 0: Array[size=3]]`");
