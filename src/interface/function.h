@@ -81,7 +81,6 @@
   TVMFFI_I_SECOND(TVMFFI_I_NO_RESULT R, TVMFFI_I_USE_UNLISTED, ~)(R) \
   TVMFFI_I_EACH(n)(TVMFFI_I_USE_PARAM, ~, __VA_ARGS__)
 #define TVMFFI_I_NO_RESULT(...) ~, TVMFFI_I_MALFORMED,
-#define TVMFFI_I_MALFORMED(...) ~, 0,
 /* A parameter is one list in parentheses: (int64, x). A bare name is malformed,
    and so are two lists without a comma: (int64, x) (int64, y). */
 #define TVMFFI_I_USE_PARAM(x, p) \

@@ -87,28 +87,21 @@ extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
   TVMFFI_I_SECOND(TVMFFI_I_EMPTY_##a##b##c##d, 0, ~)
 #define TVMFFI_I_EMPTY_0001 ~, 1,
 
-/* Counts the 1 to 6 elements of a list such as (a, b). Expands to 0 without
-   parentheses. */
-#define TVMFFI_I_LENGTH(list) TVMFFI_I_SECOND(TVMFFI_I_LENGTH_OF list, 0, ~)
-#define TVMFFI_I_LENGTH_OF(...) \
-  ~, TVMFFI_I_LENGTH_OF_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, ~),
-#define TVMFFI_I_LENGTH_OF_(a, b, c, d, e, f, n, ...) n
-
-/* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` has 2 or
-   3 elements, else to "~, 0,". If E joins all expansions, TVMFFI_I_SECOND(E, 1,
-   ~) is 1 if every list has 2 or 3 elements, else 0. */
+/* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` is a
+   list of 2 or 3 elements in parentheses, else to "~, 0,". If E joins all
+   expansions, TVMFFI_I_SECOND(E, 1, ~) is 1 if every list is, else 0. */
+#define TVMFFI_I_MALFORMED(...) ~, 0,
 #define TVMFFI_I_NO_PAIR(x, p) \
-  TVMFFI_I_CAT(TVMFFI_I_NO_PAIR_, TVMFFI_I_LENGTH(p))
-#define TVMFFI_I_NO_PAIR_0 ~, 0,
-#define TVMFFI_I_NO_PAIR_1 ~, 0,
-#define TVMFFI_I_NO_PAIR_2
-#define TVMFFI_I_NO_PAIR_3
-#define TVMFFI_I_NO_PAIR_4 ~, 0,
-#define TVMFFI_I_NO_PAIR_5 ~, 0,
-#define TVMFFI_I_NO_PAIR_6 ~, 0,
+  TVMFFI_I_SECOND(TVMFFI_I_FOR_PAIR p, TVMFFI_I_MALFORMED, ~)(p)
+#define TVMFFI_I_FOR_PAIR(...)                                               \
+  ~,                                                                         \
+      TVMFFI_I_FOR_PAIR_(__VA_ARGS__, TVMFFI_I_MALFORMED, TVMFFI_I_MALFORMED, \
+                         TVMFFI_I_MALFORMED, TVMFFI_I_SKIP, TVMFFI_I_SKIP,   \
+                         TVMFFI_I_MALFORMED, ~),
+#define TVMFFI_I_FOR_PAIR_(a, b, c, d, e, f, F, ...) F
 
 /* clang-format off */
-/* Four at a time: a compiler's message shows each macro in another. */
+/* Eight at a time: a compiler's message shows each macro in another. */
 #define TVMFFI_I_EACH(n) TVMFFI_I_CAT(TVMFFI_I_EACH, n)
 #define TVMFFI_I_EACH1(F, x, end)
 #define TVMFFI_I_EACHtvmffi_i_many(...)
@@ -116,60 +109,46 @@ extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
 #define TVMFFI_I_EACH3(F, x, a, b, ...) F(x, a) F(x, b)
 #define TVMFFI_I_EACH4(F, x, a, b, c, ...) F(x, a) F(x, b) F(x, c)
 #define TVMFFI_I_EACH5(F, x, a, b, c, d, ...) F(x, a) F(x, b) F(x, c) F(x, d)
-#define TVMFFI_I_EACH6(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH2(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH7(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH3(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH8(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH4(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH9(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH5(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH10(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH6(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH11(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH7(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH12(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH8(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH13(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH9(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH14(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH10(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH15(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH11(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH16(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH12(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH17(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH13(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH18(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH14(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH19(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH15(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH20(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH16(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH21(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH17(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH22(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH18(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH23(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH19(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH24(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH20(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH25(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH21(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH26(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH22(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH27(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH23(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH28(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH24(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH29(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH25(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH30(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH26(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH31(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH27(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH32(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH28(F, x, __VA_ARGS__)
-#define TVMFFI_I_EACH33(F, x, a, b, c, d, ...) \
-  F(x, a) F(x, b) F(x, c) F(x, d) TVMFFI_I_EACH29(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH6(F, x, a, b, c, d, e, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e)
+#define TVMFFI_I_EACH7(F, x, a, b, c, d, e, f, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f)
+#define TVMFFI_I_EACH8(F, x, a, b, c, d, e, f, g, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f) F(x, g)
+#define TVMFFI_I_EACH9(F, x, a, b, c, d, e, f, g, h, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f) F(x, g) F(x, h)
+/* Three copies, because a macro does not expand in its own expansion. */
+#define TVMFFI_I_EIGHT1(rest, F, x, a, b, c, d, e, f, g, h, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f) F(x, g) F(x, h) \
+  rest(F, x, __VA_ARGS__)
+#define TVMFFI_I_EIGHT2(rest, F, x, a, b, c, d, e, f, g, h, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f) F(x, g) F(x, h) \
+  rest(F, x, __VA_ARGS__)
+#define TVMFFI_I_EIGHT3(rest, F, x, a, b, c, d, e, f, g, h, ...) \
+  F(x, a) F(x, b) F(x, c) F(x, d) F(x, e) F(x, f) F(x, g) F(x, h) \
+  rest(F, x, __VA_ARGS__)
+#define TVMFFI_I_EACH10(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH2, __VA_ARGS__)
+#define TVMFFI_I_EACH11(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH3, __VA_ARGS__)
+#define TVMFFI_I_EACH12(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH4, __VA_ARGS__)
+#define TVMFFI_I_EACH13(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH5, __VA_ARGS__)
+#define TVMFFI_I_EACH14(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH6, __VA_ARGS__)
+#define TVMFFI_I_EACH15(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH7, __VA_ARGS__)
+#define TVMFFI_I_EACH16(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH8, __VA_ARGS__)
+#define TVMFFI_I_EACH17(...) TVMFFI_I_EIGHT1(TVMFFI_I_EACH9, __VA_ARGS__)
+#define TVMFFI_I_EACH18(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH10, __VA_ARGS__)
+#define TVMFFI_I_EACH19(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH11, __VA_ARGS__)
+#define TVMFFI_I_EACH20(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH12, __VA_ARGS__)
+#define TVMFFI_I_EACH21(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH13, __VA_ARGS__)
+#define TVMFFI_I_EACH22(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH14, __VA_ARGS__)
+#define TVMFFI_I_EACH23(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH15, __VA_ARGS__)
+#define TVMFFI_I_EACH24(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH16, __VA_ARGS__)
+#define TVMFFI_I_EACH25(...) TVMFFI_I_EIGHT2(TVMFFI_I_EACH17, __VA_ARGS__)
+#define TVMFFI_I_EACH26(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH18, __VA_ARGS__)
+#define TVMFFI_I_EACH27(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH19, __VA_ARGS__)
+#define TVMFFI_I_EACH28(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH20, __VA_ARGS__)
+#define TVMFFI_I_EACH29(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH21, __VA_ARGS__)
+#define TVMFFI_I_EACH30(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH22, __VA_ARGS__)
+#define TVMFFI_I_EACH31(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH23, __VA_ARGS__)
+#define TVMFFI_I_EACH32(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH24, __VA_ARGS__)
+#define TVMFFI_I_EACH33(...) TVMFFI_I_EIGHT3(TVMFFI_I_EACH25, __VA_ARGS__)
 /* clang-format on */
