@@ -198,12 +198,12 @@ typedef enum {
   TVMFFI_PY_INTEGRAL,   /* another numbers.Integral, such as numpy.int64 */
   TVMFFI_PY_REAL,       /* another numbers.Real, such as numpy.float32 */
   TVMFFI_PY_NUMPY_BOOL, /* for tvmffi.fast as TVMFFI_PY_STOCK */
-  TVMFFI_PY_LAST_PLAIN = TVMFFI_PY_NUMPY_BOOL, /* of those after STOCK */
   TVMFFI_PY_TUPLE,
   TVMFFI_PY_LIST,
   TVMFFI_PY_DICT,
   TVMFFI_PY_CALLABLE,
   TVMFFI_PY_NUMPY,
+  TVMFFI_PY_DLPACK,   /* the type has only the method __dlpack__ */
   TVMFFI_PY_EXCHANGE, /* the type has a DLPack exchange API */
   TVMFFI_PY_OBJECT,
   TVMFFI_PY_CONTAINER,
@@ -236,8 +236,7 @@ enum {
   TVMFFI_PY_MOST_BITS = 20, /* types beyond it are classified at each call */
   TVMFFI_PY_PROBES = 32,
   TVMFFI_PY_ARGS = 8,   /* arguments without an allocation */
-  TVMFFI_PY_DIMS = 8,   /* dimensions of an array; others go to tvm_ffi */
-  TVMFFI_PY_RANK = 32,  /* dimensions of a result that is an array */
+  TVMFFI_PY_RANK = 64,  /* the most dimensions of a NumPy array */
   TVMFFI_PY_SPARE = 16, /* unused objects that are kept */
   TVMFFI_PY_DEPTH = 32  /* nested lists; deeper ones go to tvm_ffi */
 };
@@ -256,7 +255,8 @@ typedef struct tvmffi_py_loan {
   const DLPackExchangeAPI *api;      /* of the array, or NULL */
   DLManagedTensorVersioned *managed; /* owned, or NULL */
   struct tvmffi_py_loan *next_spare;
-  int64_t shape[TVMFFI_PY_DIMS], strides[TVMFFI_PY_DIMS];
+  int64_t dims[2 * TVMFFI_PY_RANK]; /* of an array: the shape, then the strides,
+                                       so that few of them share a cache line */
 } tvmffi_py_loan;
 
 /* The members of the package tvm_ffi that this header uses. They are kept for
@@ -938,8 +938,10 @@ static TVMFFI_I_UNUSED void tvmffi_py_end_base(PyObject *capsule) {
 
 /* Returns a NumPy array that shares the tensor's memory and owns a reference
    to the tensor. NULL, perhaps with an exception, for a tensor that NumPy does
-   not have: of another device or element. */
-static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_numpy(TVMFFIObject *tensor) {
+   not have: of another device or element. Not inlined, because its caller
+   recurses. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
+tvmffi_py_to_numpy(TVMFFIObject *tensor) {
   const DLTensor *t = TVMFFITensorGetDLTensorPtr(tensor);
   tvmffi_py_numpy *numpy = TVMFFI_I_LOAD(&tvmffi_py.numpy);
   Py_ssize_t shape[TVMFFI_PY_RANK], strides[TVMFFI_PY_RANK];
@@ -1391,7 +1393,11 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   }
   if (tvmffi_py_has(type, "__cuda_stream__")) return TVMFFI_PY_STOCK;
   if (tvmffi_py_is_array(type)) return TVMFFI_PY_NUMPY;
-  if (tvmffi_py_has(type, "__dlpack__")) return TVMFFI_PY_STOCK;
+  if (tvmffi_py_has(type, "__dlpack__"))
+    return tvmffi_py_has(type, "__tvm_ffi_env_stream__") ||
+                   tvmffi_py_is_under(type, "torch", "Tensor")
+               ? TVMFFI_PY_STOCK
+               : TVMFFI_PY_DLPACK;
   if (PyType_IsSubtype(type, &PyLong_Type)) return TVMFFI_PY_INT;
   if (PyType_IsSubtype(type, &PyFloat_Type)) return TVMFFI_PY_FLOAT;
   if (tvmffi_py_is_under(type, "numbers", "Integral"))
@@ -1805,17 +1811,80 @@ TVMFFI_I_INLINE int tvmffi_py_put_numpy(tvmffi_py_context *c, PyObject *arg,
   const int bytes = tvmffi_py_numpy_type(array, flags, &type);
   const int ndim = array->ndim; /* other threads may change the array's */
   tvmffi_py_loan *made;
-  if (!bytes || ndim > TVMFFI_PY_DIMS) return -1;
+  if (!bytes || ndim > TVMFFI_PY_RANK) return -1;
   made = tvmffi_py_lend(arg, kTVMFFITensor);
   if (!made) return -1;
   made->as.tensor.dtype = type;
-  if (tvmffi_py_numpy_view(array, ndim, bytes, &made->as.tensor, made->shape,
-                           made->strides)) {
+  if (tvmffi_py_numpy_view(array, ndim, bytes, &made->as.tensor, made->dims,
+                           made->dims + ndim)) {
     tvmffi_py_take_back(made);
     return -1;
   }
   c->has_numpy = 1;
   return tvmffi_py_put_temp(c, out, &made->base);
+}
+
+/* Lets NumPy raise its exception for an array that it does not export, such as
+   one of objects. Returns 1. */
+TVMFFI_PY_COLD int tvmffi_py_ask_numpy(PyObject *array) {
+  PyObject *made = PyObject_CallMethod(array, "__dlpack__", NULL);
+  Py_XDECREF(made);
+  return 1;
+}
+
+/* Calls arg.__dlpack__(), or arg.__dlpack__(max_version=(1, 1)), which also
+   exports a read-only array. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_export(PyObject *arg, int is_versioned) {
+  PyObject *method = PyObject_GetAttrString(arg, "__dlpack__");
+  PyObject *none = PyTuple_New(0), *capsule = NULL;
+  PyObject *options =
+      is_versioned ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
+  if (method && none && (options || !is_versioned))
+    capsule = PyObject_Call(method, none, options);
+  Py_XDECREF(options);
+  Py_XDECREF(none);
+  Py_XDECREF(method);
+  return capsule;
+}
+
+/* Makes a tensor that owns what a capsule of __dlpack__ has. Returns nonzero
+   with an exception, or with the library's error. */
+TVMFFI_PY_COLD int tvmffi_py_open_capsule(PyObject *capsule, int may_read_only,
+                                          TVMFFIObjectHandle *out) {
+  const char *used = "used_dltensor";
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    DLManagedTensorVersioned *managed =
+        (DLManagedTensorVersioned *)PyCapsule_GetPointer(capsule,
+                                                         "dltensor_versioned");
+    used = "used_dltensor_versioned";
+    if ((managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) && !may_read_only) {
+      PyErr_SetString(PyExc_BufferError, "the array is read-only");
+      return -1;
+    }
+    TVMFFI_TRY(TVMFFITensorFromDLPackVersioned(managed, 0, 0, out));
+  } else {
+    DLManagedTensor *managed =
+        (DLManagedTensor *)PyCapsule_GetPointer(capsule, "dltensor");
+    if (!managed) {
+      PyErr_SetString(PyExc_BufferError,
+                      "__dlpack__() returned no capsule of a tensor");
+      return -1;
+    }
+    TVMFFI_TRY(TVMFFITensorFromDLPack(managed, 0, 0, out));
+  }
+  return PyCapsule_SetName(capsule, used) ||
+         PyCapsule_SetDestructor(capsule, NULL);
+}
+
+/* Passes an array that has only the method __dlpack__. */
+TVMFFI_PY_COLD int tvmffi_py_put_dlpack(tvmffi_py_context *c, PyObject *arg,
+                                        int may_read_only, TVMFFIAny *out) {
+  PyObject *capsule = tvmffi_py_export(arg, may_read_only);
+  TVMFFIObjectHandle tensor = NULL;
+  const int code =
+      capsule ? tvmffi_py_open_capsule(capsule, may_read_only, &tensor) : -1;
+  Py_XDECREF(capsule);
+  return code ? -1 : tvmffi_py_put_temp(c, out, (TVMFFIObject *)tensor);
 }
 
 static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out);
@@ -1930,41 +1999,41 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
   return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.package), NULL);
 }
 
-/* Lets the package tvm_ffi convert the result of a callback, which it takes. */
+/* Lets the package tvm_ffi convert the result of a callback, which it takes. A
+   failed conversion has its own exception where there is no package. */
 TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, TVMFFIAny *result) {
-  if (tvmffi_py_import_stock("a callback's result that is not a plain value")) {
+  if (!PyErr_Occurred() && tvmffi_py_is_array(Py_TYPE(answer)))
+    tvmffi_py_ask_numpy(answer);
+  if (PyErr_Occurred() ? !tvmffi_py_bind_stock()
+                       : tvmffi_py_import_stock(
+                             "a callback's result of this type")) {
     Py_DECREF(answer);
     return tvmffi_py_set_error();
   }
+  PyErr_Clear();
   tvmffi_py_transit.error = NULL;
   tvmffi_py_transit.object = answer;
   return tvmffi_py_by_accept(result);
 }
 
-/* Stores the result of a callback, which it takes. */
-TVMFFI_I_INLINE int tvmffi_py_put_answer(PyObject *answer, TVMFFIAny *result) {
+/* Stores the result of a callback, which it takes. A tensor or function that is
+   made for it owns it from now on. */
+static TVMFFI_I_UNUSED int tvmffi_py_put_answer(PyObject *answer,
+                                                TVMFFIAny *result) {
   tvmffi_py_context c;
   TVMFFIObject *temp;
-  PyTypeObject *type = Py_TYPE(answer);
-  int code;
-  if (type != &PyLong_Type && type != &PyFloat_Type && type != &PyBool_Type &&
-      answer != Py_None && type != &PyUnicode_Type && type != &PyBytes_Type) {
-    const tvmffi_py_type *entry = tvmffi_py_find_type(type);
-    const tvmffi_py_kind kind =
-        entry ? entry->kind : tvmffi_py_new_type(type).kind;
-    if (kind == TVMFFI_PY_STOCK || kind > TVMFFI_PY_LAST_PLAIN)
-      return tvmffi_py_other_answer(answer, result);
-  }
-  memset(&c, 0, sizeof(c));
+  memset(&c, 0, sizeof(c)); /* a device, so that no stream is looked for */
   c.is_export = 1;
   c.temps = &temp;
-  code = tvmffi_py_put(&c, answer, result);
-  if (code) {
-    PyErr_Clear();
+  if (tvmffi_py_put(&c, answer, result) ||
+      result->type_index == kTVMFFIDLTensorPtr)
     return tvmffi_py_other_answer(answer, result);
-  }
+  if (c.num_temps && temp->deleter == tvmffi_py_delete_loan)
+    tvmffi_py_give_away((tvmffi_py_loan *)(void *)temp);
+  else if (!c.num_temps && result->type_index >= kTVMFFIStaticObjectBegin)
+    tvmffi_retain(result->v_obj);
   Py_DECREF(answer);
-  return 0; /* the caller owns the temporary object */
+  return 0;
 }
 
 static TVMFFI_I_UNUSED int tvmffi_py_callback(void *self, const TVMFFIAny *args,
@@ -2098,8 +2167,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
     case TVMFFI_PY_CALLABLE: return tvmffi_py_put_callable(c, arg, out);
     case TVMFFI_PY_NUMPY:
-      return tvmffi_py_put_numpy(c, arg,
-                                 TVMFFI_PY_ALIGNED | TVMFFI_PY_WRITEABLE, out);
+      return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_WRITEABLE, out);
+    case TVMFFI_PY_DLPACK: return tvmffi_py_put_dlpack(c, arg, 0, out);
     case TVMFFI_PY_EXCHANGE:
       return tvmffi_py_put_exchange(c, entry->api, arg, out);
     case TVMFFI_PY_TENSOR:
@@ -2280,36 +2349,44 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
   return NULL;
 }
 
-/* Lets NumPy raise its exception for an array that it does not export, such as
-   one of objects. Returns 1. */
-TVMFFI_PY_COLD int tvmffi_py_ask_numpy(PyObject *array) {
-  PyObject *made = PyObject_CallMethod(array, "__dlpack__", NULL);
-  Py_XDECREF(made);
-  return 1;
+/* Passes an array whose __dlpack__() raised a BufferError, which says that it
+   is read-only. Returns 0, or 1 with that exception if this fails, too. */
+TVMFFI_PY_COLD int tvmffi_py_put_frozen(tvmffi_py_context *c, PyObject *arg,
+                                        TVMFFIAny *out) {
+  PyObject *error = tvmffi_py_take_error();
+  if (tvmffi_py_put_dlpack(c, arg, 1, out)) {
+    tvmffi_py_give_error(error);
+    return 1;
+  }
+  Py_DECREF(error);
+  return 0;
 }
 
-/* Converts an argument that tvmffi_py_put did not convert: a read-only NumPy
-   array for a parameter that the function only reads. Returns 0; 1 if the
-   package tvm_ffi has to convert it, or with an exception of the conversion; or
-   -1 with an exception for an array that the function may write. */
+/* Converts an argument that tvmffi_py_put did not convert: a read-only array
+   for a parameter that the function only reads. Returns 0; 1 if the package
+   tvm_ffi has to convert it, or with an exception of the conversion; or -1 with
+   an exception for a NumPy array that the function may write. */
 TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
                                            const tvmffi_func *func, int32_t i,
                                            PyObject *arg, TVMFFIAny *out) {
   const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
+  const int is_refused =
+      PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_BufferError);
   const char *name, *text;
   int is_written;
-  if (!func || i >= func->num_args || PyErr_Occurred() ||
-      !tvmffi_py_is_array(Py_TYPE(arg)))
+  if (!func || i >= func->num_args ||
+      (!is_refused && (PyErr_Occurred() || !tvmffi_py_is_array(Py_TYPE(arg)))))
     return 1;
-  if (array->flags & TVMFFI_PY_WRITEABLE) return tvmffi_py_ask_numpy(arg);
+  if (!is_refused && (array->flags & TVMFFI_PY_WRITEABLE))
+    return tvmffi_py_ask_numpy(arg);
   name = tvmffi_py_parameter(func, i);
   text = tvmffi_i_contract_text(func->contract, name);
   is_written = text && (tvmffi_i_text_has(text, "out") ||
                         tvmffi_i_text_has(text, "inout"));
+  if (is_refused)
+    return !text || is_written || tvmffi_py_put_frozen(c, arg, out);
   if (text && !is_written)
-    return tvmffi_py_put_numpy(c, arg, TVMFFI_PY_ALIGNED, out)
-               ? tvmffi_py_ask_numpy(arg)
-               : 0;
+    return tvmffi_py_put_numpy(c, arg, 0, out) ? tvmffi_py_ask_numpy(arg) : 0;
   PyErr_Format(PyExc_BufferError,
                is_written
                    ? "%s: argument `%s`: the function writes the array, which "

@@ -45,6 +45,21 @@ TVMFFI_EXPORT(call, any, (func, f), (any, x)) {
   TVMFFI_RETURN(result);
 }
 
+/* Returns the type index of what f returns. */
+TVMFFI_EXPORT(kind_of, int64, (func, f)) {
+  TVMFFIAny result;
+  TVMFFI_TRY(tvmffi_call(f, &result));
+  TVMFFI_RETURN((int64_t)result.type_index);
+}
+
+/* Returns what f returns, as in a call with an array. */
+TVMFFI_EXPORT(ask, any, (func, f), (tensor, array)) {
+  TVMFFIAny result;
+  (void)array;
+  TVMFFI_TRY(tvmffi_call(f, &result));
+  TVMFFI_RETURN(result);
+}
+
 TVMFFI_EXPORT(eleven, int64, (int64, a), (int64, b), (int64, c), (int64, d),
               (int64, e), (int64, f), (int64, g), (int64, h), (int64, i),
               (str, j), (int64, k, 11)) {

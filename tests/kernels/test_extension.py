@@ -49,6 +49,8 @@ m.call(lambda x: x, 3) | m.call(lambda x: x * 2, 'text') | m.call(len, 'text')
 m.call(lambda x: x, 'a long text') | m.call(lambda x: None, 1)
 m.call(lambda x: [][1], 1) | m.call(abs, -2.5)
 m.call(lambda x: m.call(lambda y: y + 1, x), 3) | m.call(str.upper, 'text')
+m.kind_of(lambda: [1, 'a long text']) | m.kind_of(lambda: {'a': (1, [2])})
+m.kind_of(lambda: len) | m.kind_of(lambda: lambda x: x) | m.kind_of(tuple)
 m.keep(lambda x: x) | m.keep(len, False) | m.is_alive() | m.keep(None)
 m.eleven(1, 2, 3, 4, 5, 6, 7, 8, 9, 'a text') | m.eleven(*range(12))
 m.eleven(1, 2, 3, 4, 5, 6, 7, 8, k=1, j='j', i=2)
@@ -72,7 +74,10 @@ m.view(numpy.zeros([1] * 12))
 m.view(tvm_ffi.from_dlpack(numpy.zeros((2, 3)))) | m.view(wrapper)
 m.view_object(numpy.zeros((2, 3))) | m.view_object(numpy.zeros((4, 6))[::2])
 m.view_object(numpy.zeros([1] * 12)) | m.view_object(wrapper)
-m.echo(wrapper)
+m.echo(wrapper) | m.kind_of(lambda: array) | m.kind_of(lambda: [wrapper, array])
+m.kind_of(lambda: wrapper) | m.view(misaligned) | m.view(Export(array.T))
+m.kind_of(lambda: Export(array)) | m.kind_of(lambda: {'a': tvm_ffi.Array([1])})
+m.echo([Export(array), 1])[1:] | m.view(Export(frozen)) | m.view(numpy.zeros([1] * 64))
 m.fill(array, 2.5) | m.fill(array.astype('float32'), 1) | array.tolist()
 m.keep(numpy.ones((2, 3))) | m.is_alive() | numpy.from_dlpack(m.kept()).tolist()
 m.keep(numpy.ones(2), False) | m.is_alive() | m.keep([numpy.ones(3), [wrapper]])
@@ -127,6 +132,29 @@ RESULTS = {
         "int() argument must be a string, a bytes-like object or a real "
         "number, not 'datetime.timedelta'",
     "m.call(lambda x: numpy.float32(x) / 2, 3)": "1.5 float",
+    "m.ask(lambda: array, array) is array": "True bool",
+    "m.ask(lambda: numpy.arange(3), array)": "array([0, 1, 2]) ndarray",
+    "m.ask(lambda: (array, [1, {'a': array}]), array)":
+        "(array([0., 1., 2.]), (1, {'a': array([0., 1., 2.])})) tuple",
+    "m.ask(lambda: {'a': array}, array)['a'] is array": "True bool",
+    "m.ask(lambda: Export(array), array)": "array([0., 1., 2.]) ndarray",
+    "m.ask(lambda: m.tail(array, 1), array)": "array([1., 2.]) ndarray",
+    "m.view(Export(array))": "'2 64: 3/1' str",
+    "m.view(Export(array.astype('int8')[::-1]))": "'0 8: 3/-1' str",
+    "m.read(Export(frozen))": "0.0 float",
+    "m.read(array, Export(frozen))": "3.0 float",
+    "m.view(misaligned), m.read(misaligned)": "('2 64: 2/1', 0.0) tuple",
+    "m.echo(misaligned) is misaligned": "True bool",
+    "m.view(numpy.zeros([1] * 9))": "'2 64: 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
+                                    "1/1' str",
+    "len(m.view(numpy.zeros([1] * 64)))": "261 int",
+    "m.echo(numpy.zeros([1] * 64)).ndim": "64 int",
+    "m.view(Own(3))": "BufferError: view: argument `x`: of its own",
+    "m.read(Own(3))": "BufferError: read: argument `x`: of its own",
+    "m.zero(Export(frozen))":
+        "BufferError: zero: argument `x`: Cannot export readonly array since "
+        "signalling readonly is unsupported by DLPack (supported by newer "
+        "DLPack version).",
     "m.call(lambda x: numpy.bool_(x), 3)": "True bool",
     "m.call(lambda x: numpy.uint64(2**63), 3)": f"{2**63} int",
     "m.tail(array.view(numpy.recarray), 1)": "array([1., 2.]) ndarray",
@@ -221,9 +249,6 @@ RESULTS = {
 }
 IMPORTED = {
     "m.tail(array, 1, 'bfloat16')": "bfloat16[2]@cpu:0 Tensor",
-    "m.view(Own(3))": "BufferError: of its own",
-    "m.view(numpy.zeros([1] * 9))": "'2 64: 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
-                                    "1/1' str",
     "m.echo(numpy.complex64(1))": "np.complex64(1+0j) complex64",
     "m.nested(array, 34)": "(" * 32 + "((float64[3]@cpu:0,),)" + ",)" * 32
                            + " tuple",
@@ -236,18 +261,22 @@ import extension as m
 calls, more = map(json.loads, sys.argv[1:])
 array, frozen = numpy.arange(3.0), numpy.zeros(3)
 frozen.flags.writeable = False
-scope = dict(numpy=numpy, array=array, frozen=frozen)
+misaligned = numpy.zeros(17, 'int8')[1:].view('float64')
+class Own(numpy.ndarray):
+    def __dlpack__(self, **options):
+        raise BufferError('of its own')
+scope = dict(numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
+             misaligned=misaligned)
 out = [answers(m, calls, **scope)]
 assert 'tvm_ffi' not in sys.modules, 'imported'
 import tvm_ffi
 wrapper = tvm_ffi.core.DLTensorTestWrapper(tvm_ffi.from_dlpack(array))
-class Own(numpy.ndarray):
-    def __dlpack__(self, **options):
-        raise BufferError('of its own')
-out.append(answers(m, calls + more, wrapper=wrapper, Own=Own, **scope))
+out.append(answers(m, calls + more, wrapper=wrapper, **scope))
 # The result keeps its tensor alive, and nothing else does.
 n = sys.getrefcount(array)
-results = [m.tail(array) for _ in range(100)] + [m.wrapped(array)]
+results = [m.tail(array) for _ in range(100)] + [
+    m.wrapped(array), m.view(Export(array)), m.echo([Export(array)]),
+    m.ask(lambda: array, array), m.ask(lambda: (Export(array), array), array)]
 assert all(r.tolist() == [0, 1, 2] for r in results[:100])
 assert all(r.base is not None for r in results[:100])
 del results
@@ -268,6 +297,9 @@ import enum, sys
 class Kind(enum.IntEnum):
     ONE = 1
 class Text(str): pass
+class Export:
+    def __init__(self, array): self.array = array
+    def __dlpack__(self, **options): return self.array.__dlpack__(**options)
 class Value:
     def __tvm_ffi_value__(self): return [1, 'two']
 def names():
@@ -276,7 +308,8 @@ def names():
     frozen.flags.writeable = False
     tensor = tvm_ffi.from_dlpack(numpy.zeros((2, 3), 'int16'))
     return dict(numpy=numpy, tvm_ffi=tvm_ffi, frozen=frozen, Kind=Kind,
-                Value=Value, Text=Text, array=numpy.ones((2, 2)),
+                misaligned=numpy.zeros(17, 'int8')[1:].view('float64'),
+                Value=Value, Text=Text, Export=Export, array=numpy.ones((2, 2)),
                 wrapper=tvm_ffi.core.DLTensorTestWrapper(tensor),
                 references=references, described=described)
 def described(m, dtype):
@@ -359,7 +392,7 @@ for call in (lambda: m.echo(1j), lambda: m.add(Hook()), lambda: m.add(1, 1j),
     except Exception as e: print(f'{type(e).__name__}: {e}')
 """
 # The package cannot be imported: a class is its name.
-ALONE = """
+ALONE = r"""
 import sys
 sys.modules['tvm_ffi'] = None
 import extension as m
@@ -367,6 +400,21 @@ numbers, n = made = m.ramp(3)
 print(type(made).__name__, type(numbers).__name__, numbers.tolist(), n)
 print(m.call(lambda x: type(x).__name__, numbers), m.ramp(2)[0].sum())
 print(m.nested(numbers, 1))
+print(m.call(lambda x: numbers, 1) is numbers)
+print(m.call(lambda x: [numbers, {'a': x}], 1))
+class Export:
+    def __init__(self, value): self.value = value
+    def __dlpack__(self): return self.value
+print(m.call(lambda x: Export(numbers.__dlpack__()), 1), m.view(Export(
+    numbers.__dlpack__())))
+frozen = numbers.copy()
+frozen.flags.writeable = False
+for call in (lambda x: frozen), (lambda x: {x}), (lambda x: '\ud800'):
+    try: m.call(call, 1)
+    except Exception as e: print(f'{type(e).__name__}: {e}')
+for value in 3, frozen.__dlpack__(max_version=(1, 1)):
+    try: m.view(Export(value))
+    except Exception as e: print(f'{type(e).__name__}: {e}')
 for call in m.named, lambda: m.nested(numbers, 100000):
     try: call()
     except ImportError as e: print(e)
@@ -375,6 +423,17 @@ ANSWERS_ALONE = """\
 tuple ndarray [0.0, 1.0, 2.0] 3
 ndarray 1.0
 (array([0., 1., 2.]),)
+True
+(array([0., 1., 2.]), {'a': 1})
+[0. 1. 2.] 2 64: 3/1
+BufferError: Cannot export readonly array since signalling readonly is \
+unsupported by DLPack (supported by newer DLPack version).
+ImportError: a callback's result of this type needs the package \
+apache-tvm-ffi, version 0.1.15
+RuntimeError: UnicodeEncodeError: 'utf-8' codec can't encode character \
+'\\ud800' in position 0: surrogates not allowed
+BufferError: view: argument `x`: __dlpack__() returned no capsule of a tensor
+BufferError: view: argument `x`: the array is read-only
 a result that is not a plain value needs the package apache-tvm-ffi, \
 version 0.1.15
 a result that is not a plain value needs the package apache-tvm-ffi, \
@@ -598,10 +657,11 @@ def signatures(m):
            and m.words.__doc__ == "words(from_: int, in_: int) -> int",
            "a parameter that is a keyword of Python has another name",
            m.words.__doc__)
-    names = ["add", "call", "describing", "echo", "eleven", "fail", "fail_in",
-             "fill", "is_alive", "join", "keep", "kept", "named", "nested", "nop",
-             "on_device", "post", "ramp", "read", "scaled", "tail", "types", "view",
-             "view_object", "wait", "words", "wrapped", "zero"]
+    names = ["add", "ask", "call", "describing", "echo", "eleven", "fail",
+             "fail_in", "fill", "is_alive", "join", "keep", "kept", "kind_of",
+             "named", "nested", "nop", "on_device", "post", "ramp", "read",
+             "scaled", "tail", "types", "view", "view_object", "wait", "words",
+             "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
 
