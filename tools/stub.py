@@ -233,7 +233,9 @@ def module_text(path):
     for _, f in functions:
         check_contract(f)
     text = "\n".join(module_function(f.__doc__) for _, f in functions) + "\n"
-    return module_head(text) + text
+    doc = ast.Module([ast.Expr(ast.Constant(module.__doc__))], [])
+    return (ast.unparse(doc) + "\n\n") * bool(module.__doc__) + \
+        module_head(text) + text
 
 
 class Stub:

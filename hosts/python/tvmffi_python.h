@@ -3150,9 +3150,13 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
 #define TVMFFI_PY_SLOTS TVMFFI_PY_SLOT_INTERPRETERS TVMFFI_PY_SLOT_GIL
 
 /* Makes the library that has this line in one of its files the extension module
-   `name`, too. */
-#define TVMFFI_PYTHON_MODULE(name) TVMFFI_PY_MODULE(name)
-#define TVMFFI_PY_MODULE(name)                                  \
+   `name`, too. A string after the name is the module's documentation:
+
+       TVMFFI_PYTHON_MODULE(kernels, "Kernels for audio.")
+
+   The string must live as long as the process, as a literal does. */
+#define TVMFFI_PYTHON_MODULE(...) TVMFFI_PY_MODULE(__VA_ARGS__, NULL, ~)
+#define TVMFFI_PY_MODULE(name, doc, ...)                        \
   TVMFFI_PY_EXTERN_C_BEGIN                                      \
   TVMFFI_PY_CHOOSE                                              \
   extern TVMFFI_I_HIDDEN __attribute__((__weak__))              \
@@ -3166,7 +3170,7 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
       {Py_mod_exec, (void *)(uintptr_t)tvmffi_py_exec},         \
       TVMFFI_PY_SLOTS{0, NULL}};                                \
   static PyModuleDef tvmffi_py_module = {                       \
-      PyModuleDef_HEAD_INIT, #name, NULL, 0,   NULL,            \
+      PyModuleDef_HEAD_INIT, #name, doc,  0,   NULL,            \
       tvmffi_py_slots,       NULL,  NULL, NULL};                \
   PyMODINIT_FUNC PyInit_##name(void);                           \
   PyMODINIT_FUNC PyInit_##name(void) {                          \

@@ -239,4 +239,4 @@ TVMFFI_EXPORT(wait, bool, (int64, seconds)) {
   TVMFFI_RETURN(!sem_timedwait(&posted, &end));
 }
 
-TVMFFI_PYTHON_MODULE(extension)
+TVMFFI_PYTHON_MODULE(extension, "Functions of each kind.\n\nFor tests.")

@@ -642,6 +642,8 @@ def signatures(m):
            and m.add.__doc__ == "add(a: int, b: int = 1) -> int\n\nAdds two "
            "integers.\n\nThe second is 1 by default.", "names and documentation",
            (m.add.__name__, m.add.__module__, m.add.__doc__))
+    tap.ok(m.__doc__ == "Functions of each kind.\n\nFor tests.",
+           "the module's documentation", m.__doc__)
     text = "(a, b='two', c=0.5, d=True, e=None)"
     tap.ok(m.join.__text_signature__ == text
            and str(inspect.signature(m.join)) == text, "signatures",
@@ -691,6 +693,8 @@ def stubs(args, folder):
     text = stub(folder / "extension.so").stdout
     missing = [line for line in STUBS.strip().split("\n")
                if line not in text.split("\n")]
+    tap.ok(text.startswith('"""Functions of each kind.\n\nFor tests."""\n\nfrom '),
+           "a stub has the module's documentation", text)
     tap.ok(not missing, "a stub has dtypes, shapes and NumPy's types",
            "\n".join([*missing, "are not in", text]))
     for i, (contract, wrong) in enumerate(BAD_CONTRACTS.items()):

@@ -40,4 +40,4 @@ TVMFFI_EXPORT(top_k, array(tensor_object), (tensor("float32[n] cpu"), x),
   TVMFFI_RETURN(tvmffi_array(values, indices));
 }
 
-TVMFFI_PYTHON_MODULE(kernels)
+TVMFFI_PYTHON_MODULE(kernels, "The functions of demo, in C.")
