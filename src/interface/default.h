@@ -13,7 +13,49 @@
 #include "function.h"
 #include "call.h"
 
+/* 1 if x is the literal NULL, else 0: of two pointers, one of which is a null
+   pointer constant, a conditional expression has the type of the other. In C++,
+   NULL is an integer or nullptr. */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type>
+struct tvmffi_i_is_null {
+  enum { value = 0 };
+};
+template <>
+struct tvmffi_i_is_null<decltype(nullptr)> {
+  enum { value = 1 };
+};
+template <>
+struct tvmffi_i_is_null<int> : tvmffi_i_is_null<decltype(nullptr)> {};
+template <>
+struct tvmffi_i_is_null<long> : tvmffi_i_is_null<decltype(nullptr)> {};
+template <>
+struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
+}
+#define TVMFFI_I_IS_NULL(x) tvmffi_i_is_null<decltype(x)>::value
+#elif TVMFFI_I_GNU
+#define TVMFFI_I_IS_NULL(x)                                                   \
+  __builtin_types_compatible_p(                                               \
+      __typeof__(1 ? __builtin_choose_expr(                                   \
+                         __builtin_types_compatible_p(__typeof__(x), void *), \
+                         x, (void *)1)                                        \
+                   : (tvmffi_i_parts *)0),                                    \
+      tvmffi_i_parts *)
+#else
+#define TVMFFI_I_IS_NULL(x) 0
+#endif
+
 /* clang-format off */
+/* Declares that `x`, the default of a parameter of type T, is not NULL, unless
+   T is optional: a call that leaves out the argument passes None. */
+#define TVMFFI_I_NO_NULL(T, x) \
+  TVMFFI_STATIC_ASSERT( \
+      TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_TAKES_NULL_, T), 0, ~) || \
+          !TVMFFI_I_IS_NULL(x), \
+      the_default_NULL_needs_a_type_that_is_optional)
+#define TVMFFI_I_TAKES_NULL_optional(T) ~, 1,
+
 /* These macros store the default `x` of a parameter of type T in *to, as a
    view. Their names end with TVMFFI_I_CLASS(T). */
 #define TVMFFI_I_DEFAULT_int64(to, T, x) { \
@@ -21,11 +63,23 @@
     TVMFFI_TRY(tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
                             &tvmffi_value)); \
   }
-#define TVMFFI_I_DEFAULT_dtype(to, T, x) *(to) = tvmffi_str(x);
+#define TVMFFI_I_DEFAULT_dtype(to, T, x) { \
+    TVMFFI_I_NO_NULL(T, x); \
+    *(to) = tvmffi_str(x); \
+  }
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
-#define TVMFFI_I_DEFAULT_bytes(to, T, x) *(to) = tvmffi_bytes(x);
-#define TVMFFI_I_DEFAULT_tensor(to, T, x) *(to) = tvmffi_tensor(x);
-#define TVMFFI_I_DEFAULT_object(to, T, x) *(to) = tvmffi_obj(x);
+#define TVMFFI_I_DEFAULT_bytes(to, T, x) { \
+    TVMFFI_I_NO_NULL(T, x); \
+    *(to) = tvmffi_bytes(x); \
+  }
+#define TVMFFI_I_DEFAULT_tensor(to, T, x) { \
+    TVMFFI_I_NO_NULL(T, x); \
+    *(to) = tvmffi_tensor(x); \
+  }
+#define TVMFFI_I_DEFAULT_object(to, T, x) { \
+    TVMFFI_I_NO_NULL(T, x); \
+    *(to) = tvmffi_obj(x); \
+  }
 #define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \

@@ -43,14 +43,14 @@
    parameter. But the default of bytes is a C string, the default of `any` may
    be a slice, and of an object's default only whether it is NULL counts. */
 #define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
-#define TVMFFI_I_VALUE_dtype TVMFFI_I_DEFAULT_dtype
+#define TVMFFI_I_VALUE_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_VALUE_object(to, T, x) \
   const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
 #define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);
-#define TVMFFI_I_VALUE_str TVMFFI_I_DEFAULT_dtype
-#define TVMFFI_I_VALUE_bytes TVMFFI_I_DEFAULT_dtype
+#define TVMFFI_I_VALUE_str TVMFFI_I_VALUE_dtype
+#define TVMFFI_I_VALUE_bytes TVMFFI_I_VALUE_dtype
 
 /* The items (kind, ...) that a list L, which is TYPE or MODULE, may have.
    TVMFFI_I_L_kind_n exists if an item of that kind may have n elements. It

@@ -11,10 +11,10 @@ TVMFFI_DOC(add, "Adds two integers.\n\nThe second is 1 by default.")
 TVMFFI_EXPORT(add, int64, (int64, a), (int64, b, 1)) { TVMFFI_RETURN(a + b); }
 
 TVMFFI_EXPORT(join, str, (str, a), (str, b, "two"), (float64, c, 0.5),
-              (bool, d, 1), (bytes, e, NULL)) {
+              (bool, d, 1), (optional(bytes), e, NULL)) {
   char text[80];
   snprintf(text, sizeof(text), "%.20s %.20s %.3g %d %d", a.data, b.data, c, d,
-           (int)e.size);
+           (int)e.value.size);
   TVMFFI_RETURN(tvmffi_byte_array(text));
 }
 
@@ -170,8 +170,8 @@ TVMFFI_EXPORT(nested, object, (tensor_object, x), (int64, depth)) {
   TVMFFI_RETURN(x);
 }
 
-TVMFFI_EXPORT(types, none, (int8, a, 0), (array(int64), b, NULL),
-              (map(str, array(float64)), c, NULL), (device, d, "cpu"),
+TVMFFI_EXPORT(types, none, (int8, a, 0), (optional(array(int64)), b, NULL),
+              (optional(map(str, array(float64))), c, NULL), (device, d, "cpu"),
               (optional(func), f, NULL), (ptr, p, NULL), (any, x, 0)) {
   (void)a, (void)b, (void)c, (void)d, (void)f, (void)p, (void)x;
   TVMFFI_RETURN();

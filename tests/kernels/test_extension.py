@@ -38,7 +38,7 @@ CALLS = """
 m.nop() | m.nop(1) | m.add(2) | m.add(2, 3) | m.add(b=5, a=2) | m.add(2, b=3)
 m.add() | m.add(1, 2, 3) | m.add('x') | m.add(1.5) | m.add(True) | m.add(None)
 m.add(1, c=3) | m.add(1, a=3) | m.add(b=3) | m.add(-2**63)
-m.join('a') | m.join('a', d=False) | m.join('a', e=b'xyz') | m.join(b='x')
+m.join('a') | m.types() | m.types(1, None, None) | m.join('a', d=False) | m.join('a', e=b'xyz') | m.join(b='x')
 m.join('a' * 20, 'b' * 20) | m.join('caf\\xe9', '\\u4e2d') | m.join('\\ud800')
 m.echo(None) | m.echo(0) | m.echo(-1) | m.echo(2**62) | m.echo(2**100)
 m.echo(-2**100) | m.echo(2**64 - 1) | m.echo(1.5) | m.echo(True)
@@ -184,10 +184,10 @@ RESULTS = {
         "`Optional<DLTensor*>` but got `ffi.Array`",
     "m.types(1, 'ab', {})":
         "TypeError: types: argument `b`: expected a list or tuple "
-        "(Sequence[int]), got str\nMismatched type on argument #1 when "
-        "calling: `types(0: int, 1: Array<int>, 2: Map<str, Array<float>>, 3: "
-        "Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. "
-        "Expected `Array<int>` but got `ffi.SmallStr`",
+        "(Sequence[int]) or None, got str\nMismatched type on argument #1 when "
+        "calling: `types(0: int, 1: Optional<Array<int>>, 2: Optional<Map<str, "
+        "Array<float>>>, 3: Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. "
+        "Expected `Optional<Array<int>>` but got `ffi.SmallStr`",
     "m.call()": "TypeError: call() is missing arguments `f` and `x`\n"
                 "Mismatched number of arguments when calling: `call(0: "
                 "ffi.Function, 1: Any) -> Any`. Expected 2 but got 0 "
@@ -218,8 +218,8 @@ RESULTS = {
     "m.types(300, (), {})":
         "OverflowError: types: argument `a`: expected an int, got 300, which "
         "is out of range\nValue out of range in argument #0 when calling: "
-        "`types(0: int, 1: Array<int>, 2: Map<str, Array<float>>, 3: Device, "
-        "4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. Expected "
+        "`types(0: int, 1: Optional<Array<int>>, 2: Optional<Map<str, "
+        "Array<float>>>, 3: Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. Expected "
         "`int8` but got `300`",
     "m.call(lambda x: 1 // 0, 1)":
         "ZeroDivisionError: integer division or modulo by zero",
@@ -648,8 +648,8 @@ def signatures(m):
     tap.ok(m.join.__text_signature__ == text
            and str(inspect.signature(m.join)) == text, "signatures",
            (m.join.__text_signature__, text))
-    tap.ok(m.types.__doc__ == "types(a: int = 0, b: Sequence[int] = None, "
-           "c: Mapping[str, Sequence[float]] = None, d: device = 'cpu', "
+    tap.ok(m.types.__doc__ == "types(a: int = 0, b: Sequence[int] | None = None, "
+           "c: Mapping[str, Sequence[float]] | None = None, d: device = 'cpu', "
            "f: Callable | None = None, p: c_void_p | None = None, "
            "x: Any = 0) -> None" and m.read.__doc__ ==
            'read(x: tensor("float64[n] cpu"), bias: tensor("float64[n] cpu") '

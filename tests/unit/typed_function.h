@@ -1125,7 +1125,8 @@ TVMFFI_FUNC(u_bad_default, dtype, (dtype, t, "flat32")) { TVMFFI_RETURN(t); }
 TVMFFI_FUNC(u_large_default, uint64, (uint64, x, UINT64_MAX)) {
   TVMFFI_RETURN(x);
 }
-TVMFFI_FUNC(u_null_default, func, (func, f, NULL)) { TVMFFI_RETURN(f); }
+static TVMFFIObject *u_no_func;
+TVMFFI_FUNC(u_null_default, func, (func, f, u_no_func)) { TVMFFI_RETURN(f); }
 
 static void test_default_types(TVMFFI_HERE) {
   TVMFFIAny result = tvmffi_none();

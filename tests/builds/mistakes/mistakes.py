@@ -485,6 +485,33 @@ static int run(TVMFFI_HERE) {
   TVMFFI_TRY(tvmffi_call("get_x", &x, pair));
   return tvmffi_size(tvmffi_list(pair, &pair->base)) == 2 && x == 7 ? 0 : 1;
 }"""),
+    ("NULL is the default of bytes that are not optional",
+     Refused("the_default_NULL_needs_a_type_that_is_optional", 90), """
+TVMFFI_FUNC(f, int64, (int64, a), (bytes, b, NULL)) { /* ! */
+  TVMFFI_RETURN(a + (int64_t)b.size);
+}
+static int run(void) { return f ? 0 : 1; }"""),
+    ("NULL is the default of an object that is not optional",
+     Refused("the_default_NULL_needs_a_type_that_is_optional", 90), """
+TVMFFI_FUNC(f, int64, (map(str, int64), a, NULL)) { /* ! */
+  TVMFFI_RETURN((int64_t)tvmffi_size(a));
+}
+static int run(void) { return f ? 0 : 1; }"""),
+    ("NULL is the default of parameters that are optional", Works(), """
+static TVMFFIObjectHandle unset;
+TVMFFI_FUNC(f, int64, (int64, a, 0), (str, b, "b"), (ptr, c, NULL),
+            (optional(map(str, int64)), d, NULL), (optional(bytes), e, NULL),
+            (optional(tensor), t, NULL), (any, g, 1.5), (bool, h, 0),
+            (float64, i, 0), (optional(object), j, unset)) {
+  TVMFFI_RETURN(a + (int64_t)b.size + !c + !d + !e.has_value + !t + !h + !i +
+                !j + (g.type_index == kTVMFFIFloat));
+}
+static int run(TVMFFI_HERE) {
+  int64_t n = 0;
+  TVMFFI_TRY(TVMFFI_REGISTER("f", f));
+  TVMFFI_TRY(tvmffi_call("f", &n));
+  return n != 9;
+}"""),
     ("a new object's field without a default gets no value",
      Refused("needs_a_value_for_each_field_without_default"), ADD + """
 static int run(TVMFFI_HERE) {
