@@ -1143,6 +1143,18 @@ TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #ifndef TVMFFI_I_INITIAL_EXEC
 #define TVMFFI_I_INITIAL_EXEC 0
 #endif
+/* Defines the function `name`, which returns the address of a thread-local
+   variable. A file that does not call the function has no such variable. */
+#if defined(TVMFFI_I_THREAD)
+#define TVMFFI_I_THREAD_VARIABLE(type, name, key) \
+  TVMFFI_I_INLINE type *name(void) {              \
+    static TVMFFI_I_THREAD type variable;         \
+    return &variable;                             \
+  }
+#else
+#define TVMFFI_I_THREAD_VARIABLE(type, name, key) \
+  TVMFFI_I_INLINE type *name(void) { return TVMFFI_I_OF_THREAD(type, key); }
+#endif
 
 /* ======== DLPack: the types of DLPack 1.3 ================== >>head/dlpack */
 
@@ -3831,6 +3843,11 @@ typedef struct {
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* Expands to an initializer of tvmffi_i_word. The last arguments are the one or
+   two words of the member `of`, or NULL. */
+#define TVMFFI_I_WORD(name, schema, get, item, index, kind, ctype, sign, ...) \
+  {name, schema, {__VA_ARGS__}, get, item, index, kind, \
+   TVMFFI_I_AS(uint8_t, sizeof(ctype)), sign}
 /* TVMFFI_I_DESCRIBED_WORD(T) is the word to which the description of a function
    refers. With TVMFFI_SHARE_INTERFACE, the file with the runtime defines the
    words of the types that compiler.h lists, and the descriptions of other files
@@ -3851,16 +3868,9 @@ typedef struct {
   static const char tvmffi_i_name_of_##T[] = name;                           \
   static const char tvmffi_i_schema_of_##T[] = schema;                       \
   TVMFFI_I_DECLARE_WORD(T)                                                   \
-  const tvmffi_i_word tvmffi_i_shared_word_##T = {                           \
-      tvmffi_i_name_of_##T,                                                  \
-      tvmffi_i_schema_of_##T,                                                \
-      {NULL, NULL},                                                          \
-      NULL,                                                                  \
-      NULL,                                                                  \
-      index,                                                                 \
-      kind,                                                                  \
-      TVMFFI_I_AS(uint8_t, sizeof(ctype)),                                   \
-      is_signed};
+  const tvmffi_i_word tvmffi_i_shared_word_##T =                             \
+      TVMFFI_I_WORD(tvmffi_i_name_of_##T, tvmffi_i_schema_of_##T, NULL,      \
+                    NULL, index, kind, ctype, is_signed, NULL);
 #else
 #define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)
 #endif
@@ -3874,10 +3884,8 @@ typedef struct {
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)       \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,     schema, {NULL, NULL}, NULL,                                  \
-      NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
-      is_signed};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                     \
+      name, schema, NULL, NULL, index, kind, ctype, is_signed, NULL);
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
@@ -3896,10 +3904,8 @@ typedef struct {
   TVMFFI_I_KNOWN(T, ctype)                                                \
   typedef ctype tvmffi_type_##T;                                          \
   typedef ctype tvmffi_type_optional_##T;                                 \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                               \
-      name, schema, {shown, NULL}, getter,                                \
-      NULL, index,  kind,          TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
-      1};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                  \
+      name, schema, getter, NULL, index, kind, ctype, 1, shown);
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -3971,9 +3977,12 @@ enum {
   TVMFFI_I_RANGE = 32
 };
 
-#define TVMFFI_I_INT_TYPE(T, index, is_signed)                                 \
-  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
+/* Defines a listed word T whose C type is not a pointer. */
+#define TVMFFI_I_VALUE_TYPE(T, ctype, name, schema, kind, index, is_signed) \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed)      \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+#define TVMFFI_I_INT_TYPE(T, index, is_signed) \
+  TVMFFI_I_VALUE_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed)
 /* Accepts int and bool. OverflowError for a value out of the type's range. */
 TVMFFI_I_INT_TYPE(int8, -1, 1)
 TVMFFI_I_INT_TYPE(int16, -1, 1)
@@ -3988,11 +3997,10 @@ TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_VALUE_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #else
-TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_VALUE_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #endif
-TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
    the parameter type `bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
@@ -4001,10 +4009,9 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_i_shared_word__Bool tvmffi_i_shared_word_bool
 
 #if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
-                       kTVMFFIFloat, 1)                            \
-  TVMFFI_I_OPTIONAL_STRUCT(T)
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                             \
+  TVMFFI_I_VALUE_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
+                      kTVMFFIFloat, 1)
 /* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
@@ -4025,28 +4032,23 @@ TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
 
 /* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
    string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
-                     kTVMFFISmallStr, 0)
-TVMFFI_I_OPTIONAL_STRUCT(str)
+TVMFFI_I_VALUE_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
+                    kTVMFFISmallStr, 0)
 /* Accepts bytes in any form, borrowed. Returned bytes are copied. */
-TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
-                     TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
-TVMFFI_I_OPTIONAL_STRUCT(bytes)
+TVMFFI_I_VALUE_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
+                    TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
 /* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
    unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
-                     kTVMFFIDataType, 0)
-TVMFFI_I_OPTIONAL_STRUCT(dtype)
+TVMFFI_I_VALUE_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
+                    kTVMFFIDataType, 0)
 /* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
    opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
    and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
-                     kTVMFFIDevice, 0)
-TVMFFI_I_OPTIONAL_STRUCT(device)
+TVMFFI_I_VALUE_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
+                    kTVMFFIDevice, 0)
 /* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
    owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
-TVMFFI_I_OPTIONAL_STRUCT(any)
+TVMFFI_I_VALUE_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
 
 #define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index) \
   TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, 0)     \
@@ -4055,10 +4057,8 @@ TVMFFI_I_OPTIONAL_STRUCT(any)
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
                 NULL)
-#define TVMFFI_I_LISTED_OBJECT(T, name, schema, index)                   \
-  TVMFFI_I_SHARED_WORD(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, \
-                       index, 1)                                         \
-  TVMFFI_I_OBJECT_TYPE(T, name, schema, index)
+#define TVMFFI_I_LISTED_OBJECT(T, key, index) \
+  TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, key, key, TVMFFI_I_OBJECT, index)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -4067,20 +4067,19 @@ TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
                       TVMFFI_I_TENSOR, kTVMFFITensor)
 /* Accepts any object, borrowed. The caller owns a returned object. A function
    that returns NULL fails with the pending error. */
-TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", kTVMFFIObject)
 /* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", kTVMFFIFunction)
 /* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", kTVMFFIError)
 /* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                       kTVMFFIOpaquePyObject)
+TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
-TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", kTVMFFITensor)
 
 /* -------- From an Any -------- */
 
@@ -4571,52 +4570,52 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
               (tvmffi_i_parts *p, const tvmffi_i_word *type,
                const TVMFFIAny *any, int why));
 
-/* Appends the index and type of the first item that fails to convert with the
-   code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_ONCE(int, tvmffi_i_say_item,
-              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
-               int why)) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+/* If the conversion of a part of a container, an item or, with `of->of[1]`, a
+   key (k = 0) or value (k = 1), returns the code `why`, appends a text with its
+   index `i` and type, and returns 1. Otherwise returns 0. */
+TVMFFI_I_ONCE(int, tvmffi_i_say_part,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, int k,
+               const TVMFFIAny *part, int64_t i, int why)) {
+  const int is_key = of->of[1] && !k;
   TVMFFIAny to;
-  int64_t i;
-  for (i = 0; i < cell->size; ++i) {
-    int code = of->item(of->of[0], items + i, &to);
-    if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
-    if (code != why) continue;
-    tvmffi_i_say(p, of->name);
+  int code = of->item(of->of[k], part, &to);
+  if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
+  if (code != why) return 0;
+  tvmffi_i_say(p, of->name);
+  if (of->of[1]) {
+    tvmffi_i_say(p, is_key ? "[some key is " : "[K, some value is ");
+  } else {
     tvmffi_i_say(p, "[index ");
     tvmffi_i_say_number(p, i);
     tvmffi_i_say(p, ": ");
-    tvmffi_i_say_got(p, of->of[0], items + i, why);
-    tvmffi_i_say(p, "]");
-    return 1;
   }
-  return 0;
+  tvmffi_i_say_got(p, of->of[k], part, why);
+  tvmffi_i_say(p, is_key ? ", V]" : "]");
+  return 1;
 }
 
-/* Appends a text with the type of the first key or value whose conversion
-   returns the code `why`. Returns 1, or 0 if no conversion returns it. */
-TVMFFI_I_ONCE(int, tvmffi_i_say_pair,
+/* Appends a text on the first part of a container that fails to convert with
+   the code `why`. Returns 1, or 0 if there is no such part. */
+TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
               (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
                int why)) {
-  uint64_t at = tvmffi_i_map_begin(any->v_obj);
+  const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  TVMFFIAny to;
-  int i;
-  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
-       at = tvmffi_i_map_after(any->v_obj, at))
-    for (i = 0; i < 2; ++i) {
-      const TVMFFIAny *item = i ? &pair->value : &pair->key;
-      int code = of->item(of->of[i], item, &to);
-      if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
-      if (code != why) continue;
-      tvmffi_i_say(p, of->name);
-      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
-      tvmffi_i_say_got(p, of->of[i], item, why);
-      tvmffi_i_say(p, i ? "]" : ", V]");
+  uint64_t at;
+  int64_t i;
+  if (of->of[1]) {
+    for (at = tvmffi_i_map_begin(any->v_obj);
+         (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
+         at = tvmffi_i_map_after(any->v_obj, at))
+      if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
+          tvmffi_i_say_part(p, of, 1, &pair->value, 0, why))
+        return 1;
+    return 0;
+  }
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  for (i = 0; i < cell->size; ++i)
+    if (tvmffi_i_say_part(p, of, 0, (const TVMFFIAny *)cell->data + i, i, why))
       return 1;
-    }
   return 0;
 }
 
@@ -4629,15 +4628,13 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
   const int32_t got = any->type_index;
   const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
-  int said = 0;
   if (type->kind == TVMFFI_I_OPTIONAL) {
     tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence))
-    said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
-                       : tvmffi_i_say_item(p, type, any, why);
-  if (said) return;
+  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence) &&
+      tvmffi_i_say_parts(p, type, any, why))
+    return;
   if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
     tvmffi_i_say_number(p, any->v_int64);
   else
@@ -6555,23 +6552,40 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in
-   array(map(str, int64)). */
+   array(map(str, int64)). In C++ such a word is a member of a template, whose
+   arguments are a word without parts and the words of the parts. The word
+   without parts does not refer to the converter, because an unused constant
+   must not make a file need the runtime. */
+#define tvmffi_i_word_array(T) TVMFFI_I_WITH_PARTS(array, &tvmffi_i_word_##T)
+#define tvmffi_i_word_list(T) TVMFFI_I_WITH_PARTS(list, &tvmffi_i_word_##T)
+#define tvmffi_i_word_map(K, V) \
+  TVMFFI_I_WITH_PARTS(map, &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V) \
+  TVMFFI_I_WITH_PARTS(dict, &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_optional(T) \
+  TVMFFI_I_WITH_PARTS(optional, &tvmffi_i_word_##T)
+#define TVMFFI_I_BARE_array(f) TVMFFI_I_BARE_OF("Array", f, kTVMFFIArray)
+#define TVMFFI_I_BARE_list(f) TVMFFI_I_BARE_OF("List", f, kTVMFFIList)
+#define TVMFFI_I_BARE_map(f) TVMFFI_I_BARE_OF("Map", f, kTVMFFIMap)
+#define TVMFFI_I_BARE_dict(f) TVMFFI_I_BARE_OF("Dict", f, kTVMFFIDict)
+#define TVMFFI_I_BARE_optional(f) \
+  "Optional", "Optional", NULL, NULL, -1, TVMFFI_I_OPTIONAL, void *, 0
+#define TVMFFI_I_BARE_OF(name, f, index) \
+  name, "ffi." name, NULL, f, index, TVMFFI_I_CONTAINER, void *, 0
+#define TVMFFI_I_EXPANDED_WORD(...) TVMFFI_I_WORD(__VA_ARGS__)
 #if defined(__cplusplus)
 extern "C++" {
 namespace {
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
-  static constexpr tvmffi_i_word value = {
-      tvmffi_word->name,
-      tvmffi_word->schema,
-      {tvmffi_first, tvmffi_second},
-      nullptr,
-      tvmffi_word->kind == TVMFFI_I_CONTAINER ? tvmffi_i_convert_item : nullptr,
-      tvmffi_word->index,
-      tvmffi_word->kind,
-      tvmffi_word->size,
-      0};
+  static constexpr tvmffi_i_word value =
+      TVMFFI_I_WORD(tvmffi_word->name, tvmffi_word->schema, nullptr,
+                    tvmffi_word->kind == TVMFFI_I_CONTAINER
+                        ? tvmffi_i_convert_item
+                        : nullptr,
+                    tvmffi_word->index, tvmffi_word->kind, void *, 0,
+                    tvmffi_first, tvmffi_second);
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -6579,64 +6593,20 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)              \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                          \
-      label, key,   {NULL, NULL}, NULL,                                 \
-      NULL,  index, kind,         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
-      0};
-TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
-                       kTVMFFIArray)
-TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
-                       kTVMFFIList)
-TVMFFI_I_COMPOUND_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
-TVMFFI_I_COMPOUND_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER,
-                       kTVMFFIDict)
-TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
-#define tvmffi_i_word_array(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_list(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_optional(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_map(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
-#define tvmffi_i_word_dict(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
+#define TVMFFI_I_BARE_WORD(T)                \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = \
+      TVMFFI_I_EXPANDED_WORD(TVMFFI_I_BARE_##T(NULL), NULL);
+TVMFFI_I_BARE_WORD(array)
+TVMFFI_I_BARE_WORD(list)
+TVMFFI_I_BARE_WORD(map)
+TVMFFI_I_BARE_WORD(dict)
+TVMFFI_I_BARE_WORD(optional)
+#define TVMFFI_I_WITH_PARTS(T, ...) \
+  tvmffi_i_of<&tvmffi_i_word_of_##T, __VA_ARGS__>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b)        \
-  ((const tvmffi_i_word){label,                                \
-                         key,                                  \
-                         {a, b},                               \
-                         NULL,                                 \
-                         tvmffi_i_convert_item,                \
-                         index,                                \
-                         TVMFFI_I_CONTAINER,                   \
-                         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
-                         0})
-#define tvmffi_i_word_array(T)                               \
-  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \
-                         &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                                 \
-  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", kTVMFFIList, &tvmffi_i_word_##T, \
-                         NULL)
-#define tvmffi_i_word_map(K, V)                                            \
-  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", kTVMFFIMap, &tvmffi_i_word_##K, \
-                         &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                              \
-  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", kTVMFFIDict, &tvmffi_i_word_##K, \
-                         &tvmffi_i_word_##V)
-#define tvmffi_i_word_optional(T)                    \
-  ((const tvmffi_i_word){"Optional",                 \
-                         "Optional",                 \
-                         {&tvmffi_i_word_##T, NULL}, \
-                         NULL,                       \
-                         NULL,                       \
-                         -1,                         \
-                         TVMFFI_I_OPTIONAL,          \
-                         0,                          \
-                         0})
+#define TVMFFI_I_WITH_PARTS(T, ...)              \
+  ((const tvmffi_i_word)TVMFFI_I_EXPANDED_WORD(  \
+      TVMFFI_I_BARE_##T(tvmffi_i_convert_item), __VA_ARGS__))
 #endif
 
 /* ======== Schemas: type schemas of typed functions ==== >>interface/schema */
@@ -8959,16 +8929,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
 
 /* ======== Printing: values as text ===================== >>interface/print */
 
-/* Returns the thread's text that is being printed (owned). A file that prints
-   nothing has no such variable, because the function is inline. */
-TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD TVMFFIAny printing;
-  return &printing;
-#else
-  return TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING);
-#endif
-}
+/* Returns the thread's text that is being printed (owned). */
+TVMFFI_I_THREAD_VARIABLE(TVMFFIAny, tvmffi_i_printing, TVMFFI_I_KEY_PRINTING)
 
 /* Prints a value as Python's repr shows it, followed by a newline. `file` is a
    FILE * (include <stdio.h>). Returns 0, or -1 with the error raised. */
@@ -9037,14 +8999,7 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
 
 /* Returns the address of the thread's number of live objects and complaints in
    its last leak report. */
-TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD int64_t num_found;
-  return &num_found;
-#else
-  return TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND);
-#endif
-}
+TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;
@@ -10226,41 +10181,36 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
   return code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
-                                         TVMFFIObject **out) {
-  TVMFFIObjectHandle handle = NULL;
-  char device[TVMFFI_I_SAID];
-  int32_t i;
-  for (i = 0; i < like->ndim; ++i)
-    if (like->shape[i] < 0)
-      return tvmffi_i_raise("ValueError",
-                            "dimension %d of a new tensor is %lld", (int)i,
-                            (long long)like->shape[i]);
-  if (TVMFFIEnvGetDLPackManagedTensorAllocator())
-    TVMFFI_TRY(TVMFFIEnvTensorAlloc(like, &handle));
-  else if (like->device.device_type == kDLCPU)
-    TVMFFI_TRY(tvmffi_i_tensor_alone(like, &handle));
-  else
-    return tvmffi_i_raise("RuntimeError",
-                          "a new tensor on %s needs a tensor allocator of the "
-                          "environment, and none is set",
-                          tvmffi_i_say_device(like->device, device));
-  return tvmffi_i_hand_out(to, handle, out);
-}
-
 TVMFFI_I_INLINE int tvmffi_i_tensor_of(tvmffi_i_owner to, DLDataType dtype,
                                        DLDevice device, int32_t ndim,
                                        const int64_t *shape,
                                        TVMFFIObject **out) {
   DLTensor like = TVMFFI_I_ZERO;
+  TVMFFIObjectHandle handle = NULL;
+  char text[TVMFFI_I_SAID];
+  int32_t i;
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
+  for (i = 0; i < ndim; ++i)
+    if (shape[i] < 0)
+      return tvmffi_i_raise("ValueError",
+                            "dimension %d of a new tensor is %lld", (int)i,
+                            (long long)shape[i]);
   like.dtype = dtype;
   like.device = device;
   like.ndim = ndim;
   like.shape = (int64_t *)(uintptr_t)shape;
-  return tvmffi_i_tensor_make(to, &like, out);
+  if (TVMFFIEnvGetDLPackManagedTensorAllocator())
+    TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &handle));
+  else if (device.device_type == kDLCPU)
+    TVMFFI_TRY(tvmffi_i_tensor_alone(&like, &handle));
+  else
+    return tvmffi_i_raise("RuntimeError",
+                          "a new tensor on %s needs a tensor allocator of the "
+                          "environment, and none is set",
+                          tvmffi_i_say_device(device, text));
+  return tvmffi_i_hand_out(to, handle, out);
 }
 
 /* Inlined, so that a program without names has no code for them. */
@@ -10736,14 +10686,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
 
 /* Returns the calling thread's running destructors of types that this file
    defines. */
-TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD tvmffi_i_destroying destroying;
-  return &destroying;
-#else
-  return TVMFFI_I_OF_THREAD(tvmffi_i_destroying, TVMFFI_I_KEY_DESTROYING);
-#endif
-}
+TVMFFI_I_THREAD_VARIABLE(tvmffi_i_destroying, tvmffi_i_class_destroying,
+                         TVMFFI_I_KEY_DESTROYING)
 
 /* Returns a new reference to the object whose pointer is stored inside a field,
    whatever the field's C++ type. Returns NULL if the field is empty, or if its

@@ -118,52 +118,52 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
               (tvmffi_i_parts *p, const tvmffi_i_word *type,
                const TVMFFIAny *any, int why));
 
-/* Appends the index and type of the first item that fails to convert with the
-   code `why`. Returns 1, or 0 if there is no such item. */
-TVMFFI_I_ONCE(int, tvmffi_i_say_item,
-              (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
-               int why)) {
-  const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
+/* If the conversion of a part of a container, an item or, with `of->of[1]`, a
+   key (k = 0) or value (k = 1), returns the code `why`, appends a text with its
+   index `i` and type, and returns 1. Otherwise returns 0. */
+TVMFFI_I_ONCE(int, tvmffi_i_say_part,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, int k,
+               const TVMFFIAny *part, int64_t i, int why)) {
+  const int is_key = of->of[1] && !k;
   TVMFFIAny to;
-  int64_t i;
-  for (i = 0; i < cell->size; ++i) {
-    int code = of->item(of->of[0], items + i, &to);
-    if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
-    if (code != why) continue;
-    tvmffi_i_say(p, of->name);
+  int code = of->item(of->of[k], part, &to);
+  if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
+  if (code != why) return 0;
+  tvmffi_i_say(p, of->name);
+  if (of->of[1]) {
+    tvmffi_i_say(p, is_key ? "[some key is " : "[K, some value is ");
+  } else {
     tvmffi_i_say(p, "[index ");
     tvmffi_i_say_number(p, i);
     tvmffi_i_say(p, ": ");
-    tvmffi_i_say_got(p, of->of[0], items + i, why);
-    tvmffi_i_say(p, "]");
-    return 1;
   }
-  return 0;
+  tvmffi_i_say_got(p, of->of[k], part, why);
+  tvmffi_i_say(p, is_key ? ", V]" : "]");
+  return 1;
 }
 
-/* Appends a text with the type of the first key or value whose conversion
-   returns the code `why`. Returns 1, or 0 if no conversion returns it. */
-TVMFFI_I_ONCE(int, tvmffi_i_say_pair,
+/* Appends a text on the first part of a container that fails to convert with
+   the code `why`. Returns 1, or 0 if there is no such part. */
+TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
               (tvmffi_i_parts *p, const tvmffi_i_word *of, const TVMFFIAny *any,
                int why)) {
-  uint64_t at = tvmffi_i_map_begin(any->v_obj);
+  const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  TVMFFIAny to;
-  int i;
-  for (; (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
-       at = tvmffi_i_map_after(any->v_obj, at))
-    for (i = 0; i < 2; ++i) {
-      const TVMFFIAny *item = i ? &pair->value : &pair->key;
-      int code = of->item(of->of[i], item, &to);
-      if (code == TVMFFI_I_CONVERTED) tvmffi_i_any_release(&to);
-      if (code != why) continue;
-      tvmffi_i_say(p, of->name);
-      tvmffi_i_say(p, i ? "[K, some value is " : "[some key is ");
-      tvmffi_i_say_got(p, of->of[i], item, why);
-      tvmffi_i_say(p, i ? "]" : ", V]");
+  uint64_t at;
+  int64_t i;
+  if (of->of[1]) {
+    for (at = tvmffi_i_map_begin(any->v_obj);
+         (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
+         at = tvmffi_i_map_after(any->v_obj, at))
+      if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
+          tvmffi_i_say_part(p, of, 1, &pair->value, 0, why))
+        return 1;
+    return 0;
+  }
+  cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
+  for (i = 0; i < cell->size; ++i)
+    if (tvmffi_i_say_part(p, of, 0, (const TVMFFIAny *)cell->data + i, i, why))
       return 1;
-    }
   return 0;
 }
 
@@ -176,15 +176,13 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
   const int32_t got = any->type_index;
   const int is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   const int is_sequence = got == kTVMFFIArray || got == kTVMFFIList;
-  int said = 0;
   if (type->kind == TVMFFI_I_OPTIONAL) {
     tvmffi_i_say_got(p, type->of[0], any, why);
     return;
   }
-  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence))
-    said = type->of[1] ? tvmffi_i_say_pair(p, type, any, why)
-                       : tvmffi_i_say_item(p, type, any, why);
-  if (said) return;
+  if (tvmffi_i_has_parts(type) && (type->of[1] ? is_map : is_sequence) &&
+      tvmffi_i_say_parts(p, type, any, why))
+    return;
   if (why >= TVMFFI_I_RANGE && TVMFFI_I_IS_INT(any))
     tvmffi_i_say_number(p, any->v_int64);
   else

@@ -115,6 +115,11 @@ typedef struct {
 #else
 #define TVMFFI_I_CONST_WORD TVMFFI_I_UNUSED static const tvmffi_i_word
 #endif
+/* Expands to an initializer of tvmffi_i_word. The last arguments are the one or
+   two words of the member `of`, or NULL. */
+#define TVMFFI_I_WORD(name, schema, get, item, index, kind, ctype, sign, ...) \
+  {name, schema, {__VA_ARGS__}, get, item, index, kind, \
+   TVMFFI_I_AS(uint8_t, sizeof(ctype)), sign}
 /* TVMFFI_I_DESCRIBED_WORD(T) is the word to which the description of a function
    refers. With TVMFFI_SHARE_INTERFACE, the file with the runtime defines the
    words of the types that compiler.h lists, and the descriptions of other files
@@ -135,16 +140,9 @@ typedef struct {
   static const char tvmffi_i_name_of_##T[] = name;                           \
   static const char tvmffi_i_schema_of_##T[] = schema;                       \
   TVMFFI_I_DECLARE_WORD(T)                                                   \
-  const tvmffi_i_word tvmffi_i_shared_word_##T = {                           \
-      tvmffi_i_name_of_##T,                                                  \
-      tvmffi_i_schema_of_##T,                                                \
-      {NULL, NULL},                                                          \
-      NULL,                                                                  \
-      NULL,                                                                  \
-      index,                                                                 \
-      kind,                                                                  \
-      TVMFFI_I_AS(uint8_t, sizeof(ctype)),                                   \
-      is_signed};
+  const tvmffi_i_word tvmffi_i_shared_word_##T =                             \
+      TVMFFI_I_WORD(tvmffi_i_name_of_##T, tvmffi_i_schema_of_##T, NULL,      \
+                    NULL, index, kind, ctype, is_signed, NULL);
 #else
 #define TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)
 #endif
@@ -158,10 +156,8 @@ typedef struct {
 #define TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed) \
   typedef ctype tvmffi_type_##T;                                             \
   TVMFFI_I_SHARED_WORD(T, ctype, name, schema, kind, index, is_signed)       \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                                  \
-      name,     schema, {NULL, NULL}, NULL,                                  \
-      NULL,     index,  kind,         TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
-      is_signed};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                     \
+      name, schema, NULL, NULL, index, kind, ctype, is_signed, NULL);
 
 /* A name that TVMFFI_I_TYPE declares for the parameter type T. If nothing
    defines T, the compiler's error shows this name. */
@@ -180,10 +176,8 @@ typedef struct {
   TVMFFI_I_KNOWN(T, ctype)                                                \
   typedef ctype tvmffi_type_##T;                                          \
   typedef ctype tvmffi_type_optional_##T;                                 \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = {                               \
-      name, schema, {shown, NULL}, getter,                                \
-      NULL, index,  kind,          TVMFFI_I_AS(uint8_t, sizeof(ctype)),   \
-      1};
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                  \
+      name, schema, getter, NULL, index, kind, ctype, 1, shown);
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -255,9 +249,12 @@ enum {
   TVMFFI_I_RANGE = 32
 };
 
-#define TVMFFI_I_INT_TYPE(T, index, is_signed)                                 \
-  TVMFFI_I_LISTED_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed) \
+/* Defines a listed word T whose C type is not a pointer. */
+#define TVMFFI_I_VALUE_TYPE(T, ctype, name, schema, kind, index, is_signed) \
+  TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, is_signed)      \
   TVMFFI_I_OPTIONAL_STRUCT(T)
+#define TVMFFI_I_INT_TYPE(T, index, is_signed) \
+  TVMFFI_I_VALUE_TYPE(T, T##_t, "int", "int", TVMFFI_I_INT, index, is_signed)
 /* Accepts int and bool. OverflowError for a value out of the type's range. */
 TVMFFI_I_INT_TYPE(int8, -1, 1)
 TVMFFI_I_INT_TYPE(int16, -1, 1)
@@ -272,11 +269,10 @@ TVMFFI_I_INT_TYPE(uint64, -1, 0)
 
 /* Accepts bool and int. Any int other than 0 is true. */
 #if defined(__cplusplus)
-TVMFFI_I_LISTED_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_VALUE_TYPE(bool, bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #else
-TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
+TVMFFI_I_VALUE_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #endif
-TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
    the parameter type `bool`. */
 #define tvmffi_type__Bool tvmffi_type_bool
@@ -285,10 +281,9 @@ TVMFFI_I_OPTIONAL_STRUCT(bool)
 #define tvmffi_i_shared_word__Bool tvmffi_i_shared_word_bool
 
 #if !TVMFFI_NO_FLOAT
-#define TVMFFI_I_FLOAT_TYPE(T, ctype)                              \
-  TVMFFI_I_LISTED_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
-                       kTVMFFIFloat, 1)                            \
-  TVMFFI_I_OPTIONAL_STRUCT(T)
+#define TVMFFI_I_FLOAT_TYPE(T, ctype)                             \
+  TVMFFI_I_VALUE_TYPE(T, ctype, "float", "float", TVMFFI_I_FLOAT, \
+                      kTVMFFIFloat, 1)
 /* Accepts float, int and bool. Rounds the value to the type. */
 TVMFFI_I_FLOAT_TYPE(float32, float)
 TVMFFI_I_FLOAT_TYPE(float64, double)
@@ -309,28 +304,23 @@ TVMFFI_I_LISTED_TYPE(none, tvmffi_i_nothing, "void", "None", TVMFFI_I_NONE,
 
 /* Accepts a string in any form, as borrowed, NUL-terminated bytes. A returned
    string is copied. */
-TVMFFI_I_LISTED_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
-                     kTVMFFISmallStr, 0)
-TVMFFI_I_OPTIONAL_STRUCT(str)
+TVMFFI_I_VALUE_TYPE(str, TVMFFIByteArray, "str", "ffi.String", TVMFFI_I_STR,
+                    kTVMFFISmallStr, 0)
 /* Accepts bytes in any form, borrowed. Returned bytes are copied. */
-TVMFFI_I_LISTED_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
-                     TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
-TVMFFI_I_OPTIONAL_STRUCT(bytes)
+TVMFFI_I_VALUE_TYPE(bytes, TVMFFIByteArray, "bytes", "ffi.Bytes",
+                    TVMFFI_I_BYTES, kTVMFFISmallBytes, 0)
 /* Accepts a data type, or its name ("float32", "int8x4"). ValueError for an
    unknown name. */
-TVMFFI_I_LISTED_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
-                     kTVMFFIDataType, 0)
-TVMFFI_I_OPTIONAL_STRUCT(dtype)
+TVMFFI_I_VALUE_TYPE(dtype, DLDataType, "DataType", "DataType", TVMFFI_I_DTYPE,
+                    kTVMFFIDataType, 0)
 /* Accepts a device, or a name such as "cpu" or "cuda:1". Names are cpu, cuda,
    opencl, vulkan, metal, mps, vpi, rocm, ext_dev, webgpu, wgpu, hexagon, maia
    and trn. */
-TVMFFI_I_LISTED_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
-                     kTVMFFIDevice, 0)
-TVMFFI_I_OPTIONAL_STRUCT(device)
+TVMFFI_I_VALUE_TYPE(device, DLDevice, "Device", "Device", TVMFFI_I_DEVICE,
+                    kTVMFFIDevice, 0)
 /* Accepts any value. A parameter is a borrowed view. A returned Any becomes an
    owned value. */
-TVMFFI_I_LISTED_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
-TVMFFI_I_OPTIONAL_STRUCT(any)
+TVMFFI_I_VALUE_TYPE(any, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, 0)
 
 #define TVMFFI_I_POINTER_TYPE(T, ctype, name, schema, kind, index) \
   TVMFFI_I_LISTED_TYPE(T, ctype, name, schema, kind, index, 0)     \
@@ -339,10 +329,8 @@ TVMFFI_I_OPTIONAL_STRUCT(any)
 #define TVMFFI_I_OBJECT_TYPE(T, name, schema, index)                           \
   TVMFFI_I_TYPE(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, index, NULL, \
                 NULL)
-#define TVMFFI_I_LISTED_OBJECT(T, name, schema, index)                   \
-  TVMFFI_I_SHARED_WORD(T, TVMFFIObject *, name, schema, TVMFFI_I_OBJECT, \
-                       index, 1)                                         \
-  TVMFFI_I_OBJECT_TYPE(T, name, schema, index)
+#define TVMFFI_I_LISTED_OBJECT(T, key, index) \
+  TVMFFI_I_POINTER_TYPE(T, TVMFFIObject *, key, key, TVMFFI_I_OBJECT, index)
 /* Accepts an opaque pointer. None becomes NULL. */
 TVMFFI_I_POINTER_TYPE(ptr, void *, "void*", "void*", TVMFFI_I_PTR, -1)
 /* Accepts a tensor object or a pointer to a DLTensor, borrowed. As a result
@@ -351,20 +339,19 @@ TVMFFI_I_POINTER_TYPE(tensor, DLTensor *, "DLTensor*", "DLTensor*",
                       TVMFFI_I_TENSOR, kTVMFFITensor)
 /* Accepts any object, borrowed. The caller owns a returned object. A function
    that returns NULL fails with the pending error. */
-TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", "ffi.Object", kTVMFFIObject)
+TVMFFI_I_LISTED_OBJECT(object, "ffi.Object", kTVMFFIObject)
 /* Accepts a function, borrowed. The caller owns a returned function. */
-TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", "ffi.Function", kTVMFFIFunction)
+TVMFFI_I_LISTED_OBJECT(func, "ffi.Function", kTVMFFIFunction)
 /* Accepts an error object, borrowed. The caller owns a returned error. */
-TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", "ffi.Error", kTVMFFIError)
+TVMFFI_I_LISTED_OBJECT(error, "ffi.Error", kTVMFFIError)
 /* Accepts a module, borrowed. The caller owns a returned module. */
-TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+TVMFFI_I_LISTED_OBJECT(module, "ffi.Module", kTVMFFIModule)
 /* Accepts a Python object of a type unknown to FFI, borrowed. The caller owns a
    returned object. */
-TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", "ffi.OpaquePyObject",
-                       kTVMFFIOpaquePyObject)
+TVMFFI_I_LISTED_OBJECT(opaque, "ffi.OpaquePyObject", kTVMFFIOpaquePyObject)
 /* Accepts a tensor object (borrowed), but no pointer to a DLTensor. The caller
    owns a returned tensor. */
-TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", "ffi.Tensor", kTVMFFITensor)
+TVMFFI_I_LISTED_OBJECT(tensor_object, "ffi.Tensor", kTVMFFITensor)
 
 /* -------- From an Any -------- */
 

@@ -223,3 +223,15 @@ TVMFFI_I_UNUSED static char tvmffi_i_keys[TVMFFI_I_NUM_KEYS];
 #ifndef TVMFFI_I_INITIAL_EXEC
 #define TVMFFI_I_INITIAL_EXEC 0
 #endif
+/* Defines the function `name`, which returns the address of a thread-local
+   variable. A file that does not call the function has no such variable. */
+#if defined(TVMFFI_I_THREAD)
+#define TVMFFI_I_THREAD_VARIABLE(type, name, key) \
+  TVMFFI_I_INLINE type *name(void) {              \
+    static TVMFFI_I_THREAD type variable;         \
+    return &variable;                             \
+  }
+#else
+#define TVMFFI_I_THREAD_VARIABLE(type, name, key) \
+  TVMFFI_I_INLINE type *name(void) { return TVMFFI_I_OF_THREAD(type, key); }
+#endif

@@ -10,14 +10,8 @@
 
 /* Returns the calling thread's running destructors of types that this file
    defines. */
-TVMFFI_I_INLINE tvmffi_i_destroying *tvmffi_i_class_destroying(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD tvmffi_i_destroying destroying;
-  return &destroying;
-#else
-  return TVMFFI_I_OF_THREAD(tvmffi_i_destroying, TVMFFI_I_KEY_DESTROYING);
-#endif
-}
+TVMFFI_I_THREAD_VARIABLE(tvmffi_i_destroying, tvmffi_i_class_destroying,
+                         TVMFFI_I_KEY_DESTROYING)
 
 /* Returns a new reference to the object whose pointer is stored inside a field,
    whatever the field's C++ type. Returns NULL if the field is empty, or if its

@@ -91,23 +91,40 @@ TVMFFI_I_CONTAINER_WORD(shape, "ffi.Shape", "ffi.Shape", kTVMFFIShape)
 
 /* The words of types such as array(T). Each macro pastes a prefix to its
    argument, and the preprocessor then expands the result, so types nest, as in
-   array(map(str, int64)). */
+   array(map(str, int64)). In C++ such a word is a member of a template, whose
+   arguments are a word without parts and the words of the parts. The word
+   without parts does not refer to the converter, because an unused constant
+   must not make a file need the runtime. */
+#define tvmffi_i_word_array(T) TVMFFI_I_WITH_PARTS(array, &tvmffi_i_word_##T)
+#define tvmffi_i_word_list(T) TVMFFI_I_WITH_PARTS(list, &tvmffi_i_word_##T)
+#define tvmffi_i_word_map(K, V) \
+  TVMFFI_I_WITH_PARTS(map, &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_dict(K, V) \
+  TVMFFI_I_WITH_PARTS(dict, &tvmffi_i_word_##K, &tvmffi_i_word_##V)
+#define tvmffi_i_word_optional(T) \
+  TVMFFI_I_WITH_PARTS(optional, &tvmffi_i_word_##T)
+#define TVMFFI_I_BARE_array(f) TVMFFI_I_BARE_OF("Array", f, kTVMFFIArray)
+#define TVMFFI_I_BARE_list(f) TVMFFI_I_BARE_OF("List", f, kTVMFFIList)
+#define TVMFFI_I_BARE_map(f) TVMFFI_I_BARE_OF("Map", f, kTVMFFIMap)
+#define TVMFFI_I_BARE_dict(f) TVMFFI_I_BARE_OF("Dict", f, kTVMFFIDict)
+#define TVMFFI_I_BARE_optional(f) \
+  "Optional", "Optional", NULL, NULL, -1, TVMFFI_I_OPTIONAL, void *, 0
+#define TVMFFI_I_BARE_OF(name, f, index) \
+  name, "ffi." name, NULL, f, index, TVMFFI_I_CONTAINER, void *, 0
+#define TVMFFI_I_EXPANDED_WORD(...) TVMFFI_I_WORD(__VA_ARGS__)
 #if defined(__cplusplus)
 extern "C++" {
 namespace {
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second = nullptr>
 struct tvmffi_i_of {
-  static constexpr tvmffi_i_word value = {
-      tvmffi_word->name,
-      tvmffi_word->schema,
-      {tvmffi_first, tvmffi_second},
-      nullptr,
-      tvmffi_word->kind == TVMFFI_I_CONTAINER ? tvmffi_i_convert_item : nullptr,
-      tvmffi_word->index,
-      tvmffi_word->kind,
-      tvmffi_word->size,
-      0};
+  static constexpr tvmffi_i_word value =
+      TVMFFI_I_WORD(tvmffi_word->name, tvmffi_word->schema, nullptr,
+                    tvmffi_word->kind == TVMFFI_I_CONTAINER
+                        ? tvmffi_i_convert_item
+                        : nullptr,
+                    tvmffi_word->index, tvmffi_word->kind, void *, 0,
+                    tvmffi_first, tvmffi_second);
 };
 template <const tvmffi_i_word *tvmffi_word, const tvmffi_i_word *tvmffi_first,
           const tvmffi_i_word *tvmffi_second>
@@ -115,62 +132,18 @@ constexpr tvmffi_i_word
     tvmffi_i_of<tvmffi_word, tvmffi_first, tvmffi_second>::value;
 } /* namespace */
 } /* extern "C++" */
-#define TVMFFI_I_COMPOUND_WORD(T, label, key, kind, index)              \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = {                          \
-      label, key,   {NULL, NULL}, NULL,                                 \
-      NULL,  index, kind,         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
-      0};
-TVMFFI_I_COMPOUND_WORD(array, "Array", "ffi.Array", TVMFFI_I_CONTAINER,
-                       kTVMFFIArray)
-TVMFFI_I_COMPOUND_WORD(list, "List", "ffi.List", TVMFFI_I_CONTAINER,
-                       kTVMFFIList)
-TVMFFI_I_COMPOUND_WORD(map, "Map", "ffi.Map", TVMFFI_I_CONTAINER, kTVMFFIMap)
-TVMFFI_I_COMPOUND_WORD(dict, "Dict", "ffi.Dict", TVMFFI_I_CONTAINER,
-                       kTVMFFIDict)
-TVMFFI_I_COMPOUND_WORD(optional, "Optional", "Optional", TVMFFI_I_OPTIONAL, -1)
-#define tvmffi_i_word_array(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_array, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_list(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_list, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_optional(T) \
-  tvmffi_i_of<&tvmffi_i_word_of_optional, &tvmffi_i_word_##T>::value
-#define tvmffi_i_word_map(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_map, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
-#define tvmffi_i_word_dict(K, V)                          \
-  tvmffi_i_of<&tvmffi_i_word_of_dict, &tvmffi_i_word_##K, \
-              &tvmffi_i_word_##V>::value
+#define TVMFFI_I_BARE_WORD(T)                \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_of_##T = \
+      TVMFFI_I_EXPANDED_WORD(TVMFFI_I_BARE_##T(NULL), NULL);
+TVMFFI_I_BARE_WORD(array)
+TVMFFI_I_BARE_WORD(list)
+TVMFFI_I_BARE_WORD(map)
+TVMFFI_I_BARE_WORD(dict)
+TVMFFI_I_BARE_WORD(optional)
+#define TVMFFI_I_WITH_PARTS(T, ...) \
+  tvmffi_i_of<&tvmffi_i_word_of_##T, __VA_ARGS__>::value
 #else
-#define TVMFFI_I_COMPOUND_WORD(label, key, index, a, b)        \
-  ((const tvmffi_i_word){label,                                \
-                         key,                                  \
-                         {a, b},                               \
-                         NULL,                                 \
-                         tvmffi_i_convert_item,                \
-                         index,                                \
-                         TVMFFI_I_CONTAINER,                   \
-                         TVMFFI_I_AS(uint8_t, sizeof(void *)), \
-                         0})
-#define tvmffi_i_word_array(T)                               \
-  TVMFFI_I_COMPOUND_WORD("Array", "ffi.Array", kTVMFFIArray, \
-                         &tvmffi_i_word_##T, NULL)
-#define tvmffi_i_word_list(T)                                                 \
-  TVMFFI_I_COMPOUND_WORD("List", "ffi.List", kTVMFFIList, &tvmffi_i_word_##T, \
-                         NULL)
-#define tvmffi_i_word_map(K, V)                                            \
-  TVMFFI_I_COMPOUND_WORD("Map", "ffi.Map", kTVMFFIMap, &tvmffi_i_word_##K, \
-                         &tvmffi_i_word_##V)
-#define tvmffi_i_word_dict(K, V)                                              \
-  TVMFFI_I_COMPOUND_WORD("Dict", "ffi.Dict", kTVMFFIDict, &tvmffi_i_word_##K, \
-                         &tvmffi_i_word_##V)
-#define tvmffi_i_word_optional(T)                    \
-  ((const tvmffi_i_word){"Optional",                 \
-                         "Optional",                 \
-                         {&tvmffi_i_word_##T, NULL}, \
-                         NULL,                       \
-                         NULL,                       \
-                         -1,                         \
-                         TVMFFI_I_OPTIONAL,          \
-                         0,                          \
-                         0})
+#define TVMFFI_I_WITH_PARTS(T, ...)              \
+  ((const tvmffi_i_word)TVMFFI_I_EXPANDED_WORD(  \
+      TVMFFI_I_BARE_##T(tvmffi_i_convert_item), __VA_ARGS__))
 #endif

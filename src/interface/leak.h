@@ -39,14 +39,7 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
 
 /* Returns the address of the thread's number of live objects and complaints in
    its last leak report. */
-TVMFFI_I_INLINE int64_t *tvmffi_i_num_found(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD int64_t num_found;
-  return &num_found;
-#else
-  return TVMFFI_I_OF_THREAD(int64_t, TVMFFI_I_KEY_NUM_FOUND);
-#endif
-}
+TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;

@@ -7,16 +7,8 @@
 #include "global_cache.h"
 #include "call.h"
 
-/* Returns the thread's text that is being printed (owned). A file that prints
-   nothing has no such variable, because the function is inline. */
-TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_printing(void) {
-#if defined(TVMFFI_I_THREAD)
-  static TVMFFI_I_THREAD TVMFFIAny printing;
-  return &printing;
-#else
-  return TVMFFI_I_OF_THREAD(TVMFFIAny, TVMFFI_I_KEY_PRINTING);
-#endif
-}
+/* Returns the thread's text that is being printed (owned). */
+TVMFFI_I_THREAD_VARIABLE(TVMFFIAny, tvmffi_i_printing, TVMFFI_I_KEY_PRINTING)
 
 /* Prints a value as Python's repr shows it, followed by a newline. `file` is a
    FILE * (include <stdio.h>). Returns 0, or -1 with the error raised. */

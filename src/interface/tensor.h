@@ -490,41 +490,36 @@ TVMFFI_I_INLINE int tvmffi_i_tensor_alone(const DLTensor *like,
   return code;
 }
 
-TVMFFI_I_INLINE int tvmffi_i_tensor_make(tvmffi_i_owner to, DLTensor *like,
-                                         TVMFFIObject **out) {
-  TVMFFIObjectHandle handle = NULL;
-  char device[TVMFFI_I_SAID];
-  int32_t i;
-  for (i = 0; i < like->ndim; ++i)
-    if (like->shape[i] < 0)
-      return tvmffi_i_raise("ValueError",
-                            "dimension %d of a new tensor is %lld", (int)i,
-                            (long long)like->shape[i]);
-  if (TVMFFIEnvGetDLPackManagedTensorAllocator())
-    TVMFFI_TRY(TVMFFIEnvTensorAlloc(like, &handle));
-  else if (like->device.device_type == kDLCPU)
-    TVMFFI_TRY(tvmffi_i_tensor_alone(like, &handle));
-  else
-    return tvmffi_i_raise("RuntimeError",
-                          "a new tensor on %s needs a tensor allocator of the "
-                          "environment, and none is set",
-                          tvmffi_i_say_device(like->device, device));
-  return tvmffi_i_hand_out(to, handle, out);
-}
-
 TVMFFI_I_INLINE int tvmffi_i_tensor_of(tvmffi_i_owner to, DLDataType dtype,
                                        DLDevice device, int32_t ndim,
                                        const int64_t *shape,
                                        TVMFFIObject **out) {
   DLTensor like = TVMFFI_I_ZERO;
+  TVMFFIObjectHandle handle = NULL;
+  char text[TVMFFI_I_SAID];
+  int32_t i;
   if (ndim < 0 || (ndim && !shape))
     return tvmffi_i_raise("ValueError", "a new tensor of rank %d without shape",
                           (int)ndim);
+  for (i = 0; i < ndim; ++i)
+    if (shape[i] < 0)
+      return tvmffi_i_raise("ValueError",
+                            "dimension %d of a new tensor is %lld", (int)i,
+                            (long long)shape[i]);
   like.dtype = dtype;
   like.device = device;
   like.ndim = ndim;
   like.shape = (int64_t *)(uintptr_t)shape;
-  return tvmffi_i_tensor_make(to, &like, out);
+  if (TVMFFIEnvGetDLPackManagedTensorAllocator())
+    TVMFFI_TRY(TVMFFIEnvTensorAlloc(&like, &handle));
+  else if (device.device_type == kDLCPU)
+    TVMFFI_TRY(tvmffi_i_tensor_alone(&like, &handle));
+  else
+    return tvmffi_i_raise("RuntimeError",
+                          "a new tensor on %s needs a tensor allocator of the "
+                          "environment, and none is set",
+                          tvmffi_i_say_device(device, text));
+  return tvmffi_i_hand_out(to, handle, out);
 }
 
 /* Inlined, so that a program without names has no code for them. */
