@@ -796,10 +796,9 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
 
-/* Expands to the class of a parameter type name such as int8, or of an item of
-   TVMFFI_TYPE such as method. The class decides how a field stores a value, or
-   which declarations an item needs. All names that are not below, such as a
-   user's struct, belong to the class `object`. */
+/* Expands to the class of a parameter type name such as int8. The class decides
+   how a field stores a value. All names that are not below, such as a user's
+   struct, belong to the class `object`. */
 #define TVMFFI_I_CLASS(word) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), object, ~)
 /* Expands to 0 for a type name in the list below, such as int8, to 2 for one
@@ -846,11 +845,11 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_WORD_error ~, object,
 #define TVMFFI_I_WORD_module ~, object,
 #define TVMFFI_I_WORD_opaque ~, object,
-#define TVMFFI_I_WORD_shape ~, array,
-#define TVMFFI_I_WORD_array ~, array,
-#define TVMFFI_I_WORD_list ~, array,
-#define TVMFFI_I_WORD_map ~, array,
-#define TVMFFI_I_WORD_dict ~, array,
+#define TVMFFI_I_WORD_shape ~, object,
+#define TVMFFI_I_WORD_array ~, object,
+#define TVMFFI_I_WORD_list ~, object,
+#define TVMFFI_I_WORD_map ~, object,
+#define TVMFFI_I_WORD_dict ~, object,
 #define TVMFFI_I_WORD_optional(word) TVMFFI_I_WORD_##word
 #define TVMFFI_I_WORD_field ~, field,
 #define TVMFFI_I_WORD_readonly ~, field,
@@ -5260,9 +5259,7 @@ typedef struct {
 } tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
                                                  const char *place) {
-  tvmffi_i_owner owner;
-  owner.scope = scope;
-  owner.place = place;
+  const tvmffi_i_owner owner = {scope, place};
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
@@ -5552,10 +5549,23 @@ TVMFFI_I_FOLDED void tvmffi_i_scope_end(tvmffi_scope *scope) {
 #endif
 }
 
-/* Closes a scope, and leaves an empty one without a mark, which can receive
-   objects and be closed again. It takes an object off before it releases it: a
-   destructor may attach others to this scope or, in C++, throw. */
-TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
+/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
+   fail, and returns the scope: the caller owns it and ends it by
+   tvmffi_scope_close. The scope has no parent. Code between the two calls must
+   not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
+       tvmffi_scope_close(&scope); */
+#define tvmffi_scope_open(scope) \
+  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
+
+/* Closes a scope of tvmffi_scope_open: releases its objects, newest first.
+   Returns nothing. Leaves an empty scope without a mark, which can receive
+   objects and be closed again. */
+TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
+  /* Takes an object off before it releases it, because a destructor may attach
+     others to this scope or, in C++, throw. */
   while (scope->count)
     tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
   if (TVMFFI_I_UNLIKELY(scope->capacity))
@@ -5566,7 +5576,7 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
 
 /* Closes the scope of a block that is left. */
 TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
-  tvmffi_i_scope_close(scope);
+  tvmffi_scope_close(scope);
   tvmffi_i_scope_end(scope);
 }
 
@@ -5581,22 +5591,6 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     --scope->count;
   else
     tvmffi_i_retain(obj);
-}
-
-/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
-   fail, and returns the scope: the caller owns it and ends it by
-   tvmffi_scope_close. The scope has no parent. Code between the two calls must
-   not leave by return, goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
-       tvmffi_scope_close(&scope); */
-#define tvmffi_scope_open(scope) \
-  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
-
-/* Closes a scope of tvmffi_scope_open: releases its objects, newest first. */
-TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
-  tvmffi_i_scope_close(scope);
 }
 
 /* Takes ownership of a reference, such as a handle from a function of the ABI,
@@ -6820,7 +6814,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
 #define TVMFFI_I_DESCRIBED_OF_(T, name) TVMFFI_I_DESCRIBED_WORD(T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
-#define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
+#define TVMFFI_I_INDEX_OF_(T, ...) \
+  TVMFFI_I_CAT(tvmffi_at_, TVMFFI_I_FIRST(__VA_ARGS__, ~)),
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
   TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;
@@ -7481,10 +7476,7 @@ typedef struct {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
                                              tvmffi_i_getter *get,
                                              void *target) {
-  tvmffi_out out;
-  out.word = word;
-  out.get = get;
-  out.target = target;
+  const tvmffi_out out = {word, get, target};
   return out;
 }
 
@@ -8168,7 +8160,6 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
     TVMFFI_I_NO_NULL(T, x); \
     *(to) = tvmffi_obj(x); \
   }
-#define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
   TVMFFI_TRY(tvmffi_i_check_default(to));
@@ -8176,11 +8167,6 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
 /* Expands a parameter (type, name, default) to (type, name) and a comma. */
 #define TVMFFI_I_PAIR(x, p) TVMFFI_I_PAIR_ p,
 #define TVMFFI_I_PAIR_(T, ...) (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
-
-/* Expands to the enumerator of a parameter's index, such as tvmffi_at_x. */
-#define TVMFFI_I_PARAM_INDEX(x, p) TVMFFI_I_PARAM_INDEX_ p,
-#define TVMFFI_I_PARAM_INDEX_(T, ...) \
-  TVMFFI_I_CAT(tvmffi_at_, TVMFFI_I_FIRST(__VA_ARGS__, ~))
 
 /* For a parameter with a default, LESS expands to "- 1", BIT to the parameter's
    bit in a mask, STORE_DEFAULT to the statement that stores the default.
@@ -8212,9 +8198,7 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
 #define TVMFFI_I_DEFAULTS(f, least, n, ...) \
   enum { least = (n) - 1 TVMFFI_I_EACH(n)(TVMFFI_I_LESS, ~, __VA_ARGS__) }; \
   static int f(TVMFFIAny *tvmffi_all) { \
-    enum { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_PARAM_INDEX, ~, __VA_ARGS__) tvmffi_num \
-    }; \
+    enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     TVMFFI_STATIC_ASSERT( \
         (0 TVMFFI_I_EACH(n)(TVMFFI_I_BIT, ~, __VA_ARGS__)) == \
             (1 << tvmffi_num) - (1 << least), \
@@ -8728,8 +8712,6 @@ typedef struct tvmffi_i_loop_value {
   TVMFFIAny given, held;
   int is_in_body;
 #if defined(__cplusplus)
-  tvmffi_i_loop_value()
-      : given(tvmffi_none()), held(tvmffi_none()), is_in_body(0) {}
   ~tvmffi_i_loop_value() { tvmffi_i_any_release(&held); }
 #endif
 } tvmffi_i_loop_value;
@@ -8758,13 +8740,7 @@ typedef struct {
 #endif
 
 /* clang-format off */
-#if defined(__cplusplus)
-#define TVMFFI_I_LOOP(kind, from) \
-  for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) = \
-           tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
-       tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
-#else
-#if TVMFFI_I_CLEANUP
+#if TVMFFI_I_CLEANUP && !defined(__cplusplus)
 #define TVMFFI_I_ENDS(function) __attribute__((__cleanup__(function)))
 #else
 #define TVMFFI_I_ENDS(function)
@@ -8774,7 +8750,6 @@ typedef struct {
            TVMFFI_I_ENDS(tvmffi_i_end_##kind) = \
                tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
        tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
-#endif
 /* A loop around the body, which runs once and declares a value of the step. */
 #define TVMFFI_I_LOOP_VALUE(kind, member, type, name) \
   for (TVMFFI_I_CAT(tvmffi_type_, type) name = TVMFFI_I_ZERO; \
@@ -8842,10 +8817,8 @@ tvmffi_i_begin_sequence_loop(TVMFFIAny container) {
   tvmffi_i_sequence_loop it;
   it.container = tvmffi_i_is_sequence(&container) ? container : tvmffi_none();
   it.next = 0;
-#if !defined(__cplusplus)
   it.tvmffi_item.held = tvmffi_none();
   it.tvmffi_item.is_in_body = 0;
-#endif
   return it;
 }
 
@@ -8854,10 +8827,8 @@ TVMFFI_I_INLINE tvmffi_i_map_loop tvmffi_i_begin_map_loop(TVMFFIAny container) {
   it.container = tvmffi_i_is_map(&container) ? container : tvmffi_none();
   it.next = it.slot = it.size = it.tail = 0;
   it.data = NULL;
-#if !defined(__cplusplus)
   it.tvmffi_item.held = it.tvmffi_key.held = tvmffi_none();
   it.tvmffi_item.is_in_body = it.tvmffi_key.is_in_body = 0;
-#endif
   return it;
 }
 
@@ -11200,7 +11171,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #define TVMFFI_I_KIND_int64 TVMFFI_I_STORED_PLAIN
 #define TVMFFI_I_KIND_dtype TVMFFI_I_STORED_PLAIN
 #define TVMFFI_I_KIND_object TVMFFI_I_STORED_OBJECT
-#define TVMFFI_I_KIND_array TVMFFI_I_STORED_OBJECT
 #define TVMFFI_I_KIND_any TVMFFI_I_STORED_ANY
 #define TVMFFI_I_KIND_str TVMFFI_I_STORED_STR
 #define TVMFFI_I_KIND_bytes TVMFFI_I_STORED_BYTES
@@ -11209,7 +11179,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #define TVMFFI_I_CTYPE_int64(T) TVMFFI_I_CAT(tvmffi_type_, T)
 #define TVMFFI_I_CTYPE_dtype TVMFFI_I_CTYPE_int64
 #define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_int64
-#define TVMFFI_I_CTYPE_array TVMFFI_I_CTYPE_int64
 #define TVMFFI_I_CTYPE_tensor(T) a_tensor_is_no_field_but_a_tensor_object_is
 #define TVMFFI_I_CTYPE_any(T) TVMFFIAny
 #define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
@@ -11224,7 +11193,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #define TVMFFI_I_VALUE_object(to, T, x) \
   const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
-#define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);
 #define TVMFFI_I_VALUE_str TVMFFI_I_VALUE_dtype
 #define TVMFFI_I_VALUE_bytes TVMFFI_I_VALUE_dtype
@@ -11955,10 +11923,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_run,
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
-  tvmffi_i_release(self);
-}
-
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
 TVMFFI_I_ONCE(int, tvmffi_i_module_get,
@@ -11971,8 +11935,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_get,
   int code;
   if (item) {
     tvmffi_i_retain(self);
-    code = TVMFFIFunctionCreate(self, item->bound, tvmffi_i_module_drop,
-                                &function);
+    code = TVMFFIFunctionCreate(self, item->bound, tvmffi_release, &function);
     if (code)
       tvmffi_i_release(self);
     else
@@ -32743,18 +32706,18 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
 
 /* Visits a root with callbacks. The functions in `with_region` (may be NULL)
    also receive the TVMFFIDefRegionKind of the value. */
-static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
-                                     tvmffi_i_visit_kind kind,
-                                     const TVMFFIAny *root,
-                                     const TVMFFIAny *callbacks,
-                                     const TVMFFIAny *with_region) {
+static int tvmffi_i_visit_root(const tvmffi_func *f, tvmffi_i_visit_kind kind,
+                               const TVMFFIAny *root,
+                               const TVMFFIAny *callbacks,
+                               const TVMFFIAny *with_region,
+                               TVMFFIAny *result) {
   int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
   if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
       !tvmffi_i_check_callbacks(f, 1, callbacks, width))
     e = tvmffi_i_new_engine(kind, callbacks->v_obj,
                             with_region ? with_region->v_obj : NULL);
-  return tvmffi_i_run_engine(e, root);
+  return tvmffi_i_give(tvmffi_i_run_engine(e, root), result);
 }
 
 /* Walks through a value and everything it contains, and calls a callback for
@@ -32768,11 +32731,10 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
 TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
-                          order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region),
-      tvmffi_result);
+  return tvmffi_i_visit_root(
+      &tvmffi_func_i_StructuralWalk,
+      order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE, &root, callbacks,
+      with_region, tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -32782,10 +32744,8 @@ TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT, &root,
-                          callbacks, NULL),
-      tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT,
+                             &root, callbacks, NULL, tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -32795,11 +32755,10 @@ TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
 TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
-                          order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region),
-      tvmffi_result);
+  return tvmffi_i_visit_root(
+      &tvmffi_func_i_StructuralMap,
+      order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE, &root, callbacks,
+      with_region, tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -32809,10 +32768,8 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
-                          &root, callbacks, NULL),
-      tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
+                             &root, callbacks, NULL, tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.

@@ -147,18 +147,18 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
 
 /* Visits a root with callbacks. The functions in `with_region` (may be NULL)
    also receive the TVMFFIDefRegionKind of the value. */
-static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
-                                     tvmffi_i_visit_kind kind,
-                                     const TVMFFIAny *root,
-                                     const TVMFFIAny *callbacks,
-                                     const TVMFFIAny *with_region) {
+static int tvmffi_i_visit_root(const tvmffi_func *f, tvmffi_i_visit_kind kind,
+                               const TVMFFIAny *root,
+                               const TVMFFIAny *callbacks,
+                               const TVMFFIAny *with_region,
+                               TVMFFIAny *result) {
   int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
   if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
       !tvmffi_i_check_callbacks(f, 1, callbacks, width))
     e = tvmffi_i_new_engine(kind, callbacks->v_obj,
                             with_region ? with_region->v_obj : NULL);
-  return tvmffi_i_run_engine(e, root);
+  return tvmffi_i_give(tvmffi_i_run_engine(e, root), result);
 }
 
 /* Walks through a value and everything it contains, and calls a callback for
@@ -172,11 +172,10 @@ static TVMFFIAny tvmffi_i_visit_root(const tvmffi_func *f,
 TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
-                          order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
-                          &root, callbacks, with_region),
-      tvmffi_result);
+  return tvmffi_i_visit_root(
+      &tvmffi_func_i_StructuralWalk,
+      order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE, &root, callbacks,
+      with_region, tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -186,10 +185,8 @@ TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
    an ffi.VisitInterrupt, which ends the visit and is its result. */
 TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
                       (i_callbacks, callbacks)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT, &root,
-                          callbacks, NULL),
-      tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT,
+                             &root, callbacks, NULL, tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
@@ -199,11 +196,10 @@ TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
 TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
-                          order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
-                          &root, callbacks, with_region),
-      tvmffi_result);
+  return tvmffi_i_visit_root(
+      &tvmffi_func_i_StructuralMap,
+      order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE, &root, callbacks,
+      with_region, tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -213,10 +209,8 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
    changed in place. */
 TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
                       (i_mutate_callbacks, callbacks)) {
-  return tvmffi_i_give(
-      tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
-                          &root, callbacks, NULL),
-      tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
+                             &root, callbacks, NULL, tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.

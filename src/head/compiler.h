@@ -151,10 +151,9 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_SECOND(...) TVMFFI_I_SECOND_(__VA_ARGS__)
 #define TVMFFI_I_SECOND_(a, b, ...) b
 
-/* Expands to the class of a parameter type name such as int8, or of an item of
-   TVMFFI_TYPE such as method. The class decides how a field stores a value, or
-   which declarations an item needs. All names that are not below, such as a
-   user's struct, belong to the class `object`. */
+/* Expands to the class of a parameter type name such as int8. The class decides
+   how a field stores a value. All names that are not below, such as a user's
+   struct, belong to the class `object`. */
 #define TVMFFI_I_CLASS(word) \
   TVMFFI_I_SECOND(TVMFFI_I_CAT(TVMFFI_I_WORD_, word), object, ~)
 /* Expands to 0 for a type name in the list below, such as int8, to 2 for one
@@ -201,11 +200,11 @@ TVMFFI_I_ALWAYS_INLINE uintptr_t tvmffi_i_stack_address(void) {
 #define TVMFFI_I_WORD_error ~, object,
 #define TVMFFI_I_WORD_module ~, object,
 #define TVMFFI_I_WORD_opaque ~, object,
-#define TVMFFI_I_WORD_shape ~, array,
-#define TVMFFI_I_WORD_array ~, array,
-#define TVMFFI_I_WORD_list ~, array,
-#define TVMFFI_I_WORD_map ~, array,
-#define TVMFFI_I_WORD_dict ~, array,
+#define TVMFFI_I_WORD_shape ~, object,
+#define TVMFFI_I_WORD_array ~, object,
+#define TVMFFI_I_WORD_list ~, object,
+#define TVMFFI_I_WORD_map ~, object,
+#define TVMFFI_I_WORD_dict ~, object,
 #define TVMFFI_I_WORD_optional(word) TVMFFI_I_WORD_##word
 #define TVMFFI_I_WORD_field ~, field,
 #define TVMFFI_I_WORD_readonly ~, field,

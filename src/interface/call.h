@@ -25,10 +25,7 @@ typedef struct {
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
                                              tvmffi_i_getter *get,
                                              void *target) {
-  tvmffi_out out;
-  out.word = word;
-  out.get = get;
-  out.target = target;
+  const tvmffi_out out = {word, get, target};
   return out;
 }
 

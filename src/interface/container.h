@@ -417,8 +417,6 @@ typedef struct tvmffi_i_loop_value {
   TVMFFIAny given, held;
   int is_in_body;
 #if defined(__cplusplus)
-  tvmffi_i_loop_value()
-      : given(tvmffi_none()), held(tvmffi_none()), is_in_body(0) {}
   ~tvmffi_i_loop_value() { tvmffi_i_any_release(&held); }
 #endif
 } tvmffi_i_loop_value;
@@ -447,13 +445,7 @@ typedef struct {
 #endif
 
 /* clang-format off */
-#if defined(__cplusplus)
-#define TVMFFI_I_LOOP(kind, from) \
-  for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) = \
-           tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
-       tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
-#else
-#if TVMFFI_I_CLEANUP
+#if TVMFFI_I_CLEANUP && !defined(__cplusplus)
 #define TVMFFI_I_ENDS(function) __attribute__((__cleanup__(function)))
 #else
 #define TVMFFI_I_ENDS(function)
@@ -463,7 +455,6 @@ typedef struct {
            TVMFFI_I_ENDS(tvmffi_i_end_##kind) = \
                tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
        tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
-#endif
 /* A loop around the body, which runs once and declares a value of the step. */
 #define TVMFFI_I_LOOP_VALUE(kind, member, type, name) \
   for (TVMFFI_I_CAT(tvmffi_type_, type) name = TVMFFI_I_ZERO; \
@@ -531,10 +522,8 @@ tvmffi_i_begin_sequence_loop(TVMFFIAny container) {
   tvmffi_i_sequence_loop it;
   it.container = tvmffi_i_is_sequence(&container) ? container : tvmffi_none();
   it.next = 0;
-#if !defined(__cplusplus)
   it.tvmffi_item.held = tvmffi_none();
   it.tvmffi_item.is_in_body = 0;
-#endif
   return it;
 }
 
@@ -543,10 +532,8 @@ TVMFFI_I_INLINE tvmffi_i_map_loop tvmffi_i_begin_map_loop(TVMFFIAny container) {
   it.container = tvmffi_i_is_map(&container) ? container : tvmffi_none();
   it.next = it.slot = it.size = it.tail = 0;
   it.data = NULL;
-#if !defined(__cplusplus)
   it.tvmffi_item.held = it.tvmffi_key.held = tvmffi_none();
   it.tvmffi_item.is_in_body = it.tvmffi_key.is_in_body = 0;
-#endif
   return it;
 }
 

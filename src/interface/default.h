@@ -80,7 +80,6 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
     TVMFFI_I_NO_NULL(T, x); \
     *(to) = tvmffi_obj(x); \
   }
-#define TVMFFI_I_DEFAULT_array TVMFFI_I_DEFAULT_object
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
   TVMFFI_TRY(tvmffi_i_check_default(to));
@@ -88,11 +87,6 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
 /* Expands a parameter (type, name, default) to (type, name) and a comma. */
 #define TVMFFI_I_PAIR(x, p) TVMFFI_I_PAIR_ p,
 #define TVMFFI_I_PAIR_(T, ...) (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
-
-/* Expands to the enumerator of a parameter's index, such as tvmffi_at_x. */
-#define TVMFFI_I_PARAM_INDEX(x, p) TVMFFI_I_PARAM_INDEX_ p,
-#define TVMFFI_I_PARAM_INDEX_(T, ...) \
-  TVMFFI_I_CAT(tvmffi_at_, TVMFFI_I_FIRST(__VA_ARGS__, ~))
 
 /* For a parameter with a default, LESS expands to "- 1", BIT to the parameter's
    bit in a mask, STORE_DEFAULT to the statement that stores the default.
@@ -124,9 +118,7 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
 #define TVMFFI_I_DEFAULTS(f, least, n, ...) \
   enum { least = (n) - 1 TVMFFI_I_EACH(n)(TVMFFI_I_LESS, ~, __VA_ARGS__) }; \
   static int f(TVMFFIAny *tvmffi_all) { \
-    enum { \
-      TVMFFI_I_EACH(n)(TVMFFI_I_PARAM_INDEX, ~, __VA_ARGS__) tvmffi_num \
-    }; \
+    enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     TVMFFI_STATIC_ASSERT( \
         (0 TVMFFI_I_EACH(n)(TVMFFI_I_BIT, ~, __VA_ARGS__)) == \
             (1 << tvmffi_num) - (1 << least), \

@@ -24,7 +24,8 @@
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
 #define TVMFFI_I_DESCRIBED_OF_(T, name) TVMFFI_I_DESCRIBED_WORD(T)
 #define TVMFFI_I_INDEX_OF(x, p) TVMFFI_I_INDEX_OF_ p
-#define TVMFFI_I_INDEX_OF_(T, name) tvmffi_at_##name,
+#define TVMFFI_I_INDEX_OF_(T, ...) \
+  TVMFFI_I_CAT(tvmffi_at_, TVMFFI_I_FIRST(__VA_ARGS__, ~)),
 #define TVMFFI_I_LOCAL(x, p) TVMFFI_I_LOCAL_ p
 #define TVMFFI_I_LOCAL_(T, name) \
   TVMFFI_I_CAT(tvmffi_type_, T) tvmffi_arg_##name = TVMFFI_I_ZERO;

@@ -60,10 +60,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_run,
                         TVMFFI_I_LOAD(&f->name), tvmffi_i_type_key(got));
 }
 
-TVMFFI_I_INLINE void tvmffi_i_module_drop(void *self) {
-  tvmffi_i_release(self);
-}
-
 /* Sets *out to the listed function `name`, or else to the result of the
    module's `lookup` method. Leaves *out None if there is no such function. */
 TVMFFI_I_ONCE(int, tvmffi_i_module_get,
@@ -76,8 +72,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_get,
   int code;
   if (item) {
     tvmffi_i_retain(self);
-    code = TVMFFIFunctionCreate(self, item->bound, tvmffi_i_module_drop,
-                                &function);
+    code = TVMFFIFunctionCreate(self, item->bound, tvmffi_release, &function);
     if (code)
       tvmffi_i_release(self);
     else

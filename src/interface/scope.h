@@ -79,9 +79,7 @@ typedef struct {
 } tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
                                                  const char *place) {
-  tvmffi_i_owner owner;
-  owner.scope = scope;
-  owner.place = place;
+  const tvmffi_i_owner owner = {scope, place};
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
@@ -371,10 +369,23 @@ TVMFFI_I_FOLDED void tvmffi_i_scope_end(tvmffi_scope *scope) {
 #endif
 }
 
-/* Closes a scope, and leaves an empty one without a mark, which can receive
-   objects and be closed again. It takes an object off before it releases it: a
-   destructor may attach others to this scope or, in C++, throw. */
-TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
+/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
+   fail, and returns the scope: the caller owns it and ends it by
+   tvmffi_scope_close. The scope has no parent. Code between the two calls must
+   not leave by return, goto or TVMFFI_TRY:
+       tvmffi_scope scope;
+       TVMFFI_HERE = tvmffi_scope_open(&scope);
+       code = run(tvmffi_here);
+       tvmffi_scope_close(&scope); */
+#define tvmffi_scope_open(scope) \
+  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
+
+/* Closes a scope of tvmffi_scope_open: releases its objects, newest first.
+   Returns nothing. Leaves an empty scope without a mark, which can receive
+   objects and be closed again. */
+TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
+  /* Takes an object off before it releases it, because a destructor may attach
+     others to this scope or, in C++, throw. */
   while (scope->count)
     tvmffi_i_drop(scope->items[--scope->count], TVMFFI_I_END_OF(scope));
   if (TVMFFI_I_UNLIKELY(scope->capacity))
@@ -385,7 +396,7 @@ TVMFFI_I_INLINE void tvmffi_i_scope_close(tvmffi_scope *scope) {
 
 /* Closes the scope of a block that is left. */
 TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
-  tvmffi_i_scope_close(scope);
+  tvmffi_scope_close(scope);
   tvmffi_i_scope_end(scope);
 }
 
@@ -400,22 +411,6 @@ TVMFFI_I_INLINE void tvmffi_i_scope_give(tvmffi_scope *scope,
     --scope->count;
   else
     tvmffi_i_retain(obj);
-}
-
-/* Opens a scope with compilers that lack TVMFFI_SCOPE (MSVC's C, tcc). Cannot
-   fail, and returns the scope: the caller owns it and ends it by
-   tvmffi_scope_close. The scope has no parent. Code between the two calls must
-   not leave by return, goto or TVMFFI_TRY:
-       tvmffi_scope scope;
-       TVMFFI_HERE = tvmffi_scope_open(&scope);
-       code = run(tvmffi_here);
-       tvmffi_scope_close(&scope); */
-#define tvmffi_scope_open(scope) \
-  tvmffi_i_scope_open(scope, NULL, TVMFFI_I_SCOPE_END)
-
-/* Closes a scope of tvmffi_scope_open: releases its objects, newest first. */
-TVMFFI_I_INLINE void tvmffi_scope_close(tvmffi_scope *scope) {
-  tvmffi_i_scope_close(scope);
 }
 
 /* Takes ownership of a reference, such as a handle from a function of the ABI,

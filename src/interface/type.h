@@ -23,7 +23,6 @@
 #define TVMFFI_I_KIND_int64 TVMFFI_I_STORED_PLAIN
 #define TVMFFI_I_KIND_dtype TVMFFI_I_STORED_PLAIN
 #define TVMFFI_I_KIND_object TVMFFI_I_STORED_OBJECT
-#define TVMFFI_I_KIND_array TVMFFI_I_STORED_OBJECT
 #define TVMFFI_I_KIND_any TVMFFI_I_STORED_ANY
 #define TVMFFI_I_KIND_str TVMFFI_I_STORED_STR
 #define TVMFFI_I_KIND_bytes TVMFFI_I_STORED_BYTES
@@ -32,7 +31,6 @@
 #define TVMFFI_I_CTYPE_int64(T) TVMFFI_I_CAT(tvmffi_type_, T)
 #define TVMFFI_I_CTYPE_dtype TVMFFI_I_CTYPE_int64
 #define TVMFFI_I_CTYPE_object TVMFFI_I_CTYPE_int64
-#define TVMFFI_I_CTYPE_array TVMFFI_I_CTYPE_int64
 #define TVMFFI_I_CTYPE_tensor(T) a_tensor_is_no_field_but_a_tensor_object_is
 #define TVMFFI_I_CTYPE_any(T) TVMFFIAny
 #define TVMFFI_I_CTYPE_str TVMFFI_I_CTYPE_any
@@ -47,7 +45,6 @@
 #define TVMFFI_I_VALUE_object(to, T, x) \
   const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
-#define TVMFFI_I_VALUE_array TVMFFI_I_VALUE_object
 #define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);
 #define TVMFFI_I_VALUE_str TVMFFI_I_VALUE_dtype
 #define TVMFFI_I_VALUE_bytes TVMFFI_I_VALUE_dtype

@@ -47,7 +47,7 @@ POINTERS = {
     "tvmffi_i_end_pending": DELETERS,
     "tvmffi_i_destroy": ["tvmffi_i_destroy_*"],
     "tvmffi_i_destroy_closure": ["tvmffi_i_free", "tvmffi_i_map_end_iterator",
-                                 "tvmffi_i_module_drop", USER],
+                                 "tvmffi_release", USER],
     "tvmffi_i_new_closure": ["tvmffi_i_free", "tvmffi_i_map_end_iterator"],
     "tvmffi_i_destroy_opaque": [USER],
     "tvmffi_i_destroy_imported": [USER],
