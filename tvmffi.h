@@ -163,6 +163,12 @@
                               before main: three strings, borrowed during the
                               call. Without it, a build without stdio drops
                               the error
+     TVMFFI_BARE_CODE(name, code)
+                              raises an error for the body of the function
+                              `name`, which returned `code`, not 0, and raised
+                              none; returns an error's code. Without it, the
+                              error is a RuntimeError, and code -2 says that
+                              the environment holds one
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
    lock, the thread-local storage and atomics. Atomics are the compiler's, or
@@ -4713,19 +4719,25 @@ TVMFFI_I_ONCE(int, tvmffi_i_complete,
 
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
-   because Python's package would crash. Returns the error's code. */
+   because Python's package would crash, or the error of the port's hook.
+   Returns the error's code. */
 TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
                           "%s returned no result: write TVMFFI_RETURN(value), "
                           "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
+#if defined(TVMFFI_BARE_CODE)
+  if (!tvmffi_i_pending())
+    return TVMFFI_BARE_CODE(TVMFFI_I_LOAD(&f->name), code);
+#else
   if (code == -2) return code; /* the environment owns the error */
   if (!tvmffi_i_pending())
     return tvmffi_i_raise("RuntimeError",
                           "%s returned %d, but raised no error: to return a "
                           "value, write TVMFFI_RETURN(value)",
                           TVMFFI_I_LOAD(&f->name), code);
+#endif
   return code;
 }
 
