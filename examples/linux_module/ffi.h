@@ -19,10 +19,26 @@
 #define FFI_REPLACE 0x2
 
 /*
+ * The macros of tvmffi.h that make functions know no owner: a call after the
+ * module's end would run code that is gone.
+ */
+__compiletime_error("use ffi_register, ffi_function_new or ffi_closure_new")
+int ffi_no_owner(void);
+#undef TVMFFI_REGISTER
+#undef TVMFFI_OVERRIDE
+#undef TVMFFI_FUNCTION_NEW
+#undef TVMFFI_CLOSURE_NEW
+#define TVMFFI_REGISTER(...) ffi_no_owner()
+#define TVMFFI_OVERRIDE(...) ffi_no_owner()
+#define TVMFFI_FUNCTION_NEW(...) ffi_no_owner()
+#define TVMFFI_CLOSURE_NEW(...) ffi_no_owner()
+
+/*
  * Registers a typed function, defined by TVMFFI_FUNC(id, ...), under a name,
  * which is a string literal. Registering pins nothing: unloading the module
  * removes the name. A call pins the module while it runs. Returns -EEXIST if
- * the name is registered and FFI_REPLACE is not among the flags.
+ * the name is registered and FFI_REPLACE is not among the flags, -EINVAL if the
+ * name is empty or a flag is unknown.
  */
 #define ffi_register(name, id, flags)                                          \
 	ffi_register_for(THIS_MODULE, name, &tvmffi_func_##id, flags)
@@ -43,6 +59,15 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 		     void (*deleter)(void *self), TVMFFIObject **out);
 
 /*
+ * Makes a function object of this module from TVMFFI_CLOSURE(id, State, ...).
+ * `self` is a State *; the rest is as for ffi_function_new. In the body of a
+ * function, tvmffi_scope_attach(*out) gives the reference to its scope.
+ */
+#define ffi_closure_new(id, flags, self, deleter, out)                         \
+	ffi_function_new(THIS_MODULE, flags, tvmffi_func_##id.call, self,      \
+			 deleter, out)
+
+/*
  * Registers a function object (borrowed) of ffi_function_new under a name,
  * which is copied. Of the flags only FFI_REPLACE counts. Returns -EBUSY if the
  * object has a name already, else as ffi_register.
@@ -52,6 +77,17 @@ int ffi_function_register(const char *name, TVMFFIObject *function,
 
 /* Removes a name. Returns -ENOENT if it is not registered. */
 int ffi_unregister(const char *name);
+
+/*
+ * Ends all functions of a module: waits for their calls, removes their names
+ * and runs the deleters of their states. The runtime does so when a module is
+ * unloaded or its init has failed, but after the module's exit or init has
+ * returned. So an exit, or an init that fails after it registered a function,
+ * calls this before it frees what its functions or deleters use:
+ * ffi_module_end(THIS_MODULE). A function of the module must not call it: it
+ * would wait for itself.
+ */
+void ffi_module_end(struct module *owner);
 
 /*
  * Looks up a function and pins its module: until ffi_put, the module cannot be
@@ -84,33 +120,34 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
  */
 #define ffi_call(name, ...)                                                    \
 	({                                                                     \
-		TVMFFIObject *ffi_function;                                    \
-		int ffi_code = ffi_get(name, &ffi_function);                   \
+		TVMFFIObject *__ffi_function;                                  \
+		int __ffi_code = ffi_get(name, &__ffi_function);               \
 									       \
-		if (!ffi_code) {                                               \
-			if (tvmffi_call(ffi_function, __VA_ARGS__))            \
-				ffi_code = ffi_error(NULL, 0);                 \
-			ffi_put(ffi_function);                                 \
+		if (!__ffi_code) {                                             \
+			if (tvmffi_call(__ffi_function, __VA_ARGS__))          \
+				__ffi_code = ffi_error(NULL, 0);               \
+			ffi_put(__ffi_function);                               \
 		}                                                              \
-		ffi_code;                                                      \
+		__ffi_code;                                                    \
 	})
 
 /*
  * Calls a function object, which ffi_get returned before, in any context but
  * an NMI: with a spinlock, or in an interrupt. The result and the arguments are
  * numbers, pointers or text. Returns an error number: -EPERM if the function
- * was registered without FFI_ATOMIC. No step of a call that succeeds sleeps or
- * allocates. For an error, the runtime allocates by GFP_ATOMIC and frees.
+ * was registered without FFI_ATOMIC. No step of a call sleeps, takes a lock or
+ * calls the kernel's allocator, also with CONFIG_PREEMPT_RT: objects, such as
+ * those of an error, are in memory of the processor.
  */
 #define ffi_call_atomic(function, ...)                                         \
 	({                                                                     \
-		TVMFFIObject *ffi_function = (function);                       \
-		int ffi_code = ffi_atomic_begin(ffi_function);                 \
+		TVMFFIObject *__ffi_function = (function);                     \
+		int __ffi_code = ffi_atomic_begin(__ffi_function);             \
 									       \
-		if (!ffi_code)                                                 \
-			ffi_code = ffi_atomic_end(                             \
-				tvmffi_call(ffi_function, __VA_ARGS__));       \
-		ffi_code;                                                      \
+		if (!__ffi_code)                                               \
+			__ffi_code = ffi_atomic_end(                           \
+				tvmffi_call(__ffi_function, __VA_ARGS__));     \
+		__ffi_code;                                                    \
 	})
 
 /* Implement ffi_call_atomic. Between the two, preemption is disabled. */
@@ -119,7 +156,7 @@ int ffi_atomic_end(int code);
 
 /*
  * Frees the running task's state, with its pending error, at once. Otherwise
- * the runtime frees it within two seconds after the task has ended.
+ * the runtime frees it some seconds after the task has ended.
  */
 void ffi_task_end(void);
 

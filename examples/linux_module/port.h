@@ -74,6 +74,7 @@ void ffi_lock(void);
 void ffi_unlock(void);
 void *ffi_local(const void *key, size_t size);
 int ffi_at_task_end(void (*function)(void *), void *state);
+int ffi_bare_code(const char *name, int code);
 
 #define TVMFFI_MALLOC(size) ffi_alloc(size)
 #define TVMFFI_FREE(pointer) ffi_free(pointer)
@@ -82,6 +83,7 @@ int ffi_at_task_end(void (*function)(void *), void *state);
 #define TVMFFI_YIELD() cond_resched()
 #define TVMFFI_THREAD_LOCAL(key, size) ffi_local(key, size)
 #define TVMFFI_AT_THREAD_END(function, state) ffi_at_task_end(function, state)
+#define TVMFFI_BARE_CODE(name, code) ffi_bare_code(name, code)
 #define TVMFFI_ATOMIC_CAS(p, old, now) cmpxchg(p, old, now)
 /* Loads pair with stores and with CAS: the comments of tvmffi.h say which. */
 #define TVMFFI_ATOMIC_LOAD(p) smp_load_acquire(p)

@@ -4,6 +4,7 @@
  * tasks, error numbers, and functions that go with their module.
  */
 
+#include <linux/completion.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -17,18 +18,17 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
-#include <linux/rcupdate.h>
+#include <linux/refcount.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #define FFI_RUNTIME
 #define TVMFFI_IMPLEMENTATION
 #include "ffi.h"
 
-/* -------- Contexts -------- */
+/* -------- Atomic calls -------- */
 
 /*
  * The number of atomic calls on a processor. They run with preemption disabled,
@@ -41,59 +41,129 @@ static bool ffi_is_atomic(void)
 	return this_cpu_read(ffi_atomic_calls) > 0;
 }
 
+/* What TVMFFI_THREAD_LOCAL provides. The keys are of this file only. */
+struct ffi_state {
+	const void *keys[TVMFFI_THREAD_LOCAL_KEYS];
+	void *values[TVMFFI_THREAD_LOCAL_KEYS];
+	void (*end)(void *state);
+	void *end_state;
+	size_t used;
+	u64 memory[DIV_ROUND_UP(TVMFFI_THREAD_LOCAL_SIZE, 8)];
+};
+
+/* An error with its texts needs less than half of it. */
+#define FFI_ATOMIC_MEMORY 2048
+
+/*
+ * The state and the memory of atomic calls on one processor, in a task, in
+ * softirqs or in hard interrupts: an interrupt has another one than what it
+ * interrupts. The memory is for errors, which ffi_atomic_end frees, so an
+ * atomic call takes no lock and needs no allocator, also with PREEMPT_RT. Only
+ * its processor takes blocks of it. They are reused when all are free.
+ */
+struct ffi_atomic {
+	struct ffi_state state;
+	atomic_t num_blocks;
+	size_t used;
+	u64 memory[FFI_ATOMIC_MEMORY / 8];
+};
+
+struct ffi_atomics {
+	struct ffi_atomic of[3];
+};
+
+static struct ffi_atomics __percpu *ffi_atomics;
+
+static struct ffi_atomic *ffi_this_atomic(void)
+{
+	return &this_cpu_ptr(ffi_atomics)
+			->of[in_hardirq() ? 2 : !!in_serving_softirq()];
+}
+
 /* -------- Memory -------- */
 
 /*
- * Lists of all blocks. The runtime never frees its tables, so unloading the
- * module frees the blocks that are left. A block is in the list that a hash of
- * its address selects, so processors seldom wait for each other.
+ * In front of each block of memory. A block of the kernel's allocator is in the
+ * list that a hash of its address selects, so processors seldom wait for each
+ * other. The runtime never frees its tables, so unloading the module frees the
+ * blocks that are left in the lists.
  */
+struct ffi_block {
+	union {
+		struct list_head list;
+		struct ffi_atomic *atomic;
+	};
+	bool is_atomic;
+};
+
 #define FFI_SHARD_BITS 6
 
 struct ffi_shard {
-	spinlock_t lock; /* taken in interrupts, too */
+	spinlock_t lock; /* never taken in interrupts */
 	struct list_head blocks;
 } ____cacheline_aligned_in_smp;
 
 static struct ffi_shard ffi_shards[1 << FFI_SHARD_BITS];
 
-static struct ffi_shard *ffi_shard_of(const void *block)
+static struct ffi_shard *ffi_shard_of(const struct ffi_block *block)
 {
 	return &ffi_shards[hash_ptr(block, FFI_SHARD_BITS)];
 }
 
+static void *ffi_alloc_atomic(size_t size)
+{
+	struct ffi_atomic *a = ffi_this_atomic();
+	struct ffi_block *block;
+
+	if (!atomic_read_acquire(&a->num_blocks)) /* pairs with ffi_free */
+		a->used = 0;
+	size = ALIGN(sizeof(*block) + size, 8);
+	if (size > sizeof(a->memory) - a->used)
+		return NULL;
+	block = (void *)((char *)a->memory + a->used);
+	a->used += size;
+	atomic_inc(&a->num_blocks);
+	block->atomic = a;
+	block->is_atomic = true;
+	return block + 1;
+}
+
 void *ffi_alloc(size_t size)
 {
-	struct list_head *block;
+	struct ffi_block *block;
 	struct ffi_shard *shard;
-	unsigned long flags;
 
 	if (size > INT_MAX - sizeof(*block)) /* kvmalloc warns */
 		return NULL;
 	if (ffi_is_atomic())
-		block = kmalloc(sizeof(*block) + size,
-				GFP_ATOMIC | __GFP_NOWARN);
-	else
-		block = kvmalloc(sizeof(*block) + size, GFP_KERNEL);
+		return ffi_alloc_atomic(size);
+	block = kvmalloc(sizeof(*block) + size, GFP_KERNEL);
 	if (!block)
 		return NULL;
+	block->is_atomic = false;
 	shard = ffi_shard_of(block);
-	spin_lock_irqsave(&shard->lock, flags);
-	list_add(block, &shard->blocks);
-	spin_unlock_irqrestore(&shard->lock, flags);
+	spin_lock(&shard->lock);
+	list_add(&block->list, &shard->blocks);
+	spin_unlock(&shard->lock);
 	return block + 1;
 }
 EXPORT_SYMBOL_GPL(ffi_alloc);
 
 void ffi_free(void *pointer)
 {
-	struct list_head *block = (struct list_head *)pointer - 1;
-	struct ffi_shard *shard = ffi_shard_of(block);
-	unsigned long flags;
+	struct ffi_block *block = (struct ffi_block *)pointer - 1;
+	struct ffi_shard *shard;
 
-	spin_lock_irqsave(&shard->lock, flags);
-	list_del(block);
-	spin_unlock_irqrestore(&shard->lock, flags);
+	if (block->is_atomic) {
+		/* The processor that reuses the memory sees it unused. */
+		atomic_dec_return_release(&block->atomic->num_blocks);
+		return;
+	}
+	might_sleep();
+	shard = ffi_shard_of(block);
+	spin_lock(&shard->lock);
+	list_del(&block->list);
+	spin_unlock(&shard->lock);
 	kvfree(block);
 }
 EXPORT_SYMBOL_GPL(ffi_free);
@@ -111,12 +181,13 @@ static void ffi_init_blocks(void)
 /* Nobody uses the runtime any more, so this needs no lock. */
 static int ffi_free_blocks(void)
 {
-	struct list_head *block, *next;
+	struct ffi_block *block, *next;
 	int i, count = 0;
 
 	for (i = 0; i < ARRAY_SIZE(ffi_shards); ++i) {
-		list_for_each_safe(block, next, &ffi_shards[i].blocks) {
-			list_del(block);
+		list_for_each_entry_safe(block, next, &ffi_shards[i].blocks,
+					 list) {
+			list_del(&block->list);
 			kvfree(block);
 			++count;
 		}
@@ -139,16 +210,6 @@ void ffi_unlock(void)
 }
 
 /* -------- The state of tasks -------- */
-
-/* What TVMFFI_THREAD_LOCAL provides. The keys are of this file only. */
-struct ffi_state {
-	const void *keys[TVMFFI_THREAD_LOCAL_KEYS];
-	void *values[TVMFFI_THREAD_LOCAL_KEYS];
-	void (*end)(void *state);
-	void *end_state;
-	size_t used;
-	u64 memory[DIV_ROUND_UP(TVMFFI_THREAD_LOCAL_SIZE, 8)];
-};
 
 /*
  * The state of a task, in a hash table by the task. The reference on the task
@@ -176,12 +237,6 @@ static mempool_t *ffi_task_pool;
 
 static void ffi_task_sweep(struct work_struct *work);
 static DECLARE_DEFERRABLE_WORK(ffi_task_work, ffi_task_sweep);
-
-/*
- * The states of atomic calls. An interrupt has another state than what it
- * interrupts: one each for tasks, softirqs and hard interrupts.
- */
-static DEFINE_PER_CPU(struct ffi_state[3], ffi_atomic_states);
 
 static struct ffi_bucket *ffi_bucket_of(const struct task_struct *task)
 {
@@ -224,8 +279,7 @@ static struct ffi_state *ffi_this_state(void)
 	struct ffi_task *t;
 
 	if (ffi_is_atomic())
-		return *this_cpu_ptr(&ffi_atomic_states) +
-		       (in_hardirq() ? 2 : !!in_serving_softirq());
+		return &ffi_this_atomic()->state;
 	might_sleep();
 	t = ffi_task_find();
 	if (t)
@@ -355,13 +409,15 @@ static const struct {
 	{ "ZeroDivisionError", -EDOM },
 };
 
+/* A message may begin with context, as TVMFFI_TRY_CONTEXT adds it. */
 static int ffi_error_of(const TVMFFIErrorCell *cell)
 {
+	const char *number = strstr(cell->message.data, "[Errno ");
 	int i, error;
 
-	if (!strcmp(cell->kind.data, "OSError") &&
-	    sscanf(cell->message.data, "[Errno %d]", &error) == 1 &&
-	    error > 0 && error <= MAX_ERRNO)
+	if (number && !strcmp(cell->kind.data, "OSError") &&
+	    sscanf(number, "[Errno %d]", &error) == 1 && error > 0 &&
+	    error <= MAX_ERRNO)
 		return -error;
 	for (i = 0; i < ARRAY_SIZE(ffi_kinds); ++i)
 		if (!strcmp(cell->kind.data, ffi_kinds[i].kind))
@@ -414,27 +470,39 @@ int ffi_raise(int error, const char *format, ...)
 }
 EXPORT_SYMBOL_GPL(ffi_raise);
 
+/* A body may return an error number, as functions of the kernel do. */
+int ffi_bare_code(const char *name, int code)
+{
+	return ffi_raise(code, "%s returned %d", name, code);
+}
+EXPORT_SYMBOL_GPL(ffi_bare_code);
+
 /* -------- Functions of modules -------- */
 
 /* The state of each function object that a module makes. */
 struct ffi_function {
 	struct list_head list;
-	struct module *owner; /* not to be read once is_gone is set */
-	bool is_gone; /* the module is being unloaded */
+	struct module *owner; /* exists while users is not 0 */
 	unsigned int flags;
 	TVMFFISafeCallType call;
 	void (*deleter)(void *self); /* NULL once it has run */
 	void *self;
 	TVMFFIObject *object;
 	char *name; /* owned, or NULL; ffi_names_mutex */
-	atomic_t users; /* running calls and deleters */
-	int references; /* of the object, and of the unloading */
+	refcount_t users; /* running calls and deleters, and 1 for the module */
+	struct completion idle; /* users is 0 */
+	int references; /* of the object, and of ffi_module_end */
 };
 
 static LIST_HEAD(ffi_functions);
 static DEFINE_SPINLOCK(ffi_functions_lock); /* the list, and references */
 static DEFINE_MUTEX(ffi_names_mutex);
-static DECLARE_WAIT_QUEUE_HEAD(ffi_functions_idle);
+
+static void ffi_function_leave(struct ffi_function *f)
+{
+	if (refcount_dec_and_test(&f->users))
+		complete(&f->idle);
+}
 
 /*
  * Returns true if the module's code may run, until ffi_function_leave. A call
@@ -443,21 +511,12 @@ static DECLARE_WAIT_QUEUE_HEAD(ffi_functions_idle);
  */
 static bool ffi_function_enter(struct ffi_function *f, bool is_call)
 {
-	bool may_run;
-
-	rcu_read_lock(); /* ffi_end_functions sets is_gone, then waits */
-	may_run = !READ_ONCE(f->is_gone) &&
-		  (!is_call || try_module_get(f->owner));
-	if (may_run)
-		atomic_inc(&f->users);
-	rcu_read_unlock();
-	return may_run;
-}
-
-static void ffi_function_leave(struct ffi_function *f)
-{
-	if (atomic_dec_and_test(&f->users) && READ_ONCE(f->is_gone))
-		wake_up_all(&ffi_functions_idle);
+	if (!refcount_inc_not_zero(&f->users))
+		return false;
+	if (!is_call || try_module_get(f->owner))
+		return true;
+	ffi_function_leave(f);
+	return false;
 }
 
 static void ffi_function_put(struct ffi_function *f)
@@ -509,6 +568,8 @@ static int ffi_function_call(void *self, const TVMFFIAny *args, int32_t n,
 	if (!ffi_function_enter(f, true))
 		return ffi_raise(-ENODEV, "The function's module is unloaded");
 	code = f->call(f->self, args, n, result);
+	if (code && !tvmffi_i_pending())
+		code = ffi_bare_code("A packed function", code);
 	module_put(f->owner);
 	ffi_function_leave(f);
 	return code;
@@ -535,7 +596,7 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 	int code;
 
 	might_sleep();
-	if (!call || !out)
+	if (!call || !out || flags & ~(FFI_ATOMIC | FFI_REPLACE))
 		return -EINVAL;
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
@@ -553,6 +614,8 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 	f->self = self;
 	f->object = object;
 	f->references = 1;
+	refcount_set(&f->users, 1);
+	init_completion(&f->idle);
 	spin_lock(&ffi_functions_lock);
 	list_add(&f->list, &ffi_functions);
 	spin_unlock(&ffi_functions_lock);
@@ -605,7 +668,7 @@ int ffi_function_register(const char *name, TVMFFIObject *function,
 	int code;
 
 	might_sleep();
-	if (!f || !name)
+	if (!f || !name || !*name || flags & ~(FFI_ATOMIC | FFI_REPLACE))
 		return -EINVAL;
 	copy = kstrdup(name, GFP_KERNEL);
 	if (!copy)
@@ -679,10 +742,10 @@ void ffi_put(TVMFFIObject *function)
 	struct ffi_function *f = ffi_function_of(function);
 
 	might_sleep();
-	rcu_read_lock();
-	if (f && !READ_ONCE(f->is_gone))
+	if (f && ffi_function_enter(f, false)) {
 		module_put(f->owner);
-	rcu_read_unlock();
+		ffi_function_leave(f);
+	}
 	tvmffi_release(function);
 }
 EXPORT_SYMBOL_GPL(ffi_put);
@@ -691,9 +754,6 @@ int ffi_atomic_begin(TVMFFIObject *function)
 {
 	const struct ffi_function *f = ffi_function_of(function);
 
-	/* There GFP_ATOMIC may sleep, and so may the locks of kmalloc. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		return -EOPNOTSUPP;
 	if (in_nmi() || !f || !(f->flags & FFI_ATOMIC))
 		return -EPERM;
 	preempt_disable();
@@ -713,30 +773,26 @@ int ffi_atomic_end(int code)
 EXPORT_SYMBOL_GPL(ffi_atomic_end);
 
 /*
- * Ends the functions of a module that is unloaded, or whose init failed: waits
- * for their calls, removes their names and runs the deleters of their states.
- * The kernel's own wait does not suffice: it does not wait for the calls of a
- * module whose init failed.
+ * The kernel's own wait for the references on a module does not suffice: it
+ * does not wait for the calls of a module whose init failed.
  */
-static void ffi_end_functions(struct module *owner)
+void ffi_module_end(struct module *owner)
 {
 	struct ffi_function *f, *next;
 	LIST_HEAD(gone);
 
+	might_sleep();
 	spin_lock(&ffi_functions_lock);
 	list_for_each_entry_safe(f, next, &ffi_functions, list) {
-		if (f->owner != owner || f->is_gone)
+		if (f->owner != owner)
 			continue;
-		WRITE_ONCE(f->is_gone, true);
 		++f->references;
 		list_move(&f->list, &gone);
 	}
 	spin_unlock(&ffi_functions_lock);
-	if (list_empty(&gone))
-		return;
-	synchronize_rcu();
 	list_for_each_entry(f, &gone, list)
-		wait_event(ffi_functions_idle, !atomic_read(&f->users));
+		if (!refcount_dec_and_test(&f->users))
+			wait_for_completion(&f->idle);
 	while (!list_empty(&gone)) {
 		f = list_first_entry(&gone, struct ffi_function, list);
 		mutex_lock(&ffi_names_mutex);
@@ -751,12 +807,13 @@ static void ffi_end_functions(struct module *owner)
 		ffi_function_put(f);
 	}
 }
+EXPORT_SYMBOL_GPL(ffi_module_end);
 
 static int ffi_module_event(struct notifier_block *block, unsigned long state,
 			    void *module)
 {
 	if (state == MODULE_STATE_GOING)
-		ffi_end_functions(module);
+		ffi_module_end(module);
 	return NOTIFY_OK;
 }
 
@@ -773,13 +830,15 @@ int ffi_runtime_begin(void)
 	ffi_init_blocks();
 	for (i = 0; i < ARRAY_SIZE(ffi_buckets); ++i)
 		spin_lock_init(&ffi_buckets[i].lock);
+	ffi_atomics = alloc_percpu(struct ffi_atomics);
 	ffi_task_pool = mempool_create_kmalloc_pool(FFI_RESERVE,
 						    sizeof(struct ffi_task));
-	if (!ffi_task_pool)
-		return -ENOMEM;
-	code = register_module_notifier(&ffi_modules);
-	if (code)
+	code = ffi_atomics && ffi_task_pool ?
+		       register_module_notifier(&ffi_modules) : -ENOMEM;
+	if (code) {
 		mempool_destroy(ffi_task_pool);
+		free_percpu(ffi_atomics);
+	}
 	return code;
 }
 
@@ -787,10 +846,11 @@ void ffi_runtime_end(void)
 {
 	unregister_module_notifier(&ffi_modules);
 	cancel_delayed_work_sync(&ffi_task_work);
-	ffi_end_functions(THIS_MODULE);
+	ffi_module_end(THIS_MODULE);
 	ffi_task_end_others(true);
 	cancel_delayed_work_sync(&ffi_task_work);
 	mempool_destroy(ffi_task_pool);
+	free_percpu(ffi_atomics);
 	pr_info("ffi: the runtime ends, with %d blocks of its tables\n",
 		ffi_free_blocks());
 }

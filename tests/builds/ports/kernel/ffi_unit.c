@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /* KUnit's cases of what README.md promises. ffi_provider.ko is loaded. */
 
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/interrupt.h>
@@ -44,6 +45,26 @@ TVMFFI_FUNC(calls_sleeper, int64, (int64, x))
 	TVMFFI_RETURN(result);
 }
 
+/* Returns an error number and raises no error. */
+TVMFFI_FUNC(bare_number, int64, (int64, error))
+{
+	return (int)error;
+}
+
+/* Adds context to the error. */
+TVMFFI_FUNC(adds_context, none, (int64, error))
+{
+	TVMFFI_TRY_CONTEXT(tvmffi_call("unit.number", NULL, error),
+			   "in unit.context");
+	TVMFFI_RETURN();
+}
+
+static int bare_packed(void *self, const TVMFFIAny *args, int32_t n,
+		       TVMFFIAny *result)
+{
+	return -ENOENT;
+}
+
 static int number_of(const char *name, const char *kind)
 {
 	return ffi_call(name, NULL, kind);
@@ -69,6 +90,7 @@ static void unit_errors(struct kunit *test)
 		{ "RuntimeError", -EIO },      { "OSError", -EIO },
 		{ "Unheard", -EIO },
 	};
+	TVMFFIObject *f;
 	char text[64];
 	int i;
 
@@ -79,6 +101,17 @@ static void unit_errors(struct kunit *test)
 				kinds[i].error);
 	for (i = 1; i <= MAX_ERRNO; ++i)
 		KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, -i), -i);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.bare", bare_number, 0), 0);
+	for (i = 1; i <= MAX_ERRNO; ++i)
+		KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -i), -i);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, 5), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
+					       NULL, NULL, &f), 0);
+	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
+	tvmffi_release(f);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.context", adds_context, 0), 0);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.context", NULL, -EBUSY), -EBUSY);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, "x"), -EINVAL);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.none", NULL), -ENOENT);
@@ -112,6 +145,8 @@ static void unit_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), -ENOENT);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.none", NULL, 0),
 			-EINVAL);
+	KUNIT_EXPECT_EQ(test, ffi_register("", may_sleep, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.none", may_sleep, 4), -EINVAL);
 	KUNIT_EXPECT_EQ(test,
 			ffi_function_new(THIS_MODULE, 0, NULL, NULL, NULL, &f),
 			-EINVAL);
@@ -152,6 +187,35 @@ static void unit_pins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, deleted, 1);
 }
 
+TVMFFI_CLOSURE(count_up, int, int64, (int64, step))
+{
+	TVMFFI_RETURN(*self += step);
+}
+
+/* A module may end its functions itself. After that it may make others. */
+static void unit_end(struct kunit *test)
+{
+	TVMFFIObject *f;
+	int state = 40;
+	s64 sum = 0;
+
+	deleted = 0;
+	KUNIT_EXPECT_EQ(test,
+			ffi_closure_new(count_up, 0, &state, unit_delete, &f),
+			0);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.count", f, 0), 0);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), 0);
+	KUNIT_EXPECT_EQ(test, sum, 42);
+	ffi_module_end(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), -ENOENT);
+	KUNIT_EXPECT_EQ(test, tvmffi_call(f, &sum, 2), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENODEV);
+	tvmffi_release(f);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.number", raise_number, 0), 0);
+}
+
 static struct atomic_use {
 	TVMFFIObject *add, *divide, *sleeper, *nested;
 	int codes[5];
@@ -160,9 +224,10 @@ static struct atomic_use {
 
 static void use_all(void)
 {
+	TVMFFIObject *ffi_function = use.add; /* no name of the macro */
 	s64 result;
 
-	use.codes[0] = ffi_call_atomic(use.add, &use.sum, 40, 2);
+	use.codes[0] = ffi_call_atomic(ffi_function, &use.sum, 40, 2);
 	use.codes[1] = ffi_call_atomic(use.divide, &result, 1, 0);
 	use.codes[2] = ffi_call_atomic(use.add, &result, 1, "two");
 	use.codes[3] = ffi_call_atomic(use.sleeper, &result, 1);
@@ -195,7 +260,7 @@ static void use_in_softirq(struct tasklet_struct *tasklet)
 
 static void unit_atomic(struct kunit *test)
 {
-	static DEFINE_SPINLOCK(lock);
+	static DEFINE_RAW_SPINLOCK(lock);
 	DECLARE_TASKLET(tasklet, use_in_softirq);
 	struct irq_work work = IRQ_WORK_INIT_HARD(use_in_irq);
 	unsigned long flags;
@@ -212,9 +277,9 @@ static void unit_atomic(struct kunit *test)
 
 	/* An error that is pending meanwhile stays. */
 	ffi_raise(-EXDEV, "pending");
-	spin_lock_irqsave(&lock, flags);
+	raw_spin_lock_irqsave(&lock, flags);
 	use_all();
-	spin_unlock_irqrestore(&lock, flags);
+	raw_spin_unlock_irqrestore(&lock, flags);
 	expect_use(test);
 	for (i = 0; i < 100; ++i) {
 		irq_work_queue(&work);
@@ -234,9 +299,14 @@ static void unit_atomic(struct kunit *test)
 	ffi_put(use.nested);
 }
 
+static DECLARE_COMPLETION(raised);
+static DECLARE_COMPLETION(may_end);
+
 static int leave_an_error(void *data)
 {
 	ffi_raise(-EIO, "left by a task that ends");
+	complete(&raised);
+	wait_for_completion(&may_end);
 	return 0;
 }
 
@@ -249,8 +319,10 @@ static void unit_tasks(struct kunit *test)
 	count = ffi_task_count();
 	for (i = 0; i < 40; ++i)
 		kthread_run(leave_an_error, NULL, "unit/%d", i);
-	msleep(100);
-	KUNIT_EXPECT_EQ(test, ffi_task_count() > count, 1);
+	for (i = 0; i < 40; ++i)
+		wait_for_completion(&raised);
+	KUNIT_EXPECT_EQ(test, ffi_task_count() >= 40, 1);
+	complete_all(&may_end);
 	for (i = 0; i < 40 && ffi_task_count() > count; ++i)
 		msleep(100);
 	KUNIT_EXPECT_EQ(test, ffi_task_count() <= count, 1);
@@ -299,8 +371,9 @@ static void unit_no_memory(struct kunit *test)
 
 static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_errors), KUNIT_CASE(unit_names),
-	KUNIT_CASE(unit_pins),	 KUNIT_CASE(unit_atomic),
-	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
+	KUNIT_CASE(unit_pins),	 KUNIT_CASE(unit_end),
+	KUNIT_CASE(unit_atomic), KUNIT_CASE(unit_tasks),
+	KUNIT_CASE(unit_no_memory),
 	{}
 };
 
