@@ -6,9 +6,11 @@ the log. ffi_contend.c uses the runtime from many kernel threads at once, of
 ffi_holder.c and ffi_guest.c one keeps the functions of the other, and
 ffi_unit.c has KUnit's cases. Writes TAP.
 
-The kernel's image is that of --image, of /boot, or comes from the package of
-the headers' version, which is kept in --cache. With --tree, the kernel is one
-that was built by hand, as sanitized.config says, and has KASAN or KCSAN."""
+The kernels are those whose headers are installed: an ordinary one, and one with
+CONFIG_PREEMPT_RT. The image is that of /boot, or comes from the package of the
+headers' version, which is kept in --cache. With --tree, the kernel is one that
+was built by hand, as sanitized.config says, and has KASAN or KCSAN, or the tree
+has headers, and --image is the kernel for them."""
 
 import argparse
 import re
@@ -64,6 +66,12 @@ call held
 /bin/busybox rmmod ffi_guest; echo "rmmod guest again: $?"
 /bin/busybox insmod /ffi_guest.ko fail=1; echo "insmod guest, failing: $?"
 call held
+/bin/busybox insmod /ffi_guest.ko cache=1; echo "insmod guest, cache: $?"
+call held
+/bin/busybox rmmod ffi_guest; echo "rmmod guest, cache: $?"
+call held
+/bin/busybox insmod /ffi_guest.ko cache=1 fail=1
+echo "insmod guest, cache, failing: $?"
 @locked@
 /bin/busybox rmmod ffi_holder; echo "rmmod holder: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider: $?"
@@ -88,9 +96,10 @@ EXPECTED = [
     "    ok 1 unit_errors",
     "    ok 2 unit_names",
     "    ok 3 unit_pins",
-    "    ok 4 unit_atomic",
-    "    ok 5 unit_tasks",
-    "    ok 6 unit_no_memory",
+    "    ok 4 unit_end",
+    "    ok 5 unit_atomic",
+    "    ok 6 unit_tasks",
+    "    ok 7 unit_no_memory",
     "insmod unit: 0",
     "rmmod unit: 0",
     ", and in the end of ",
@@ -120,6 +129,13 @@ EXPECTED = [
     "guest: the state 100 is freed",
     "insmod guest, failing: 22",
     "holder: held: error -19",
+    "insmod guest, cache: 0",
+    "holder: held: 121",
+    "guest: the state 100 is freed",
+    "rmmod guest, cache: 0",
+    "holder: held: error -19",
+    "guest: the state 100 is freed",
+    "insmod guest, cache, failing: 22",
     "rmmod holder: 0",
     "ffi: the runtime ends, with ",
     "rmmod provider: 0",
@@ -140,17 +156,22 @@ STYLE = {
 
 
 def find_headers():
-    """The folder of a kernel's headers to build with, and its version."""
+    """The folders of headers: of an ordinary kernel, and of one with
+    CONFIG_PREEMPT_RT."""
+    found = {}
     for path in sorted(Path("/usr/src").glob("linux-headers-*-amd64")):
         if (path / "Makefile").exists():
-            return path, path.name[len("linux-headers-"):]
-    return None, None
+            found.setdefault(is_set(path, "PREEMPT_RT"), path)
+    return [found[key] for key in sorted(found)]
 
 
-def find_image(args, version):
-    """The image of that version; asks apt for its package the first time."""
+def find_image(args, headers):
+    """The image for the headers; asks apt for its package the first time."""
     if args.image:
         return Path(args.image)
+    if args.tree:
+        return headers / "arch/x86/boot/bzImage"
+    version = headers.name[len("linux-headers-"):]
     name = f"boot/vmlinuz-{version}"
     if (Path("/") / name).exists():
         return Path("/") / name
@@ -183,7 +204,7 @@ def make_modules(tap, folder, tree):
          f"FFI_HEADER={ROOT}", "FFI_FLAGS=-fstack-usage"],
         capture_output=True, text=True)
     return tap.ok(done.returncode == 0 and "warning" not in done.stderr.lower(),
-                  "builds without a warning",
+                  f"builds without a warning for {tree.name}",
                   done.stdout[-2000:] + done.stderr[-4000:])
 
 
@@ -285,34 +306,15 @@ def check_log(tap, log, sleeps):
     tap.ok(not bad, "no complaint of the kernel", "\n".join(bad) + "\n" + tail)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--image", help="a kernel of the headers' version")
-    parser.add_argument("--cache", default=str(ROOT / "build" / "kernel"))
-    parser.add_argument("--tree", help="a kernel's build folder")
-    parser.add_argument("--checkpatch", help="the kernel's checkpatch.pl",
-                        default=next(iter(sorted(Path("/usr/src").glob(
-                            "linux-*/scripts/checkpatch.pl"))), None))
-    parser.add_argument("--log", help="where to keep the kernel's log")
-    args = parser.parse_args()
-    tap = Tap()
-    headers, version = find_headers()
-    if args.tree:
-        headers = Path(args.tree).resolve()
-        args.image = headers / "arch/x86/boot/bzImage"
-    missing = [n for n in NEEDED if not shutil.which(n)]
-    if not headers:
-        missing.append("linux-headers-amd64")
-    image = None if missing else find_image(args, version)
-    if not missing and not image:
-        missing.append(f"linux-image-{version}")
-    if missing:
-        tap.skip("kernel modules", "no " + " ".join(missing))
-        return tap.done()
+def test_kernel(tap, args, headers):
+    image = find_image(args, headers)
+    if not image:
+        tap.skip("kernel modules", f"no image for {headers.name}")
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if not make_modules(tap, folder, headers):
-            return tap.done()
+            return
         sanitized = is_set(headers, "KASAN") or is_set(headers, "KCSAN")
         if not sanitized:
             check_size(tap, folder)
@@ -325,8 +327,31 @@ def main():
         log = boot(folder, image, initramfs,
                    SECONDS * (4 if sanitized else 1))
         if args.log:
-            Path(args.log).write_text(log)
+            with Path(args.log).open("a") as file:
+                file.write(log)
         check_log(tap, log, sleeps)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--image", help="a kernel for the headers of --tree")
+    parser.add_argument("--cache", default=str(ROOT / "build" / "kernel"))
+    parser.add_argument("--tree", help="a kernel's build folder")
+    parser.add_argument("--checkpatch", help="the kernel's checkpatch.pl",
+                        default=next(iter(sorted(Path("/usr/src").glob(
+                            "linux-*/scripts/checkpatch.pl"))), None))
+    parser.add_argument("--log", help="what to append the kernels' logs to")
+    args = parser.parse_args()
+    tap = Tap()
+    missing = [n for n in NEEDED if not shutil.which(n)]
+    trees = [Path(args.tree).resolve()] if args.tree else find_headers()
+    if not trees:
+        missing.append("linux-headers-amd64")
+    if missing:
+        tap.skip("kernel modules", "no " + " ".join(missing))
+    else:
+        for tree in trees:
+            test_kernel(tap, args, tree)
     return tap.done()
 
 
