@@ -22627,6 +22627,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   tvmffi_i_initializer *me;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   (void)tvmffi_i_watch_exit();
+#if TVMFFI_I_FORK
+  /* A child must know that the list has calls of its parent. This call may be
+     the runtime's first use, and takes no lock that would register this. */
+  if (!tvmffi_i_load64(&tvmffi_i_process)) tvmffi_i_watch_fork();
+#endif
   tvmffi_i_end_initializers(frame);
   me = (tvmffi_i_initializer *)tvmffi_i_pool_alloc(sizeof(*me));
   if (!me) return tvmffi_i_no_memory();
@@ -34429,8 +34434,8 @@ TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
 
 #if !defined(TVMFFI_LOCK)
 /* Creates the pthread key unless the key exists. Returns 1 if the key exists,
-   or 0 if the system refuses a new one. */
-static int tvmffi_i_make_exit_key(void) {
+   or 0 if the system refuses a new one. Unused with TVMFFI_AT_THREAD_END. */
+TVMFFI_I_UNUSED static int tvmffi_i_make_exit_key(void) {
   /* tvmffi_i_new_thread locks a mutex of its own. */
   TVMFFI_ASSERT(TVMFFI_I_STATE_OF_KEY || TVMFFI_I_IS_LOCKED);
   if (!tvmffi_i_has_exit_key)

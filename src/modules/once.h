@@ -166,6 +166,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   tvmffi_i_initializer *me;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   (void)tvmffi_i_watch_exit();
+#if TVMFFI_I_FORK
+  /* A child must know that the list has calls of its parent. This call may be
+     the runtime's first use, and takes no lock that would register this. */
+  if (!tvmffi_i_load64(&tvmffi_i_process)) tvmffi_i_watch_fork();
+#endif
   tvmffi_i_end_initializers(frame);
   me = (tvmffi_i_initializer *)tvmffi_i_pool_alloc(sizeof(*me));
   if (!me) return tvmffi_i_no_memory();

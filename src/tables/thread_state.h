@@ -199,8 +199,8 @@ TVMFFI_I_UNUSED static void tvmffi_i_on_exit(void *thread) {
 
 #if !defined(TVMFFI_LOCK)
 /* Creates the pthread key unless the key exists. Returns 1 if the key exists,
-   or 0 if the system refuses a new one. */
-static int tvmffi_i_make_exit_key(void) {
+   or 0 if the system refuses a new one. Unused with TVMFFI_AT_THREAD_END. */
+TVMFFI_I_UNUSED static int tvmffi_i_make_exit_key(void) {
   /* tvmffi_i_new_thread locks a mutex of its own. */
   TVMFFI_ASSERT(TVMFFI_I_STATE_OF_KEY || TVMFFI_I_IS_LOCKED);
   if (!tvmffi_i_has_exit_key)

@@ -918,6 +918,57 @@ def no_types_tests(box):
         raise Failed(f"{len(every)} tests, too few are left")
 
 
+FORKED = """
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int at_end(void (*end)(void *), void *state) {
+  return end && state;
+}
+#define TVMFFI_AT_THREAD_END(end, state) at_end(end, state)
+""" + IMPLEMENTATION + """
+static void *handle;
+static int running, may_end;
+static int init_until_waited(void **out) {
+  __atomic_store_n(&running, 1, __ATOMIC_SEQ_CST);
+  while (!__atomic_load_n(&may_end, __ATOMIC_SEQ_CST)) sched_yield();
+  *out = &running;
+  return 0;
+}
+static int init_at_once(void **out) {
+  *out = &running;
+  return 0;
+}
+static void *first_use(void *unused) {
+  (void)TVMFFIHandleInitOnce(&handle, init_until_waited);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  int status = -1;
+  pid_t pid;
+  if (pthread_create(&thread, NULL, first_use, NULL)) return 1;
+  while (!__atomic_load_n(&running, __ATOMIC_SEQ_CST)) sched_yield();
+  pid = fork();
+  if (!pid) {
+    alarm(60);
+    _exit(TVMFFIHandleInitOnce(&handle, init_at_once) ? 1 : 0);
+  }
+  (void)waitpid(pid, &status, 0);
+  __atomic_store_n(&may_end, 1, __ATOMIC_SEQ_CST);
+  (void)pthread_join(thread, NULL);
+  return status != 0;
+}
+"""
+
+
+def forked_first_use(box):
+    """A child of fork waits for no thread of its parent, though the parent's
+    first use is an initialization that has taken no lock."""
+    box.run(box.link("forked", box.compile(
+        "forked", FORKED, "-D_DEFAULT_SOURCE", "-O0", *WARNINGS)))
+
+
 BUILTINS = IMPLEMENTATION + """
 static int has(const char *name) {
   TVMFFIByteArray key = tvmffi_byte_array(name);
@@ -1703,6 +1754,7 @@ CASES = [
     ("a result of another type is told by the compiler", wrong_result),
     ("a mistake in a definition is one error that names it", readable_errors),
     ("TVMFFI_MALLOC and TVMFFI_FREE: no heap of libc", own_allocator),
+    ("TVMFFI_AT_THREAD_END: a fork during the first use", forked_first_use),
     ("half of an allocator is refused", half_an_allocator),
     ("three copies in one program, two of them renamed", copies_side_by_side),
     ("a C++ file uses the implementation of a C file", mixed_c_first),
