@@ -370,7 +370,8 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
 }
 
 /* Sets the fields of an object's copy that refer to other copies to the values
-   of the original, as in the shallow copy. Runs no converter of Python. */
+   of the original, as in the shallow copy. Runs no converter of Python unless
+   the getter is not the runtime's, so that only the setter can write. */
 static void tvmffi_i_reset_object(TVMFFIObject *object,
                                   const TVMFFIObject *from) {
   tvmffi_i_field_cursor fields =
@@ -381,16 +382,15 @@ static void tvmffi_i_reset_object(TVMFFIObject *object,
     const tvmffi_i_access *access =
         tvmffi_i_access_of(field->field_static_type_index);
     TVMFFIAny held = tvmffi_none(), value = tvmffi_none();
-    TVMFFIFieldSetter set = NULL;
-    if (access && access->get == field->getter)
-      set = access->set;
-    else if (!(field->flags & kTVMFFIFieldFlagBitSetterIsFunctionObj))
-      set = (TVMFFIFieldSetter)(uintptr_t)field->setter;
-    if (set && !field->getter(tvmffi_i_at(object, field), &held) &&
+    if (!field->getter(tvmffi_i_at(object, field), &held) &&
         held.type_index >= kTVMFFIStaticObjectBegin &&
         !field->getter(tvmffi_i_at(from, field), &value) &&
-        !tvmffi_i_same_any(&held, &value))
-      (void)set(tvmffi_i_at(object, field), &value);
+        !tvmffi_i_same_any(&held, &value)) {
+      if (access && access->get == field->getter)
+        (void)access->set(tvmffi_i_at(object, field), &value);
+      else
+        (void)tvmffi_i_set_field(field, object, &value);
+    }
     tvmffi_i_any_release(&held);
     tvmffi_i_any_release(&value);
   }

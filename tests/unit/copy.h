@@ -475,8 +475,8 @@ static void test_copy_faults(TVMFFIObject **o, int cyclic) {
   test_set_faulty(o[2], NULL, NULL);
 }
 
-static void test_copies_with_faults(int cyclic) {
-  int32_t index = test_faulty_class(!cyclic);
+static void test_copies_with_faults(int cyclic, int own_getters) {
+  int32_t index = test_faulty_class(own_getters);
   TVMFFIObject *o[4];
   TVMFFIAny *items = NULL;
   int i;
@@ -493,8 +493,11 @@ static void test_copies_with_faults(int cyclic) {
   test_copy_faults(o, cyclic);
 }
 
-static void test_faulty_copies(TVMFFI_HERE) { test_copies_with_faults(0); }
-static void test_faulty_cycles(TVMFFI_HERE) { test_copies_with_faults(1); }
+static void test_faulty_copies(TVMFFI_HERE) { test_copies_with_faults(0, 1); }
+static void test_faulty_cycles(TVMFFI_HERE) {
+  test_copies_with_faults(1, 0);
+  test_copies_with_faults(1, 1);
+}
 
 /* Hooks that copy nothing: they return the object itself, or no address. */
 static int test_copy_to_same(void *self, const TVMFFIAny *args,
