@@ -16,6 +16,7 @@
 #include "tvmffi_rpc_backend.h"
 
 #include <dlfcn.h>
+#include <sys/un.h>
 
 #include "server_session.h"
 #include "server_files.h"
@@ -35,13 +36,14 @@ static struct {
 
 static int open_listener(void) {
   struct addrinfo hints, *list = NULL;
-  int on = 1, failed, error, fd;
+  int on = 1, failed, error, fd, unknown;
   memset(&hints, 0, sizeof(hints));
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
-  if (getaddrinfo(settings.host, settings.port, &hints, &list))
-    return TVMFFI_RAISE("ValueError", "%s:%s is no address", settings.host,
-                        settings.port);
+  unknown = getaddrinfo(settings.host, settings.port, &hints, &list);
+  if (unknown)
+    return TVMFFI_RAISE("ValueError", "--host `%s`: %s", settings.host,
+                        gai_strerror(unknown));
   fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   failed = fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) ||
@@ -56,7 +58,8 @@ static int open_listener(void) {
                         "cannot listen on %s:%s: another program does; `ss "
                         "-ltnp` names it",
                         settings.host, settings.port);
-  return system_error("cannot listen on port", settings.port);
+  return TVMFFI_RAISE("OSError", "cannot listen on %s:%s: %s", settings.host,
+                      settings.port, strerror(errno));
 }
 
 /* The port that was bound, which is chosen by the system for 0. */
@@ -70,6 +73,26 @@ static int bound_port(void) {
   return (int)strtol(service, NULL, 10);
 }
 
+/* Tells systemd that clients can connect: sd_notify's protocol, for units of
+   Type=notify. */
+static void notify_ready(void) {
+  const char *path = getenv("NOTIFY_SOCKET");
+  struct sockaddr_un address;
+  size_t n = path ? strlen(path) : 0;
+  int fd;
+  if (!n || n >= sizeof(address.sun_path)) return;
+  fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  memset(&address, 0, sizeof(address));
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path, n);
+  if (*path == '@') *address.sun_path = 0; /* an abstract name */
+  if (sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&address,
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
+    say("the service manager was not told: %s", strerror(errno));
+  close(fd);
+}
+
 static int serve_port(void) {
   tracker.key = settings.key;
   TVMFFI_TRY(tracker_begin());
@@ -77,7 +100,10 @@ static int serve_port(void) {
   tracker.port = bound_port();
   clients_options.match_key = tracker.match_key;
   clients_set_limit();
-  say("listening on %s:%d", settings.host, tracker.port);
+  say(strchr(settings.host, ':') ? "listening on [%s]:%d"
+                                 : "listening on %s:%d",
+      settings.host, tracker.port);
+  notify_ready();
   clients_serve();
   say("stopped");
   return 0;
@@ -111,7 +137,15 @@ static const char usage[] =
     "  --max-threads N       threads of a session, unless root's; 1024\n"
     "  --max-time SECONDS    the longest session\n"
     "  --sessions N          sessions at once; 1, as timings want\n"
-    "  --quiet               say nothing on standard error\n";
+    "  --quiet               say nothing on standard error\n"
+    "  --help, --version     print this, or the version\n";
+
+/* Whether the usage lists an option. */
+static int is_option(const char *name) {
+  char line[40];
+  return (size_t)snprintf(line, sizeof(line), "\n  %s ", name) < sizeof(line) &&
+         strstr(usage, line);
+}
 
 /* Reads a whole number from `least` to `most`. */
 static int read_number(const char *option, const char *text, long least,
@@ -194,25 +228,34 @@ static int set_option(const char *name, const char *value) {
     return confine_set_mode(value);
   } else if (!strcmp(name, "--allow")) {
     return confine_allow(value);
-  } else {
-    return TVMFFI_RAISE("ValueError", "unknown option %s\n%s", name, usage);
   }
   return 0;
 }
 
+/* Reads an option and its value, which is behind a `=` or the next word.
+   Returns the number of words, or -1 with an error. */
+static int read_option(char *name, const char *next) {
+  char *value = strchr(name, '=');
+  if (value) *value++ = 0;
+  if (!is_option(name))
+    return TVMFFI_RAISE("ValueError", "there is no option %s: see --help",
+                        name);
+  if (!strcmp(name, "--quiet")) {
+    log_is_quiet = 1;
+    return value ? TVMFFI_RAISE("ValueError", "--quiet takes no value") : 1;
+  }
+  if (!value && !next)
+    return TVMFFI_RAISE("ValueError", "%s without a value: see --help", name);
+  TVMFFI_TRY(set_option(name, value ? value : next));
+  return value ? 1 : 2;
+}
+
 /* Reads the options; *rest is the index of the first other argument. */
 static int read_options(int argc, char **argv, int *rest) {
-  int i;
-  for (i = 1; i < argc && argv[i][0] == '-'; ++i) {
-    if (!strcmp(argv[i], "--quiet")) {
-      log_is_quiet = 1;
-    } else if (i + 1 == argc) {
-      return TVMFFI_RAISE("ValueError", "%s without a value\n%s", argv[i],
-                          usage);
-    } else {
-      TVMFFI_TRY(set_option(argv[i], argv[i + 1]));
-      ++i;
-    }
+  int i, words;
+  for (i = 1; i < argc && argv[i][0] == '-'; i += words) {
+    words = read_option(argv[i], argv[i + 1]);
+    if (words < 0) return -1;
   }
   *rest = i;
   if (tracker.host && !*settings.key)
@@ -245,6 +288,7 @@ static int set_up(void) {
   clients_options.call = session_call;
   clients_options.key = settings.key;
   clients_options.max_packet = (size_t)settings.max_packet;
+  TVMFFI_TRY(files_probe());
   TVMFFI_TRY(confine_check());
   TVMFFI_TRY(clients_catch_signals());
   TVMFFI_TRY(tvmffi_rpc_register(&clients_options));
@@ -270,21 +314,36 @@ static int serve_pipe(const char *in, const char *out) {
   return clients_serve_pipe(channel);
 }
 
-static int run(int argc, char **argv) {
+/* Stores 1 in *status if what fails may succeed later: the port, the tracker's
+   name. */
+static int run(int argc, char **argv, int *status) {
   int rest = 0, is_pipe;
   TVMFFI_TRY(read_options(argc, argv, &rest));
   is_pipe = argc - rest == 2 && !settings.port;
   if (!is_pipe && (argc != rest || !settings.port))
-    return TVMFFI_RAISE("ValueError", "a port, or two descriptors\n%s", usage);
+    return TVMFFI_RAISE("ValueError",
+                        "wanted: --port PORT, or two descriptors; see --help");
   if (is_pipe) log_is_quiet = 1; /* standard error is the client's */
   TVMFFI_TRY(set_up());
-  return is_pipe ? serve_pipe(argv[rest], argv[rest + 1]) : serve_port();
+  if (is_pipe) return serve_pipe(argv[rest], argv[rest + 1]);
+  *status = 1;
+  return serve_port();
+}
+
+static int has_word(char **argv, const char *word) {
+  while (*argv && strcmp(*argv, word)) ++argv;
+  return *argv != NULL;
 }
 
 int main(int argc, char **argv) {
-  if (argc == 2 && !strcmp(argv[1], "--help")) return !fputs(usage, stdout);
-  if (!run(argc, argv)) return 0;
+  int status = 2;
+  if (has_word(argv, "--help") || has_word(argv, "-h"))
+    return fputs(usage, stdout) < 0;
+  if (has_word(argv, "--version"))
+    return printf("tvmffi-rpc %d.%d.%d\n", TVMFFI_VERSION_MAJOR,
+                  TVMFFI_VERSION_MINOR, TVMFFI_VERSION_PATCH) < 0;
+  if (!run(argc, argv, &status)) return 0;
   log_is_quiet = 0;
   say_error("error");
-  return 2;
+  return status;
 }

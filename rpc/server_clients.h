@@ -8,6 +8,7 @@
 #define TVMFFI_RPC_SERVER_CLIENTS_H_
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -54,6 +55,9 @@ typedef struct {
   uint64_t order;      /* of its arrival */
   pid_t child;         /* its session's process, or 0 */
   char *folder;        /* its session's, owned */
+  int64_t begin;       /* of its session, of now_ms() */
+  volatile char *is_in_call; /* its session's: session_is_in_call */
+  char name[80];             /* its address, for the log */
 } client;
 
 static client clients[CLIENTS_MAX];
@@ -223,6 +227,8 @@ static int client_start(client *c) {
   TVMFFI_TRY(files_begin());
   c->folder = strdup(files_root);
   if (!c->folder) return TVMFFI_RAISE("MemoryError", "no memory for a session");
+  TVMFFI_TRY(session_share());
+  c->is_in_call = session_is_in_call;
   c->child = clients_start(c);
   return c->child < 0 ? -1 : 0;
 }
@@ -236,49 +242,74 @@ static void client_begin_session(client *c) {
   files_leave();
   if (failed) {
     say_error("no session");
+    session_unshare(c->is_in_call);
     free(c->folder);
     c->folder = NULL;
     c->child = 0;
     client_finish(c);
     return;
   }
+  say("session %ld begins: %s", (long)c->child, c->name);
   ++clients_running;
+  c->begin = now_ms();
   c->state = CLIENT_RUNNING;
   c->deadline = limit ? now_ms() + limit : CLIENTS_NEVER;
 }
 
-/* Ends what is left of the session: processes and files. */
-static void client_end_session(client *c) {
+/* Ends what is left of the session: processes and files. The reason goes into
+   the log. */
+static void client_end_session(client *c, const char *reason) {
   kill(-c->child, SIGKILL);
   kill(c->child, SIGKILL);
   while (waitpid(c->child, NULL, 0) < 0 && errno == EINTR) continue;
+  say("session %ld has ended after %.1f s: %s: %s", (long)c->child,
+      (double)(now_ms() - c->begin) / 1000, c->name, reason);
   c->child = 0;
   --clients_running;
+  session_unshare(c->is_in_call);
+  c->is_in_call = NULL;
   if (!files_kept) files_remove_root(c->folder);
   free(c->folder);
   c->folder = NULL;
   client_set_blocking(c, 0);
-  say("the session has ended");
+}
+
+/* Describes how a process has ended: `code` and `status` of waitid. */
+static void client_describe(int code, int status, char *text, size_t size) {
+  if (code == CLD_EXITED)
+    snprintf(text, size, "exit status %d", status);
+  else
+    snprintf(
+        text, size, "signal %d (%s)%s", status, strsignal(status),
+        status == SIGKILL ? ", from the system if its memory was used up" : "");
 }
 
 /* Looks whether the session's process has ended. It is not waited for yet, so
-   that its number stays its own. */
+   that its number stays its own. If it ended in a call, its client learns how.
+   */
 static void client_check_session(client *c) {
+  char reason[200], text[300];
   siginfo_t info;
+  int is_in_call;
   info.si_pid = 0;
   if (!c->child ||
       waitid(P_PID, (id_t)c->child, &info, WEXITED | WNOHANG | WNOWAIT) ||
       !info.si_pid)
     return;
-  client_end_session(c);
+  is_in_call = *c->is_in_call;
+  client_describe(info.si_code, info.si_status, reason, sizeof(reason));
+  snprintf(text, sizeof(text), "RPCError: a call has ended the session: %s",
+           reason);
+  if (is_in_call && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
+  client_end_session(
+      c, is_in_call || info.si_status ? reason : "its client ended it");
   client_finish(c);
 }
 
 static void client_time_out(client *c) {
   char text[200];
   double seconds = (double)client_limit(c) / 1000;
-  say("the session's time is over");
-  client_end_session(c);
+  client_end_session(c, "its time is over");
   snprintf(text, sizeof(text),
            "RPCSessionTimeoutError: Your %g s session has expired, try to "
            "increase the \"session_timeout\" value.",
@@ -289,19 +320,26 @@ static void client_time_out(client *c) {
 
 /* -- what happens to a client ---------------------------------------------- */
 
+/* Writes the error for which a client was refused. */
+static void client_say_refused(const client *c) {
+  char what[120];
+  snprintf(what, sizeof(what), "a client was refused: %s", c->name);
+  say_error(what);
+}
+
 static void client_shake_hands(client *c) {
   size_t size;
   void *to = tvmffi_rpc_buffer(c->session, &size);
   ssize_t n = read(c->channel.in, to, size);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) {
-    say("a client without a handshake");
+    say("%s: a client without a handshake", c->name);
     client_close(c);
   } else if (tvmffi_rpc_filled(c->session, (size_t)n)) {
-    say_error("a client was refused");
+    client_say_refused(c);
     client_finish(c);
   } else if (tvmffi_rpc_is_ready(c->session)) {
-    say("a client has connected");
+    say("a client has connected: %s", c->name);
     c->state = CLIENT_WAITING;
     c->deadline = CLIENTS_NEVER;
     if (tracker_use_key()) say_error("no tracker");
@@ -317,7 +355,10 @@ static short client_events(const client *c) {
 static void client_ready(client *c) {
   switch (c->state) {
     case CLIENT_SHAKING: client_shake_hands(c); break;
-    case CLIENT_WAITING: client_close(c); break;
+    case CLIENT_WAITING:
+      say("a client has gone before its session: %s", c->name);
+      client_close(c);
+      break;
     case CLIENT_CLOSING: client_drop_bytes(c); break;
     default:
       c->state = CLIENT_GONE;
@@ -330,8 +371,7 @@ static void client_due(client *c) {
   switch (c->state) {
     case CLIENT_RUNNING: client_time_out(c); break;
     case CLIENT_GONE:
-      say("the client is gone");
-      client_end_session(c);
+      client_end_session(c, "its client is gone");
       client_close(c);
       break;
     default: client_close(c);
@@ -341,10 +381,13 @@ static void client_due(client *c) {
 /* Accepts a client. Its session of the protocol begins with the handshake. */
 static void clients_accept(void) {
   int on = 1, idle = 60, interval = 15, probes = 4;
+  struct sockaddr_storage address;
+  socklen_t size = sizeof(address);
   client *c = clients_find_entry();
   int fd;
   if (!c) return; /* the last entry's client has ended its handshake */
-  fd = accept4(clients_listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  fd = accept4(clients_listener, (struct sockaddr *)&address, &size,
+               SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
     say("cannot accept a client: %s", strerror(errno));
@@ -361,9 +404,10 @@ static void clients_accept(void) {
   c->channel.in = c->channel.out = fd;
   c->deadline = now_ms() + CLIENTS_HANDSHAKE_MS;
   c->order = ++clients_count;
+  log_address(&address, size, c->name, sizeof(c->name));
   clients_options.user = &c->channel;
   if (tvmffi_rpc_new(&clients_options, &c->session)) {
-    say_error("a client was refused");
+    client_say_refused(c);
     client_close(c);
   }
 }
@@ -477,7 +521,7 @@ static void clients_serve(void) {
   while (!clients_are_stopped && (clients_listener >= 0 || clients_running))
     clients_step();
   for (i = 0; i < CLIENTS_MAX; ++i)
-    if (clients[i].child) client_end_session(&clients[i]);
+    if (clients[i].child) client_end_session(&clients[i], "the server stops");
 }
 
 /* Leaves descriptors for the session's process if the process may have few. */
@@ -492,6 +536,7 @@ static void clients_set_limit(void) {
 static int clients_serve_pipe(session_channel channel) {
   client *c = &clients[0];
   c->channel = channel;
+  snprintf(c->name, sizeof(c->name), "a pipe");
   clients_options.user = &c->channel;
   clients_options.no_handshake = 1;
   tracker.fd = -1;

@@ -38,7 +38,10 @@ static int files_component(const char **name, char *part, size_t size) {
   size_t n = strcspn(*name, "/");
   if (!n || n >= size || !strcmp(*name, ".") ||
       (n == 2 && !memcmp(*name, "..", 2)))
-    return TVMFFI_RAISE("ValueError", "the path `%.200s` is refused", *name);
+    return TVMFFI_RAISE("ValueError",
+                        "the path `%.200s` is refused: it must name a file in "
+                        "the session's folder, without `..`",
+                        *name);
   memcpy(part, *name, n);
   part[n] = 0;
   *name += n;
@@ -304,6 +307,16 @@ static int files_make(void) {
 /* Uses the folder of --root, or makes one for this session. */
 static int files_begin(void) {
   return files_kept ? files_use(files_kept) : files_make();
+}
+
+/* Looks whether sessions will have a folder. */
+static int files_probe(void) {
+  const char *base = getenv("TMPDIR");
+  const char *path = files_kept ? files_kept : base && *base ? base : "/tmp";
+  if (!access(path, R_OK | W_OK | X_OK)) return 0;
+  return system_error(
+      files_kept ? "cannot use --root" : "cannot use the folder (TMPDIR)",
+      path);
 }
 
 /* Leaves the folder to another process. */

@@ -3,9 +3,11 @@
 #define TVMFFI_RPC_SERVER_LOG_H_
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static int log_is_quiet; /* by --quiet, or as a client reads standard error */
@@ -32,6 +34,18 @@ static void say_error(const char *what) {
 static int system_error(const char *what, const char *name) {
   return TVMFFI_RAISE("OSError", "%s `%.200s`: %s", what, name,
                       strerror(errno));
+}
+
+/* Writes an address as HOST:PORT, with brackets around one with colons. */
+static void log_address(const struct sockaddr_storage *address, socklen_t size,
+                        char *text, size_t text_size) {
+  char host[64], port[8];
+  if (getnameinfo((const struct sockaddr *)address, size, host, sizeof(host),
+                  port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+    snprintf(text, text_size, "an unknown address");
+  else
+    snprintf(text, text_size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
+             port);
 }
 
 static int64_t now_ms(void) {

@@ -12,25 +12,68 @@
 #include "server_confine.h"
 #include "server_files.h"
 
-/* Runs a program of the system in the session's folder and waits for its end.
+/* The end of what a program writes, which has its errors. It fits an error's
+   message. */
+#define MODULES_TEXT_SIZE 640
+
+/* Runs a program in the session's folder; it writes to `out`. Does not return.
  */
-static int modules_run(char *const *argv, const char *name) {
-  int status = 0;
-  pid_t child = fork();
-  if (child < 0) return system_error("cannot start", argv[0]);
-  if (!child) {
-    int null = log_is_quiet ? open("/dev/null", O_WRONLY) : -1;
-    if (null >= 0) dup2(null, 1), dup2(null, 2);
-    if (confine.is_on) setenv("TMPDIR", files_root, 1); /* it may write there */
-    if (!fchdir(files_root_fd) && !confine_enter(1)) execvp(argv[0], argv);
-    say_error(argv[0]);
-    _exit(127);
+static void modules_exec(char *const *argv, int out) {
+  dup2(out, 1);
+  dup2(out, 2);
+  log_is_quiet = 0; /* the text is for the client */
+  if (confine.is_on) setenv("TMPDIR", files_root, 1); /* it may write there */
+  if (!fchdir(files_root_fd) && !confine_enter(1)) {
+    execvp(argv[0], argv);
+    (void)system_error("cannot start", argv[0]);
   }
+  say_error(argv[0]);
+  _exit(127);
+}
+
+/* Reads the end of what a program writes, from the start of a line. */
+static void modules_read(int in, char *text) {
+  char bytes[MODULES_TEXT_SIZE];
+  char *line;
+  size_t size = 0;
+  ssize_t n;
+  int is_cut = 0;
+  while ((n = read(in, bytes, sizeof(bytes) - 1)) > 0 ||
+         (n < 0 && errno == EINTR)) {
+    size_t added = n > 0 ? (size_t)n : 0;
+    size_t kept = sizeof(bytes) - 1 - added;
+    if (size > kept) {
+      memmove(text, text + size - kept, kept);
+      size = kept;
+      is_cut = 1;
+    }
+    memcpy(text + size, bytes, added);
+    size += added;
+  }
+  while (size && text[size - 1] == '\n') --size;
+  text[size] = 0;
+  if (is_cut && (line = strchr(text, '\n')))
+    memmove(text, line, strlen(line) + 1);
+}
+
+/* Runs a program of the system in the session's folder and waits for its end.
+   Its output goes into the error. */
+static int modules_run(char *const *argv, const char *name) {
+  char text[MODULES_TEXT_SIZE];
+  int status = 0, ends[2];
+  pid_t child;
+  if (pipe2(ends, O_CLOEXEC)) return system_error("no pipe for", argv[0]);
+  child = fork();
+  if (!child) modules_exec(argv, ends[1]);
+  close(ends[1]);
+  if (child > 0) modules_read(ends[0], text);
+  close(ends[0]);
+  if (child < 0) return system_error("cannot start", argv[0]);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   if (!status) return 0;
-  return TVMFFI_RAISE("RuntimeError", "`%s` of `%.200s` failed with status %d",
-                      argv[0], name,
-                      WIFEXITED(status) ? WEXITSTATUS(status) : -status);
+  return TVMFFI_RAISE(
+      "RuntimeError", "`%s` of `%.200s` failed with status %d: %s", argv[0],
+      name, WIFEXITED(status) ? WEXITSTATUS(status) : -status, text);
 }
 
 /* A word of a command line, which the program does not change. */

@@ -4,6 +4,7 @@
 #define TVMFFI_RPC_SERVER_SESSION_H_
 
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "server_confine.h"
 #include "server_log.h"
@@ -20,6 +21,25 @@ typedef struct {
 } session_channel;
 
 static volatile sig_atomic_t session_is_orphaned; /* the parent was killed */
+
+/* 1 while a function is called, in memory that the server's process reads when
+   the session has ended: then no packet is half sent, so the server can tell
+   the client why. Each session has its own, which no other session can write.
+   */
+static volatile char *session_is_in_call;
+
+/* Makes that memory for the next session. */
+static int session_share(void) {
+  void *page =
+      mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return system_error("no memory for", "a session");
+  session_is_in_call = (volatile char *)page;
+  return 0;
+}
+
+static void session_unshare(volatile char *is_in_call) {
+  if (is_in_call) munmap((void *)(uintptr_t)is_in_call, 1);
+}
 
 /* Is the hook `write` of a session whose `user` is its channel. */
 static int session_send(void *user, const void *bytes, size_t size) {
@@ -61,6 +81,7 @@ static const char *session_hint(const char *message) {
       {"Permission denied", "--allow PATH opens a file or folder"},
       {"Operation not permitted", "--allow opens programs or network"},
       {"Cannot allocate memory", "--max-memory is its limit"},
+      {"failed to map segment", "--max-memory is its limit"},
       {"Resource temporarily unavailable", "--max-threads is its limit"}};
   size_t i;
   for (i = 0; confine.is_on && i < sizeof(hints) / sizeof(*hints); ++i)
@@ -91,9 +112,12 @@ static int session_call(void *user, tvmffi_rpc *session, TVMFFIObject *function,
                         const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
   TVMFFI_SCOPE;
   TVMFFIObject *error;
+  int code;
   (void)user, (void)session;
-  if (!TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result))
-    return 0;
+  *session_is_in_call = 1;
+  code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result);
+  *session_is_in_call = 0;
+  if (!code) return 0;
   error = tvmffi_error_take();
   return error ? session_raise(error) : -1; /* NULL: a function raised none */
 }

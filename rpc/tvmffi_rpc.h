@@ -1741,7 +1741,7 @@ static int tvmffi_rpc_i_expect_body(tvmffi_rpc *s, tvmffi_rpc_i_part part,
   if (size > s->options.max_packet) {
     (void)TVMFFI_RAISE("RPCError",
                        "a packet of %llu bytes is longer than this server "
-                       "allows: %llu bytes",
+                       "allows: %llu bytes (max_packet)",
                        (unsigned long long)size,
                        (unsigned long long)s->options.max_packet);
     return tvmffi_rpc_i_refuse(s);
@@ -1934,11 +1934,12 @@ static int tvmffi_rpc_i_got_magic(tvmffi_rpc *s) {
   return 0;
 }
 
-static int tvmffi_rpc_i_refuse_key(tvmffi_rpc *s, const char *text) {
+static int tvmffi_rpc_i_refuse_key(tvmffi_rpc *s, const char *text,
+                                   const char *hint) {
   int32_t code = TVMFFI_RPC_WRONG_KEY;
   tvmffi_rpc_i_swap(&code, sizeof(code), 1);
   TVMFFI_TRY(tvmffi_rpc_i_write(s, &code, sizeof(code)));
-  return TVMFFI_RAISE("RPCError", "a wrong key, `%.100s`", text);
+  return TVMFFI_RAISE("RPCError", "a wrong key, `%.100s`%s", text, hint);
 }
 
 static int tvmffi_rpc_i_got_key(tvmffi_rpc *s) {
@@ -1946,7 +1947,10 @@ static int tvmffi_rpc_i_got_key(tvmffi_rpc *s) {
   const char *key = s->options.key ? s->options.key : "";
   const char *match = s->options.match_key ? s->options.match_key : key;
   const char *sent = tvmffi_rpc_i_after(text, "client:");
-  if (!sent || strcmp(sent, match)) return tvmffi_rpc_i_refuse_key(s, text);
+  if (!sent || strcmp(sent, match))
+    return tvmffi_rpc_i_refuse_key(
+        s, text,
+        sent && !strcmp(sent, key) ? ": ask the tracker for this server" : "");
   TVMFFI_TRY(tvmffi_rpc_i_read_options(s, rest));
   s->out.size = 0;
   TVMFFI_TRY(tvmffi_rpc_i_put_i32(s, TVMFFI_RPC_MAGIC));
@@ -2255,7 +2259,9 @@ static int tvmffi_rpc_i_timer_evaluate(void *self, const TVMFFIAny *args,
 static int tvmffi_rpc_i_timer_check(const tvmffi_rpc_i_timer *t,
                                     int64_t flush) {
   if (t->number < 1 || t->repeat < 0 || t->repeat > 1 << 20)
-    return TVMFFI_RAISE("ValueError", "number is %lld and repeat %lld",
+    return TVMFFI_RAISE("ValueError",
+                        "number is %lld, at least 1, and repeat %lld, at most "
+                        "1048576",
                         (long long)t->number, (long long)t->repeat);
   if (t->min_repeat_ms < 0 || t->min_repeat_ms > (int64_t)1 << 32)
     return TVMFFI_RAISE("ValueError", "min_repeat_ms is %lld",

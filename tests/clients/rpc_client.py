@@ -79,6 +79,16 @@ class Server:
                 return line
         raise RuntimeError("the server ended: " + "".join(self.lines))
 
+    def next_said(self, wanted):
+        """The first line with a text, which may be about to come, or ""."""
+        until = time.time() + 20
+        while time.time() < until:
+            for line in list(self.lines):
+                if wanted in line:
+                    return line
+            time.sleep(0.01)
+        return ""
+
     def _read(self):
         self.lines.extend(self.process.stderr)
 
@@ -455,12 +465,12 @@ def many_objects(folder, n):
 
 
 def functions_of(session, archive, names, file="kernels.tar"):
-    """Which of the names an archive's module has, or its error's class."""
+    """Which of the names an archive's module has, or its error."""
     session.upload(archive, file)
     try:
         module = session.load_module(file)
     except tvm.error.RPCError as error:
-        return str(error).strip().splitlines()[-1]
+        return str(error)
     found = []
     for name in names:
         try:
@@ -679,19 +689,45 @@ def serves(server):
     return session.get_function("test.echo")(5) == 5
 
 
+def check_ends(tap, server, wanted):
+    """The log has, for each list of words, a session's end with all of them."""
+    until = time.time() + 20
+    for words in wanted:
+        found = []
+        while not found and time.time() < until:
+            found = [line for line in list(server.lines) if "has ended" in line
+                     and all(word in line for word in words)]
+            time.sleep(0.01)
+        tap.ok(len(found) == 1, f"the log says how: {words[-1]}", server.lines)
+
+
 def check_death(tap, server):
     w = wire.Wire(server.port)
     w.socket.sendall(wire.packet(wire.COPY_TO, b"x" * 1000)[:500])
     w.close()
     tap.ok(serves(server), "a session after half a packet")
     w = wire.Wire(server.port)
+    process, peer = server.children()[0], w.socket.getsockname()[1]
+    code, body = w.call(w.handle("test.crash"))
+    tap.ok(code == wire.EXCEPTION and b"signal 6 (Aborted)" in body,
+           "the client of a call that crashes learns how", (code, body))
     try:
-        tap.ok(False, "a crash ends the session", w.call(
-            w.handle("test.crash")))
+        tap.ok(False, "a crash ends the session", w.answer())
     except wire.Closed:
         tap.ok(True, "a crash ends the session")
     w.close()
     tap.ok(serves(server), "a session after a crash")
+    check_ends(tap, server, [(f"session {process} ", f"127.0.0.1:{peer}: ",
+                              "signal 6 (Aborted)")])
+    w = wire.Wire(server.port)
+    process = server.children()[0]
+    os.kill(int(process), signal.SIGKILL)
+    try:
+        tap.ok(False, "between two calls the connection just ends", w.answer())
+    except wire.Closed:
+        tap.ok(True, "between two calls the connection just ends")
+    w.close()
+    check_ends(tap, server, [(f"session {process} ", "signal 9 (Killed)")])
     w = wire.Wire(server.port)
     sleep = w.handle("test.sleep_ms")
     w.socket.sendall(wire.packet(wire.CALL, struct.pack("<Q", sleep)
@@ -784,6 +820,7 @@ def check_stop(tap, program, functions, folder):
         tap.ok(folders(folder) != before, "a session has a folder")
         tap.ok(server.stop(number) == 0, f"{number.name} ends the server",
                server.lines)
+        check_ends(tap, server, [(f"session {child} ", "the server stops")])
         tap.ok(not is_running(child), f"{number.name} ends the session")
         tap.ok(folders(folder) == before, f"{number.name} leaves no folder",
                folders(folder))
@@ -1001,8 +1038,10 @@ def check_quiet(tap, program, folder):
         session = rpc.connect("127.0.0.1", port)
         session.upload(str(folder / "first.o"))
         found = session.load_module("first.o")["plain"] is not None
-        tap.ok(functions_of(session, bytearray(b"x"), [], "x.o").startswith(
-            "RuntimeError"), "a compiler's error", found)
+        text = functions_of(session, bytearray(b"x"), [], "x.o")
+        tap.ok(found and "`cc` of `x.o` failed with status 1" in text
+               and "x.o: file format not recognized" in text,
+               "a compiler's error has its text", text)
         del session
         gc.collect()
     finally:
@@ -1060,6 +1099,9 @@ def check_tracker(tap, program, functions):
         except Exception as error:
             tap.ok("matches key" in str(error),
                    "without the tracker's key there is no session", error)
+        tap.ok(server.next_said("wrong key").endswith(
+            "a wrong key, `client:board`: ask the tracker for this server\n"),
+            "and the log says where the key is", server.lines)
         base.sendjson(hub._sock, [base.TrackerCode.REQUEST, "board", "", 1])
         key = base.recvjson(hub._sock)[1][2]
         first = wire.Wire(server.port, key)
@@ -1113,7 +1155,7 @@ def check_port_taken(tap, program):
     server = Server(program)
     taken = subprocess.run([program, "--port", str(server.port)], text=True,
                            capture_output=True, timeout=20)
-    tap.ok(taken.returncode == 2 and f"127.0.0.1:{server.port}: another "
+    tap.ok(taken.returncode == 1 and f"127.0.0.1:{server.port}: another "
            "program does" in taken.stderr, "a port that is taken", taken)
     w = wire.Wire(server.port)
     server.stop()  # ends the connection first, and so has TIME_WAIT
@@ -1168,6 +1210,8 @@ def check_command_line(tap, program):
                  ["--port", "0", "--tracker", "x:1"],
                  ["--port", "0", "--key", 'a"b'],
                  ["--port", "0", "--load", "/nonexistent.so"],
+                 ["--port", "0", "--root", "/nonexistent"],
+                 ["--port", "0", "--quiet=1"],
                  ["-port", "9090"], ["--port", "70000"], ["--port", "http"],
                  ["--port", "-1"], ["--port", "0x10"], ["--port", ""],
                  ["--port", "0", "--max-packet", "0"],
@@ -1182,6 +1226,15 @@ def check_command_line(tap, program):
         except subprocess.TimeoutExpired as timeout:
             ended, good = timeout, False
         tap.ok(good, f"tvmffi-rpc {' '.join(args)}: an error", ended)
+    for args, code, wanted in (
+            (["--wrong"], 2, "error: there is no option --wrong"),
+            (["--port=0", "--host=no such name"], 1, "--host `no such name`: "),
+            (["--port", "0", "-h"], 0, "usage: "), (["--version"], 0, "tvmffi-rpc 0.")):
+        ended = subprocess.run([program, *args], capture_output=True,
+                               text=True, timeout=20)
+        tap.ok(ended.returncode == code
+               and wanted in ended.stdout + ended.stderr,
+               f"tvmffi-rpc {' '.join(args)}: {wanted}", ended)
 
 
 def pipe_program(folder, program, functions):

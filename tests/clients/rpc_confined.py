@@ -209,8 +209,8 @@ def check_linker(tap, program, functions, folder):
                 texts.append(str(error))
         texts.append("".join(s.server.lines))
     tap.ok(len(texts) == 4 and "`cc` of `kernel.o` failed" in texts[0]
-           and "cannot open linker script file" in texts[1]
-           and "cannot open" not in texts[3],
+           and "cannot open linker script file" in texts[0]
+           and "cannot open" not in texts[2],
            "the linker reads no file outside", texts)
 
 
