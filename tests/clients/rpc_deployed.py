@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -110,6 +111,23 @@ def check_unit(tap, program, folder):
            (good, bad))
 
 
+def check_ready(tap, program, folder):
+    """A server of Type=notify tells its manager when clients can connect, on a
+    path or on an abstract name."""
+    for path in (str(folder / "notify"), f"@tvmffi-rpc-{os.getpid()}"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(path.replace("@", "\0"))
+            manager.settimeout(20)
+            server = client.Server(program, env={**os.environ,
+                                                 "NOTIFY_SOCKET": path})
+            try:
+                said = manager.recv(100)
+            except TimeoutError as error:
+                said = error
+            server.stop()
+            tap.ok(said == b"READY=1", "the server says that it is ready", said)
+
+
 def system_calls(groups):
     """The names of a SystemCallFilter."""
     names = set()
@@ -164,7 +182,9 @@ BY_HAND = {
     "SystemCallFilter": None,  # build_filter
     "UMask": "umask 0077",
     "MemoryMax": None, "TasksMax": None,  # of control groups
-    "Restart": None, "RestartSec": None, "EnvironmentFile": None,
+    "Restart": None, "RestartSec": None, "RestartPreventExitStatus": None,
+    "EnvironmentFile": None, "SyslogIdentifier": None,
+    "Type": None,  # check_ready
     "ExecStart": None,
 }
 # What the filter or dropped capabilities refuse; ProtectProc needs another
@@ -325,6 +345,7 @@ def main():
     where = "/run" if not os.geteuid() else None
     for check in (lambda _: check_health(tap, program),
                   lambda f: check_unit(tap, program, f),
+                  lambda f: check_ready(tap, program, f),
                   lambda f: check_by_hand(tap, program, functions, f),
                   lambda f: check_container(tap, f)):
         with tempfile.TemporaryDirectory(dir=where) as folder:
