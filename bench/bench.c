@@ -110,6 +110,8 @@ static const char usage[] =
     "  --guard         check the ratios to stock and to the limits; TAP\n"
     "                  output, exit status 1 when a row fails\n"
     "  --passes N      processes for each row (until its ratios stand)\n"
+    "  --placements FOLDER  run each process from another of the links in\n"
+    "                  FOLDER, which placements.py makes\n"
     "  --cpu N         run on processor N\n"
     "  --namespaces    load each library into a link namespace of its own\n"
     "An interrupt ends the run after writing the rows measured so far.\n"
@@ -144,6 +146,7 @@ static void parse_options(char **argv) {
       {"--csv", &option.csv, NULL, NULL},
       {"--commit", &option.commit, NULL, NULL},
       {"--compare", &option.compare, NULL, NULL},
+      {"--placements", &option.placements, NULL, NULL},
       {"--cpu", NULL, &option.cpu, NULL},
       {"--passes", NULL, &option.passes, NULL},
       {"--child", &option.child, NULL, NULL},
@@ -295,6 +298,7 @@ static int run(char **argv, outcome *rows, int count) {
   if (option.guard && !option.stock) die("--guard", "needs --stock");
   if (option.compare) read_old(rows, count);
   check_outputs();
+  if (count_placements() == 0) die(option.placements, "has no placements");
   load_libraries();
   check_libraries();
   print_machine(cpu);

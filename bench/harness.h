@@ -27,6 +27,7 @@ typedef struct figure {
 typedef struct sample {
   double ns[SUBJECTS];
   int exchanged; /* ours ran in the loop copy of stock, and stock in ours */
+  int placement; /* the number of the link that ran; 0 without --placements */
 } sample;
 
 /* A row and what came out. */
@@ -43,7 +44,8 @@ typedef struct outcome {
 } outcome;
 
 typedef struct options {
-  const char *ours, *stock, *filter, *exclude, *json, *csv, *compare, *commit;
+  const char *ours, *stock, *filter, *exclude, *json, *csv, *compare, *commit,
+      *placements;
   const char *child; /* "row,pass,pipe": this process measures one pass */
   int brief, guard, list, namespaces, cpu, passes;
   int results; /* the standard output, where "-" is a result file */
@@ -60,6 +62,8 @@ bench_group *added_groups(void);
 
 /* measure.c */
 void load_libraries(void);
+/* How many links the folder of --placements has; without the option 1. */
+int count_placements(void);
 void check_libraries(void);
 int pin(void);
 /* Whether the kernel lets this program read the processor's counters. */

@@ -14,7 +14,9 @@
  * scheduler's time slice, so on a loaded machine many stay undisturbed, and the
  * minimum is a fair figure; rounds go on until no minimum falls any more.
  * Passes go on until each subject's minimum has been met again by others: a
- * figure that came up once would not come up in the next run.
+ * figure that came up once would not come up in the next run. Where a function
+ * lies changes its time, too, so with --placements each process is another link
+ * of this program and of the library, with the functions in another order.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,6 +44,7 @@
 #define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
 #define LEAST_ROUNDS 5   /* once there were so many */
 #define MIN_PASSES 5
+#define MIN_PLACED 16  /* with --placements: of fewer, chance decides */
 #define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
 #define ALIKE 1.01     /* to within this */
 #define ROW_SECONDS 1  /* of processor time; fewer passes then, */
@@ -338,22 +341,59 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
 
 typedef figure pass_figures[SUBJECTS];
 
-/* A child is this program again, told which row, which pass and where to write
- * what came out. */
+/* The path of a file of a placement, in `path`; whether it is there. */
+static int placed(int placement, const char *file, char path[PATH_MAX]) {
+  if (!option.placements) return 0;
+  snprintf(path, PATH_MAX, "%s/%d/%s", option.placements, placement, file);
+  return access(path, R_OK) == 0;
+}
+
+int count_placements(void) {
+  static int count;
+  char path[PATH_MAX];
+  if (!option.placements) return 1;
+  while (placed(count, "bench", path)) ++count;
+  return count;
+}
+
+/* Rows begin at different placements, and runs do, so that no placement counts
+ * more than another. */
+static int placement_of(const outcome *out, int pass) {
+  static time_t start;
+  if (!start) start = time(NULL);
+  return (int)((start + out->number * 5 + pass) % count_placements());
+}
+
+/* A child is this program again, or a placement of it, told which row, which
+ * pass and where to write what came out. The last of an option counts. */
 static void run_child(char **argv, const outcome *out, int pass, int to) {
-  char what[64], flag[] = "--child", **more;
-  int count = 0;
+  char what[64], program[PATH_MAX], own[PATH_MAX], other[PATH_MAX];
+  const int placement = placement_of(out, pass);
+  const char *more[6] = {"--child", what};
+  const char **all;
+  size_t count = 0, added = 2;
   while (argv[count]) ++count;
-  more = bench_alloc(((size_t)count + 3) * sizeof *more);
-  memcpy(more, argv, (size_t)count * sizeof *more);
   snprintf(what, sizeof what, "%d,%d,%d", out->number, pass, to);
-  more[count] = flag;
-  more[count + 1] = what;
-  more[count + 2] = NULL;
+  if (placed(placement, "ours.so", own)) {
+    more[added++] = "--ours";
+    more[added++] = own;
+  }
+  if (placed(placement, "stock.so", other)) {
+    more[added++] = "--stock";
+    more[added++] = other;
+  }
+  all = bench_alloc((count + added + 1) * sizeof *all);
+  memcpy(all, argv, count * sizeof *all);
+  memcpy(all + count, more, added * sizeof *all);
+  all[count + added] = NULL;
+  if (placed(placement, "bench", program)) {
+    execv(program, (char **)all);
+    _exit(127);
+  }
 #ifdef __linux__
-  execv("/proc/self/exe", more);
+  execv("/proc/self/exe", (char **)all);
 #endif
-  execvp(argv[0], more);
+  execvp(argv[0], (char **)all);
   _exit(127);
 }
 
@@ -409,6 +449,7 @@ static void keep_sample(pass_figures figures, outcome *out, int pass) {
   sample *s = &out->samples[pass];
   for (int k = 0; k < SUBJECTS; ++k) s->ns[k] = figures[k].min;
   s->exchanged = exchanges(out->row, pass);
+  s->placement = placement_of(out, pass);
 }
 
 static void set_ratios(outcome *out) {
@@ -444,7 +485,8 @@ static int enough(const outcome *out, double taken) {
   if (out->passes >= MAX_PASSES) return 1;
   if (option.passes) return out->passes >= option.passes;
   if (out->passes >= LEAST_PASSES && taken > ROW_SECONDS) return 1;
-  return out->passes >= MIN_PASSES && out->settled;
+  return out->passes >= (count_placements() > 1 ? MIN_PLACED : MIN_PASSES) &&
+         out->settled;
 }
 
 void measure(char **argv, outcome *out) {

@@ -218,6 +218,10 @@ static void json_samples(FILE *file, const outcome *r) {
   for (int i = 0; i < r->passes; ++i) {
     fprintf(file, "%s%d", i ? ", " : "", r->samples[i].exchanged);
   }
+  fprintf(file, "], \"placement\": [");
+  for (int i = 0; i < r->passes; ++i) {
+    fprintf(file, "%s%d", i ? ", " : "", r->samples[i].placement);
+  }
   for (int k = 0; k < SUBJECTS; ++k) {
     if (r->figures[k].min <= 0) continue;
     fprintf(file, "], \"%s\": [", keys[k]);
@@ -332,10 +336,12 @@ void write_json(const outcome *results, int count, int cpu) {
   json_library(file, &stock);
   fprintf(file,
           "  \"processors\": %ld,\n  \"pinned\": %s,\n"
+          "  \"placements\": %d,\n"
           "  \"load_before\": %.2f,\n  \"load\": %.2f,\n"
           "  \"complete\": %s,\n  \"rows\": [\n",
           sysconf(_SC_NPROCESSORS_ONLN), cpu < 0 ? "false" : "true",
-          start.load, load_now(), interrupted ? "false" : "true");
+          count_placements(), start.load, load_now(),
+          interrupted ? "false" : "true");
   for (int i = 0; i < count; ++i) {
     if (results[i].passes == 0) continue;
     fputs(separator, file);

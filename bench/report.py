@@ -7,11 +7,13 @@ which measured every row at another time: a figure is their median, and an
 interval is of the processes of all. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
 With --goals nothing is written, and the goals are printed. With --growth, plots of
-time by size go into a folder of their own, which no page shows.
+time by size go into a folder of their own, which no page shows. With --beside, the
+page has tables of this machine beside others.
 """
 
 import argparse
 import configparser
+import functools
 import json
 import math
 import re
@@ -69,6 +71,14 @@ class Rows:
         self.run = dict(runs[0], load=max(run["load"] for run in runs),
                         runs=max(len(runs), runs[0].get("runs", 1)))
 
+    @functools.cached_property
+    def changes(self):
+        """Ours to stock of each row that has samples, with its verdict."""
+        changes = [change for row in self.all
+                   if (change := verdicts.Change.within(row))]
+        verdicts.judge(changes)
+        return changes
+
     @staticmethod
     def name(row):
         return f"{row['group']}: {row['name']}"
@@ -116,15 +126,13 @@ def without_path(value):
 
 def combined(rows):
     """A row of several runs: the median of each figure, the ratios of all, and
-    the samples of all."""
+    the samples of all. A ratio that has an interval is the one that the interval is
+    around: of the processes, not of the least times."""
     row = dict(rows[0])
     if all("samples" in r for r in rows):
         row["samples"] = {key: sum((r["samples"][key] for r in rows), [])
-                          for key in rows[0]["samples"]}
-    for over in ("limit", "stock"):
-        if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
-            low, _, high = found
-            row[f"to_{over}_interval"] = [round(low, 4), round(high, 4)]
+                          for key in rows[0]["samples"]
+                          if all(key in r["samples"] for r in rows)}
     for subject in SUBJECTS:
         if subject in row:
             row[subject] = {
@@ -134,6 +142,10 @@ def combined(rows):
         if key in row and len(rows) > 1:
             row[key + "_runs"] = sorted(r[key] for r in rows)
             row[key] = statistics.median(row[key + "_runs"])
+    for over in ("limit", "stock"):
+        if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
+            low, row[f"to_{over}"], high = (round(v, 4) for v in found)
+            row[f"to_{over}_interval"] = [low, high]
     row["settled"] = all(r["settled"] for r in rows)
     return row
 
@@ -150,6 +162,12 @@ def spread(row, key):
     if f"{key}_interval" in row:
         return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"])
     return apart(row.get(f"{key}_runs", []))
+
+
+def is_yardstick(row, noise):
+    """Whether ours takes less than the limit, which then is none."""
+    return row.get("to_limit_interval", [0, 1])[1] < math.exp(
+        -max(noise, verdicts.RESOLUTION))
 
 
 def nanoseconds(value):
@@ -216,12 +234,19 @@ class Goal:
         times = " / ".join(nanoseconds(time_of(row, subject))
                            for subject in SUBJECTS)
         key = f"to_{self.to}"
-        own = "limit" not in self.words
-        if own and f"{key}_interval" in row:
+        value = statistics.median(values) if values else None
+        if "limit" in self.words:  # another row
+            row = {f"{key}_runs": sorted(values)}
+            other = rows.by_name.get(self.words["limit"])
+            if other and (found := verdicts.interval_beside(
+                    rows.by_name[name], other)):
+                low, value, high = found
+                row[f"{key}_interval"] = [low, high]
+        elif key in row:
+            value = row[key]
+        if f"{key}_interval" in row:
             self.bounds.append(row[f"{key}_interval"])
-        self.lines.append((name, times,
-                           ratio(statistics.median(values) if values else None)
-                           + (spread(row, key) if own else apart(values))))
+        self.lines.append((name, times, ratio(value) + spread(row, key)))
 
     def size_ratio(self, sizes):
         """A line of tests/builds/sizes.py for ours, and one for upstream's."""
@@ -301,6 +326,20 @@ class Pictures:
             (1, 1), xycoords="axes fraction", xytext=(0, 18),
             textcoords="offset points", ha="right", fontsize=7)
 
+    def log_ticks(self, axis, which):
+        """A log scale whose ticks are 1, 2 and 5 times powers of ten, or in a
+        short range more."""
+        ticker = self.pyplot.matplotlib.ticker
+        getattr(axis, f"set_{which}scale")("log")
+        scale = getattr(axis, f"{which}axis")
+        low, high = getattr(axis, f"get_{which}lim")()
+        scale.set_major_locator(
+            ticker.MaxNLocator(5, steps=[1, 2, 5, 10]) if high < 5 * low
+            else ticker.LogLocator(
+                subs=(1, 2, 5) if high < 1000 * low else (1,)))
+        scale.set_major_formatter("{x:g}")
+        axis.minorticks_off()
+
     def overview(self, rows):
         """A dot for each row: ours to stock, and ours to the limit."""
         groups = rows.groups()
@@ -321,9 +360,7 @@ class Pictures:
                                 color=COLOURS["ours"], alpha=0.5, linewidth=1)
             axis.axvline(1, color=COLOURS["stock" if key == "to_stock"
                                           else "limit"], linewidth=1)
-            axis.set_xscale("log")
-            axis.xaxis.set_major_formatter("{x:g}")
-            axis.minorticks_off()
+            self.log_ticks(axis, "x")
             axis.set_title(title, fontsize=9)
             axis.set_xlabel("ratio of times, log scale; line: 95 % interval")
             axis.set_yticks(range(len(groups)), list(groups))
@@ -331,13 +368,13 @@ class Pictures:
         self.note_machine(sides[1], rows.run)
         return self.save(figure, self.folder / "overview.svg")
 
-    def growth(self, group, families):
+    def growth(self, group, families, run):
         """A small plot for each operation: time by size."""
         columns = 3
         lines = -(-len(families) // columns)
         figure, grid = self.pyplot.subplots(
             lines, columns, squeeze=False, figsize=(9, 2.3 * lines))
-        figure.subplots_adjust(hspace=0.6, wspace=0.3)
+        figure.subplots_adjust(hspace=0.6, wspace=0.5)
         axes = list(grid.flat)
         for axis in axes[len(families):]:
             axis.remove()
@@ -349,9 +386,7 @@ class Pictures:
                           label=subject, color=COLOURS[subject], linewidth=1)
             if points[-1][0] >= 100:
                 axis.set_xscale("log")
-                axis.set_yscale("log")
-                axis.yaxis.set_major_formatter("{x:g}")
-                axis.minorticks_off()
+                self.log_ticks(axis, "y")
             else:
                 axis.set_ylim(bottom=0)
             axis.set_title(what, fontsize=9)
@@ -359,6 +394,8 @@ class Pictures:
             axis.set_xlabel(f"{unit}, log scale" if log else unit, fontsize=8)
             axis.set_ylabel("ns, log scale" if log else "ns", fontsize=8)
         axes[0].legend(fontsize=7, frameon=False)
+        self.note_machine(grid[0][-1] if len(families) >= columns else axes[0],
+                          run)
         self.save(figure, self.growth_folder / f"{group}.svg")
 
     def python(self, calls, run):
@@ -377,11 +414,7 @@ class Pictures:
         axis.set_yticks(range(len(calls)), list(calls))
         axis.grid(axis="y", linewidth=0.3)
         axis.invert_yaxis()
-        axis.set_xscale("log")
-        axis.xaxis.set_major_locator(
-            self.pyplot.matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.minorticks_off()
+        self.log_ticks(axis, "x")
         axis.set_xlabel("ns a call, log scale; dot: least, line: to the median")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
@@ -474,12 +507,11 @@ def page_goals(goals):
 
 def page_controls(rows):
     """The bias and the noise of the run, and how many rows they let it judge."""
-    changes = [change for row in rows.all
-               if (change := verdicts.Change.within(row))]
+    changes = rows.changes
     controls = sum(change.control for change in changes)
     if not controls:
         return
-    bias, noise = verdicts.judge(changes)
+    bias, noise = verdicts.noise_of(changes)
     count = {verdict: sum(change.verdict == verdict for change in changes)
              for verdict in ("faster", "slower", "cannot tell")}
     yield "## Controls"
@@ -488,7 +520,8 @@ def page_controls(rows):
         f"{controls} rows, marked \"=\", run no code of a library, so their "
         f"true ratio is 1. Their bias in these runs is {math.exp(bias):.3f}, "
         f"and the largest deviation of one, the noise, is "
-        f"{math.expm1(noise):.1%}: no verdict is finer. Of the other rows "
+        f"{math.expm1(noise):.1%}: no verdict is finer than that or than "
+        f"{verdicts.RESOLUTION:.1%}. Of the other rows "
         f"{count['faster']} are faster than stock and {count['slower']} "
         f"slower; of {count['cannot tell']} these runs cannot tell. A verdict "
         "needs an interval beyond the noise, and a probability by chance of "
@@ -503,9 +536,7 @@ def is_slower(row, judged):
 
 
 def page_losses(rows, ini):
-    changes = [change for row in rows.all
-               if (change := verdicts.Change.within(row))]
-    verdicts.judge(changes)
+    changes = rows.changes
     judged = {change.name: change.verdict for change in changes}
     lost = sorted((row for row in rows.all if is_slower(row, judged)),
                   key=lambda row: -row["to_stock"])
@@ -526,6 +557,24 @@ def page_losses(rows, ini):
     yield from paragraphs(ini["page"]["losses"])
 
 
+def page_yardsticks(rows):
+    """Rows whose limit is none, as ours takes less."""
+    _, noise = verdicts.noise_of(rows.changes)
+    below = [row for row in rows.all if is_yardstick(row, noise)]
+    if not below:
+        yield from paragraphs(
+            "No row takes less than its limit by more than the interval of its "
+            "ratio and the noise of the controls.")
+        return
+    yield from paragraphs(
+        f"{len(below)} rows take less than their limit, by more than the interval "
+        "of the ratio and the noise of the controls: there it is a yardstick, not a "
+        "bound, because the compiler or ours does the work another way.")
+    yield from table(["a yardstick in", "ratio"],
+                     [[rows.name(row), ratio(row["to_limit"])
+                       + spread(row, "to_limit")] for row in below])
+
+
 def page_limits(ini, rows):
     yield "## The limits"
     yield ""
@@ -541,6 +590,37 @@ def page_limits(ini, rows):
         yield from table(["a limit of several rows", "in"],
                          [[text, ", ".join(sorted(groups))]
                           for text, groups in shared.items()], 2)
+    yield from page_yardsticks(rows)
+
+
+def page_machines(rows, goals, paths):
+    """This machine beside the records of others."""
+    others = [Rows(path) for path in paths]
+    if not others:
+        return
+    names = [chr(ord("A") + place) for place in range(len(others) + 1)]
+    yield "## Other machines"
+    yield ""
+    yield from table(
+        ["", "processor", "system", "compiler", "date", "commit"],
+        [[name, *(each.run.get(key, "-") for key in
+                  ("processor", "system", "compiler", "date", "commit"))]
+         for name, each in zip(names, (rows, *others))], 6)
+    yield from paragraphs(
+        "Ours to stock in groups, by the geometric mean, and ours to what the goals "
+        "compare with in their rows, on each machine.")
+    groups = [each.groups() for each in (rows, *others)]
+    yield from table(["group", *names], [
+        [group, *(ratio(geometric_mean(
+            row["to_stock"] for row in each.get(group, [])
+            if "to_stock" in row)) for each in groups)] for group in groups[0]])
+    yield from table(["row", "to", *names], [
+        [name, goal.to, *(ratio(row.get(f"to_{goal.to}"))
+                          + spread(row, f"to_{goal.to}")
+                          for row in (each.by_name.get(name, {})
+                                      for each in (rows, *others)))]
+        for goal in goals if "limit" not in goal.words
+        for name in goal.names], 2)
 
 
 def page_rows(rows, pictures):
@@ -562,7 +642,7 @@ def page_rows(rows, pictures):
         yield ""
         families = rows.families(group)
         if families and pictures.growth_folder:
-            pictures.growth(group, families)
+            pictures.growth(group, families, rows.run)
         head = ["", "limit", "stock", "ours", "to limit", "to stock"]
         lines = []
         for row in members:
@@ -626,7 +706,9 @@ def write_page(args, ini, rows, goals, sizes):
                              pictures, rows.run)
     if args.sizes:
         lines += page_sizes(ini, sizes)
-    lines += [*page_limits(ini, rows), *page_rows(rows, pictures)]
+    lines += [*page_limits(ini, rows),
+              *page_machines(rows, goals, args.beside),
+              *page_rows(rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
     (args.out / "benchmarks/summary.json").write_text(rows.summary())
@@ -652,6 +734,8 @@ def main():
                         help="compile_commands.json of the build")
     parser.add_argument("--goals", action="store_true")
     parser.add_argument("--growth", type=Path)
+    parser.add_argument("--beside", type=Path, action="append", default=[],
+                        help="a summary.json of another machine")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
     parser.add_argument("runs", type=Path, nargs="+")
     args = parser.parse_args()

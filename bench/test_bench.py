@@ -123,6 +123,9 @@ class Checks:
         self.tap.ok(all(f"`{option}" in text for option in
                         re.findall(r"^  (--[a-z]+)", usage, re.M)) and usage,
                     "README has each option", usage)
+        done = self.bench("--placements", self.folder, "--filter", "parse bool")
+        self.tap.ok(done.returncode == 2 and "no placements" in done.stderr,
+                    "a folder without placements is an error", done)
         done = self.bench("--filter", "no such row")
         self.tap.ok(done.returncode == 2 and "matches no row" in done.stderr,
                     "a filter that matches nothing is an error", done)
@@ -210,6 +213,20 @@ class Checks:
             verdicts.judge(changes)
             return [change.verdict for change in changes]
 
+        found = verdicts.strata_of({"samples": {
+            "exchanged": [0, 1, 0, 0, 1], "placement": [3, 4, 3, 5, 6],
+            "stock": [1] * 5, "ours": [1, math.e, math.e ** 3, 1, 1]}})
+        self.tap.ok([sum(stratum) for stratum in found] == [1.5, 1] and
+                    [len(stratum) for stratum in found] == [2, 2],
+                    "processes of one placement are one sample", found)
+        jumps = [math.log(0.923)] * 5 + [0]
+        self.tap.ok(verdicts.from_zero(jumps) > 1e-3,
+                    "five equal values of six are not certainty",
+                    verdicts.from_zero(jumps))
+        disturbed = [0.1 + draws.gauss(0, 0.001) for _ in range(15)] + [5]
+        self.tap.ok(verdicts.from_zero(disturbed) < 1e-6,
+                    "one disturbed process of many does not hide a difference",
+                    verdicts.from_zero(disturbed))
         tell = [None, "slower", "faster", "cannot tell"]
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1))) == tell,
                     "verdicts of one run")
@@ -218,6 +235,8 @@ class Checks:
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1), control=1.15)) ==
                     [None, *["cannot tell"] * 3],
                     "no verdict is finer than the controls")
+        self.tap.ok(verdicts_of(run_of((1.003,))) == [None, "cannot tell"],
+                    "no verdict is finer than the resolution")
         alike = sum(verdict not in (None, "cannot tell") for _ in range(20)
                     for verdict in verdicts_of(run_of((1,) * 10),
                                                run_of((1,) * 10)))
@@ -301,6 +320,13 @@ class Checks:
         self.tap.ok(done.returncode == 0, "README's example compiles", done)
         done = run(self.folder / "example")
         self.tap.ok(done.stdout == "mine: version 7\n", "and runs", done)
+        blocks = re.findall(r"```c\n(.*?)```", (HERE / "README.md").read_text(),
+                            re.S)
+        (self.folder / "typed.c").write_text(blocks[1])
+        done = run(*self.args.cc.split(), "-std=c11", "-Wall", "-Wextra",
+                   "-Werror", "-Wno-unused-parameter", "-fsyntax-only", "-I", HERE,
+                   "-I", HERE.parent, self.folder / "typed.c")
+        self.tap.ok(done.returncode == 0, "README's typed object compiles", done)
 
     def languages(self):
         """Only C and C++ are on this PATH; the other languages are named."""
@@ -369,6 +395,7 @@ class Checks:
         self.tap.ok(done.returncode == 0 and
                     re.search(r"^goals: \d+ of \d+ met$", done.stdout, re.M),
                     "the goals, of a run with few rows", done)
+        self.limits(report, figures)
         run_ = report.Rows(figures)
         row = dict(run_.all[0], to_limit=1.5, to_stock=0.25)
         run_.by_name = {"refcount: x": row}
@@ -406,15 +433,44 @@ class Checks:
                     "--compare reads the report's figures", done)
         again = self.folder / "again"
         again.mkdir()
-        done = run(sys.executable, HERE / "report.py", "--out", again,
+        done = run(sys.executable, HERE / "report.py", "--out", again, "--beside",
+                   self.folder / "benchmarks/summary.json",
                    self.folder / "benchmarks/summary.json")
-        self.tap.ok(done.returncode == 0, "the page, of a summary alone", done)
+        self.tap.ok(done.returncode == 0 and "## Other machines" in
+                    (again / "benchmarks.md").read_text(),
+                    "the page, of a summary alone, beside another machine", done)
         done = run(sys.executable, HERE / "report.py", HERE / "README.md")
         self.tap.ok(done.returncode == 2 and "not a file of" in done.stderr,
                     "the page of another file is a clear error", done)
         for picture in pictures:
             xml.etree.ElementTree.parse(self.folder / picture)
 
+
+    def limits(self, report, figures):
+        """A row below its limit; a goal beside another row."""
+        run_ = json.loads(figures.read_text())
+        samples = {"exchanged": [0, 1] * 4, "limit": [2.0] * 8,
+                   "stock": [2.0] * 8, "ours": [1.0] * 8}
+        path = self.folder / "limits.json"
+        path.write_text(json.dumps(dict(run_, rows=[
+            dict(run_["rows"][0], name=name, to_limit=9, samples=dict(
+                samples, ours=[ours] * 8))
+            for name, ours in (("below", 1.0), ("at it", 2.0))])))
+        rows = report.Rows(path)
+        text = "\n".join(report.page_yardsticks(rows))
+        self.tap.ok("below | 0.50" in text and "at it" not in text,
+                    "a limit that ours is below is called a yardstick", text)
+        self.tap.ok(rows.all[0]["to_limit"] == 0.5,
+                    "a ratio is the one that its interval is around", rows.all)
+        group = run_["rows"][0]["group"]
+        for most, verdict in ("2", "met"), ("1.9", "missed"):
+            goal = report.Goal("goal it", {
+                "rows": f"{group}: at it", "limit": f"{group}: below", "to": "limit",
+                "most": most, "goal": ""}, rows, {})
+            self.tap.ok(goal.verdict == verdict and goal.bounds and
+                        goal.lines[0][2].startswith("2.00 ["),
+                        f"a goal beside another row, at most {most}: {verdict}",
+                        goal.lines)
 
     def several(self, report, figures):
         """A goal counts when all runs agree; a figure is their median."""

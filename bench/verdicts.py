@@ -7,10 +7,12 @@
 Both files come from `bench --json`. A sample is one process: its least time of
 each library, of which the logarithm of the ratio counts. Processes exchange the
 two copies of a loop in turn, so a ratio is the mean of two medians, one for each
-placement, in which the advantage of a placement cancels out. Its 95 % interval is
-a bootstrap over processes within each placement. Controls run no code of the
-libraries: the largest of their deviations from 1 is the noise of the run, and no
-verdict is finer. Exit status: 1 if a row is slower, 2 if nothing can be compared.
+copy, in which the advantage of a copy cancels out. With `bench --placements`,
+processes also differ in the order of the functions; the median of the processes of
+one placement is then one sample. The 95 % interval is a bootstrap over placements
+within each copy, which without placements are the processes. Controls run no code
+of the libraries: the largest of their deviations from 1 is the noise of the run. No
+verdict is finer than the noise, or than half a percent. Exit status: 1 if a row is slower, 2 if nothing can be compared.
 """
 
 import argparse
@@ -23,6 +25,10 @@ from pathlib import Path
 
 LEVEL = 0.05  # of the interval, and of all probabilities of a run together
 RESAMPLES = 999
+# Libraries of the same header differ by some hundredths of a percent, always in the
+# same direction, because one is loaded first and runs first.
+RESOLUTION = 0.005
+MANY = 12  # processes; of fewer, no value is left out
 LEAST = 4  # processes; an interval of fewer would say nothing
 NORMAL = statistics.NormalDist()
 
@@ -71,25 +77,38 @@ def t_quantile(level, freedom):
     return low
 
 
+def trimmed(values):
+    """The mean without a fifth of the values at each end, its variance by Yuen,
+    and its degrees of freedom: a process that another program disturbed does
+    not count, as it does not in a median. Of few values all count, because a
+    function takes one of few times, by its place, and most may be equal."""
+    values, count = sorted(values), len(values)
+    cut = count // 5 if count >= MANY else 0
+    kept = values[cut:count - cut]
+    all_ = [min(max(value, kept[0]), kept[-1]) for value in values]
+    freedom = len(kept) - 1
+    return (statistics.fmean(kept), statistics.variance(all_) * (count - 1)
+            / (len(kept) * freedom), freedom)
+
+
 def from_zero(values):
-    """The probability that values with a mean of 0 differ from it so much."""
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    mean = statistics.fmean(values)
-    if error == 0:
+    """The probability that values around 0 differ from it so much."""
+    mean, variance, freedom = trimmed(values)
+    if variance == 0:
         return float(mean == 0)
-    return t_probability(mean / error, len(values) - 1)
+    return t_probability(mean / math.sqrt(variance), freedom)
 
 
 def welch(first, second):
-    """The same of the difference of two means, by Welch's t test."""
-    errors = [statistics.variance(v) / len(v) for v in (first, second)]
-    by = statistics.fmean(first) - statistics.fmean(second)
-    if sum(errors) == 0:
+    """The same of the difference of two samples, by Yuen's and Welch's test."""
+    found = trimmed(first), trimmed(second)
+    by = found[0][0] - found[1][0]
+    error = sum(variance for _, variance, _ in found)
+    if error == 0:
         return float(by == 0)
-    freedom = sum(errors) ** 2 / sum(
-        error ** 2 / (len(values) - 1)
-        for error, values in zip(errors, (first, second)))
-    return t_probability(by / math.sqrt(sum(errors)), freedom)
+    freedom = error ** 2 / sum(variance ** 2 / freedom
+                               for _, variance, freedom in found)
+    return t_probability(by / math.sqrt(error), freedom)
 
 
 def holm(probabilities):
@@ -127,16 +146,22 @@ def bootstrap(groups, seed=1):
 
 def strata_of(row, over="stock"):
     """The logarithms of ours to another subject, or with `over` None of our
-    time, for each placement; None if there are too few."""
+    time, for each copy of the loop: one of each placement. None if there are
+    too few."""
     samples = row.get("samples", {})
     if "ours" not in samples or (over and over not in samples):
         return None
-    strata = {}
-    for place, ours, other in zip(samples["exchanged"], samples["ours"],
-                                  samples[over] if over
-                                  else [1] * len(samples["ours"])):
-        strata.setdefault(place, []).append(math.log(ours / other))
-    strata = list(strata.values())
+    count, strata = len(samples["ours"]), {}
+    placements = samples.get("placement", [0] * count)
+    if not any(placements):  # each process is a sample
+        placements = range(count)
+    for exchanged, place, ours, other in zip(
+            samples["exchanged"], placements, samples["ours"],
+            samples[over] if over else [1] * count):
+        strata.setdefault(exchanged, {}).setdefault(place, []).append(
+            math.log(ours / other))
+    strata = [list(map(statistics.median, places.values()))
+              for places in strata.values()]
     return strata if sum(map(len, strata)) >= LEAST else None
 
 
@@ -147,6 +172,15 @@ def interval_of(row, over="stock"):
         return None
     low, high = bootstrap([(1, strata)])
     return tuple(map(math.exp, (low, centre(strata), high)))
+
+
+def interval_beside(row, other):
+    """The same of the time of ours in a row to that in another row."""
+    both = [strata_of(row, None), strata_of(other, None)]
+    if None in both:
+        return None
+    low, high = bootstrap([(1, both[0]), (-1, both[1])])
+    return tuple(map(math.exp, (low, centre(both[0]) - centre(both[1]), high)))
 
 
 class Change:
@@ -191,12 +225,13 @@ def judge(changes):
     """Sets the verdict of each change, and its probability corrected for the
     number of rows; returns the bias and the noise."""
     bias, noise = noise_of(changes)
+    least = max(noise, RESOLUTION)
     rows = [change for change in changes if not change.control]
     for change, chance in zip(rows, holm([row.chance for row in rows])):
         change.chance = chance
         sure = chance <= LEVEL
-        change.verdict = "slower" if sure and change.low > noise else \
-            "faster" if sure and change.high < -noise else "cannot tell"
+        change.verdict = "slower" if sure and change.low > least else \
+            "faster" if sure and change.high < -least else "cannot tell"
     return bias, noise
 
 
@@ -211,10 +246,13 @@ def changes_of(old, new=None):
     return [change for change in found if change]
 
 
-def print_changes(changes, bias, noise):
+def print_changes(changes, bias, noise, brief):
+    """With `brief`, only rows that are slower, and the totals."""
     print(f"{'row':46} {'ratio':>7}  {'95 % interval':15} {'chance':>7}  "
           "verdict")
     for change in changes:
+        if brief and change.verdict != "slower":
+            continue
         value, low, high = map(math.exp, (change.value, change.low,
                                           change.high))
         print(f"{change.name:46} {value:7.3f}  {low:7.3f}-{high:<7.3f} "
@@ -256,11 +294,13 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path, nargs="?")
+    parser.add_argument("--brief", action="store_true",
+                        help="only rows that are slower, and the totals")
     args = parser.parse_args()
     changes = changes_of(read(args.old), args.new and read(args.new))
     if not any(not change.control for change in changes):
         fail("no row has samples to compare")
-    print_changes(changes, *judge(changes))
+    print_changes(changes, *judge(changes), args.brief)
     return int(any(change.verdict == "slower" for change in changes))
 
 

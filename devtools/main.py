@@ -144,16 +144,35 @@ def bench(*options):
         bench_rows(*options)
 
 
+def placed(*headers):
+    """Options for many links of the benchmark program, and of libraries of these
+    headers: pairs of an option and a path."""
+    folder = "build/bench/placements"
+    if status_of("python", "bench/placements.py", folder, "--build",
+                 "build/opt", *headers):
+        say("this linker places no functions: all is one placement, whose "
+            "advantages look like differences")
+        return []
+    return ["--placements", folder]
+
+
 def bench_rows(*options):
+    # Some rows alone do not replace the run of all.
+    name = "part.json" if options else "run.json"
     prepare()
     optimised(LIBRARY, "bench")
     Path("build/bench").mkdir(exist_ok=True)
+    if "--list" not in options:
+        # Another library is what it is.
+        own = [] if "--ours" in options else ["--ours", "tvmffi.h"]
+        options += tuple(placed(*own))
     say("nanoseconds, compared with the stock library")
-    # Some rows alone do not replace the run of all.
-    name = "part.json" if options else "run.json"
     run_bench("--json", f"build/bench/{name}", "--commit", source_version(),
               *options)
-    if not options:
+    if name == "run.json":
+        say("verdicts: ours to stock")
+        status_of(sys.executable, "bench/verdicts.py", "--brief",
+                  f"build/bench/{name}")
         say("sizes, compile and load times")
         run("python", "tests/builds/sizes.py", *compilers(), "--stock",
             stock_library(), "--json", "build/bench/sizes.json")
@@ -162,24 +181,44 @@ def bench_rows(*options):
             "build/bench/sizes.json", "build/bench/run.json")
 
 
+def header_of(name):
+    """A path of a file, or the header of a commit as a file."""
+    if Path(name).is_file():
+        return name
+    if not works("git", "cat-file", "-e", f"{name}:tvmffi.h"):
+        die(f"neither a file nor a commit: {name}")
+    path = Path("build/bench", re.sub(r"\W", "_", name) + ".h")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(output("git", "show", f"{name}:tvmffi.h") + "\n",
+                    encoding="utf-8")
+    return str(path)
+
+
 def bench_compare(old, new, *options):
-    """Two files of results, or two libraries, which are measured by turns."""
-    for path in old, new:
-        if not Path(path).is_file():
-            die(f"no such file: {path}")
+    """Two files of results; or two libraries, headers or commits, which are
+    measured by turns."""
+    old, new = header_of(old), header_of(new)
     if old.endswith(".json") and new.endswith(".json"):
         if options:
             die("two files of results are compared without options")
         run(sys.executable, "bench/verdicts.py", old, new)
         return
     prepare()
-    optimised("bench")
+    optimised(LIBRARY, "bench")
     Path("build/bench").mkdir(exist_ok=True)
     result = "build/bench/compare.json"
+    libraries, headers = [], []
+    for option, path in ("--stock", old), ("--ours", new):
+        if path.endswith(".h"):
+            headers += option, path
+            path = f"build/bench/placements/0/{option[2:]}.so"
+        libraries += option, os.path.abspath(path)
+    placements = placed(*headers)
+    if headers and not placements:
+        die("give two libraries")
     say(f"nanoseconds: stock is {old}, ours is {new}")
     run("build/opt/bench", "--json", result, "--commit", source_version(),
-        *options, "--stock", os.path.abspath(old), "--ours",
-        os.path.abspath(new))
+        *placements, *options, *libraries)
     say(f"verdicts: {new} to {old}")
     run(sys.executable, "bench/verdicts.py", result)
 
@@ -205,8 +244,10 @@ def bench_report(measure, *options):
     if measure:
         prepare()
         optimised(LIBRARY, "bench")
+        placements = placed("--ours", "tvmffi.h")
         for path in runs:
-            run_bench("--json", path, "--commit", source_version(), *options)
+            run_bench("--json", path, "--commit", source_version(),
+                      *placements, *options)
         run("python", "tests/builds/sizes.py", *compilers(), "--stock",
             stock_library(), "--json", f"{folder}/sizes.json")
         if not options:
@@ -221,6 +262,8 @@ def bench_report(measure, *options):
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
         f"{folder}/sizes.json", *(["--python", python] if python.exists()
                                   else []),
+        *(word for path in sorted(Path("bench/machines").glob("*.json"))
+          for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--commands",
         "build/opt/compile_commands.json", "--out", out, *runs)
     say(f"written: {out}/benchmarks.md")
