@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Tests how sure the verdicts of `./dev bench --compare` are. Output is TAP.
+
+    test_verdicts.py --build build/opt FOLDER              the whole experiment
+    test_verdicts.py --build build/opt FOLDER --short      what CI can afford
+
+Two libraries of the same header must get no verdict, and the controls must be at
+1. A library with one function that is slower by a known dependent latency must be
+found slower in the rows that run it, and in no other. Which rows run it is counted
+before, by a library that counts its calls. The latency is a chain of
+multiplications on the function's first argument, which a processor partly hides
+where the calls are independent, so a row counts as one that must be found if its
+change, over all runs, is more than twice its interval. The whole experiment repeats
+each comparison `--runs` times, and allows one run in twenty to differ. The short form
+has one run and a latency that no noise of a shared machine reaches.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "tools")]
+import placements  # noqa: E402
+import verdicts  # noqa: E402
+from tap import Tap  # noqa: E402
+
+ROWS = ("^call: cell, [0-7] args|^refcount: .*(IncRef|DecRef|inline pair, )"
+        "|^latency: .*waits|^string: string, |^any: own an|^dtype: parse (b|h|int8)")
+SHORT_ROWS = "^call: cell, [1-8] args|^refcount: IncRef and DecRef$|^any: own an int"
+RUNS_IT = 1000  # calls in a process: every step of a row calls the function
+FEW = 100  # calls: of what comes before the loop and after it
+CONTROL = 0.02  # what a control may differ from 1
+NEVER = 0.05  # of the runs may differ
+
+DELAY = """
+  {{
+    uintptr_t delayed = (uintptr_t){0}, one = 1;
+    __asm__("" : "+r"(one));
+    {1}
+    __asm__("" : "+r"(delayed));
+    {0} = (__typeof__({0}))delayed;
+  }}
+"""
+# The compiler must not make a power of them.
+STEP = 'delayed *= one; __asm__("" : "+r"(delayed)); '
+
+COUNTER = """
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned long tvmffi_i_calls;
+__attribute__((destructor)) static void tvmffi_i_write_calls(void) {
+  const char *name = getenv("TVMFFI_BENCH_CALLS");
+  FILE *file = name ? fopen(name, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%lu\\n", tvmffi_i_calls);
+  fclose(file);
+}
+"""
+
+CLOCK = r"""
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+int main(void) {
+  double least = 1e9;
+  uintptr_t delayed = 1, one = 1;
+  __asm__("" : "+r"(one));
+  for (int round = 0; round < 200; ++round) {
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (int i = 0; i < 10000; ++i) {
+      delayed *= one;
+      __asm__ volatile("" : "+r"(delayed));
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    double ns = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec -
+                                                               a.tv_nsec);
+    if (ns < least) least = ns;
+  }
+  printf("%.4f\n", least / 10000);
+  return (int)delayed - 1;
+}
+"""
+
+
+def with_body(text, function, before, begin):
+    """The header with text before a function and at the begin of its body,
+    where {0} is its first parameter."""
+    pattern = re.compile(
+        rf"^[\w ]*\b{function}\([\w ]*?\*?(\w+)[,)][^;{{]*{{\n", re.M)
+    found = list(pattern.finditer(text))
+    if len(found) != 1:
+        sys.exit(f"test_verdicts: {len(found)} definitions of {function}")
+    at = found[0]
+    return (text[:at.start()] + before + at[0] + begin.format(at[1])
+            + text[at.end():])
+
+
+class Experiment:
+    def __init__(self, args, tap):
+        self.args, self.tap = args, tap
+        self.folder = args.folder.resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.build = placements.Build(args.build.resolve())
+        self.text = args.header.read_text(encoding="utf-8")
+        self.bench = self.build.folder / "bench"
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def multiplication(self):
+        """Nanoseconds of one."""
+        source = self.write("clock.c", CLOCK)
+        program = self.folder / "clock"
+        subprocess.run([*self.args.cc.split(), "-O2", source, "-o", program],
+                       check=True)
+        return float(placements.output(program))
+
+    def link(self, name, header, count):
+        """The folder of the placements, with the plain header as stock."""
+        folder = self.folder / name
+        if self.args.replay:
+            return folder
+        self.build.link_all(folder, {"ours": header,
+                                     "stock": self.args.header}, count)
+        return folder
+
+    def run(self, folder, result, rows, *options, **environment):
+        if self.args.replay:
+            return
+        subprocess.run(
+            [self.bench, "--placements", folder, "--ours",
+             folder / "0/ours.so", "--stock", folder / "0/stock.so",
+             "--json", result, "--filter", rows, *options], check=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, **environment))
+
+    def judged(self, folder, result):
+        """The changes of one run, with their verdicts."""
+        passes = self.args.passes
+        self.run(folder, result, self.args.rows,
+                 *(["--passes", str(passes)] if passes else []))
+        changes = verdicts.changes_of(json.loads(result.read_text()))
+        verdicts.judge(changes)
+        return changes
+
+    def counts(self):
+        """{row: how often a process calls the function}."""
+        saved = self.folder / "counts.json"
+        if self.args.replay:
+            return json.loads(saved.read_text())
+        header = self.write("counting.h", with_body(
+            self.text, self.args.function, COUNTER, "  ++tvmffi_i_calls;\n"))
+        folder = self.link("counting", header, 1)
+        names = placements.output(self.bench, "--list", "--filter",
+                                  self.args.rows).splitlines()
+        calls, found = self.folder / "calls", {}
+        for name in names:
+            calls.unlink(missing_ok=True)
+            self.run(folder, self.folder / "counting.json",
+                     f"^{re.escape(name)}$".replace("\\ ", " "), "--passes", "1",
+                     TVMFFI_BENCH_CALLS=str(calls))
+            # The first process to end is the one that measures.
+            found[name] = int(calls.read_text().split()[0])
+        saved.write_text(json.dumps(found))
+        return found
+
+    def same(self):
+        """Libraries of one header."""
+        folder = self.link("same", self.args.header, self.args.count)
+        wrong, runs = 0, []
+        for number in range(self.args.runs):
+            changes = self.judged(folder, self.folder / f"same{number}.json")
+            runs.append([c for c in changes if c.control])
+            sure = [f"{c.name}: {c.verdict} {math.exp(c.value):.3f}"
+                    for c in changes if c.verdict in ("slower", "faster")]
+            wrong += bool(sure)
+            print("".join(f"# {line}\n" for line in sure), end="", flush=True)
+        self.tap.ok(wrong <= NEVER * self.args.runs,
+                    "libraries of the same header: a verdict in "
+                    f"{wrong} of {self.args.runs} runs", wrong)
+        return runs
+
+    def controls(self, runs):
+        values = [c for controls in runs for c in controls]
+        far = [c for c in values if abs(c.value) > CONTROL]
+        covers = sum(c.low - 1e-3 <= 0 <= c.high + 1e-3 for c in values)
+        means = [statistics.median(c.value for c in values if c.name == name)
+                 for name in {c.name for c in values}]
+        worst = max(map(abs, means))
+        text = (f"controls: {len(far)} of {len(values)} differ by more than "
+                f"{CONTROL:.0%}; {covers} intervals cover 1; the medians over "
+                f"runs differ by at most {worst:.2%}")
+        self.tap.ok(worst <= CONTROL and covers >= 0.9 * len(values), text)
+
+    def delayed(self):
+        """A library whose function is slower."""
+        each = self.multiplication()
+        steps = max(1, round(self.args.delay / each))
+        header = self.write("delayed.h", with_body(
+            self.text, self.args.function, "", DELAY.replace(
+                "{1}", STEP * steps)))
+        print(f"# {steps} multiplications of {each:.2f} ns in "
+              f"{self.args.function}", flush=True)
+        counted = self.counts()
+        runs_it = {name for name, count in counted.items() if count > RUNS_IT}
+        never = {name for name, count in counted.items() if count < FEW}
+        folder = self.link("delayed", header, self.args.count)
+        every = {}
+        for number in range(self.args.runs):
+            for change in self.judged(
+                    folder, self.folder / f"delayed{number}.json"):
+                every.setdefault(change.name, []).append(change)
+        self.report(every, runs_it, never)
+
+    def report(self, every, runs_it, never):
+        runs, wrong = self.args.runs, set()
+        for name, changes in every.items():
+            value = statistics.median(c.value for c in changes)
+            width = statistics.median(c.high - c.low for c in changes)
+            found = sum(c.verdict == "slower" for c in changes)
+            wrong |= {number for number, c in enumerate(changes)
+                      if name in never and c.verdict in ("slower", "faster")}
+            print(f"# {name}: {math.exp(value):.3f}, interval {width:.1%}, "
+                  f"slower in {found} of {runs}"
+                  + (", calls it" if name in runs_it else
+                     "" if name in never else ", calls it rarely"), flush=True)
+            if name in runs_it and value > 2 * width:
+                self.tap.ok(found >= (1 - NEVER) * runs,
+                            f"{name}: found in {found} of {runs} runs")
+        self.tap.ok(len(wrong) <= NEVER * runs,
+                    "rows that do not run the function: a verdict in "
+                    f"{len(wrong)} of {runs} runs")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--header", type=Path, default=HERE.parent / "tvmffi.h")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--function", default="TVMFFIObjectIncRef",
+                        help="its first parameter is a pointer")
+    parser.add_argument("--delay", type=float, default=1, help="nanoseconds")
+    parser.add_argument("--rows", default=ROWS)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--count", type=int, default=placements.COUNT,
+                        help="of placements")
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--replay", action="store_true",
+                        help="judges what the last run measured")
+    parser.add_argument("--passes", type=int, help="processes for each row")
+    args = parser.parse_args()
+    if args.short:
+        args.runs, args.count, args.delay = 1, 8, 100
+        args.rows, args.passes = SHORT_ROWS, 8
+    tap = Tap()
+    experiment = Experiment(args, tap)
+    experiment.controls(experiment.same())
+    experiment.delayed()
+    return tap.done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
