@@ -69,7 +69,7 @@ class Build:
 
     def __init__(self, folder):
         self.folder = folder
-        self.compiled = {}  # object files by the text of their header
+        self.compiled = {}  # object files by source and text of the header
         self.library = re.search(
             r"^(libtvmffi\.so\.[\d.]+): c_LINKER",
             output("ninja", "-C", folder, "-t", "targets", "all"), re.M)[1]
@@ -79,22 +79,24 @@ class Build:
         lines = output("ninja", "-C", self.folder, "-t", "commands", target)
         return shlex.split(lines.splitlines()[-1])
 
-    def compile_library(self, header, folder):
-        """The object file of a library with this header, made once."""
-        text = Path(header).read_bytes()
-        if text in self.compiled:
-            return self.compiled[text]
-        folder.mkdir()
+    def compile(self, name, header, folder):
+        """The object file of the build whose path begins so, but with this
+        header; made once."""
+        key = name, Path(header).read_bytes()
+        if key in self.compiled:
+            return self.compiled[key]
+        folder.mkdir(exist_ok=True)
         shutil.copy(header, folder / "tvmffi.h")
         command = next(
             shlex.split(entry["command"]) for entry in
             json.loads((self.folder / "compile_commands.json").read_text())
-            if entry["output"].startswith(f"{self.library}.p/"))
-        result = folder / "library.o"
+            if entry["output"].startswith(name))
+        result = folder / Path(name).name.replace(self.library, "library")
+        result = result.with_suffix(".o")
         command[command.index("-o") + 1] = str(result)
         command[1:1] = [f"-I{folder}", "-ffunction-sections"]
         subprocess.run(command, check=True, cwd=self.folder)
-        self.compiled[text] = result
+        self.compiled[key] = result
         return result
 
     def placed(self, target, objects, script, result):
@@ -115,8 +117,12 @@ class Build:
                   [self.folder / word for word in self.link("bench")
                    if word.endswith(".o")])]
         parts += [(f"{name}.so", self.library,
-                   [self.compile_library(header, folder / name)])
+                   [self.compile(f"{self.library}.p/", header, folder / name)])
                   for name, header in headers.items()]
+        if "ours" in headers:  # the rows "linked in" have the same header
+            linked = "bench.p/bench_linked.c.o"
+            parts[0][2][parts[0][2].index(self.folder / linked)] = \
+                self.compile(linked, headers["ours"], folder / "ours")
         parts = [(*part, places_of(part[2])) for part in parts]
         script = folder / "order.ld"
         for number in range(count):

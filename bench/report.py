@@ -528,6 +528,20 @@ def page_controls(rows):
         "at most 5 % after Holm's correction for the number of rows.")
 
 
+def page_sure(result):
+    """The result of test_verdicts.py."""
+    runs = result["runs"]
+    yield from paragraphs(
+        f"Of {runs} comparisons of two libraries of one header, {result['same']} "
+        f"gave a verdict. Of {runs} with a library whose `{result['function']}` had "
+        f"{result['nanoseconds']:g} ns more of dependent latency, "
+        f"{result['elsewhere']} gave a verdict on a row that does not call it. Rows "
+        "that call it and change by more than twice their interval:")
+    yield from table(["row", "ratio", "found, of " + str(runs)],
+                     [[name, f"{value:.3f}", found]
+                      for name, value, found in result["found"]])
+
+
 def is_slower(row, judged):
     """By its verdict, or in an older record by its ratio."""
     if Rows.name(row) in judged:
@@ -700,7 +714,10 @@ def write_page(args, ini, rows, goals, sizes):
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
              *page_machine(rows, ini, args), *page_goals(goals),
-             *page_controls(rows), *page_losses(rows, ini)]
+             *page_controls(rows)]
+    if args.sure:
+        lines += page_sure(json.loads(args.sure.read_text()))
+    lines += page_losses(rows, ini)
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
                              pictures, rows.run)
@@ -736,6 +753,8 @@ def main():
     parser.add_argument("--growth", type=Path)
     parser.add_argument("--beside", type=Path, action="append", default=[],
                         help="a summary.json of another machine")
+    parser.add_argument("--sure", type=Path,
+                        help="result.json of test_verdicts.py")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
     parser.add_argument("runs", type=Path, nargs="+")
     args = parser.parse_args()

@@ -433,12 +433,19 @@ class Checks:
                     "--compare reads the report's figures", done)
         again = self.folder / "again"
         again.mkdir()
-        done = run(sys.executable, HERE / "report.py", "--out", again, "--beside",
-                   self.folder / "benchmarks/summary.json",
+        sure = self.folder / "sure.json"
+        sure.write_text(json.dumps({
+            "function": "TVMFFIX", "nanoseconds": 1, "runs": 20, "same": 0,
+            "elsewhere": 1, "found": [["g: row", 1.2, 19]]}))
+        done = run(sys.executable, HERE / "report.py", "--out", again, "--sure",
+                   sure, "--beside", self.folder / "benchmarks/summary.json",
                    self.folder / "benchmarks/summary.json")
         self.tap.ok(done.returncode == 0 and "## Other machines" in
                     (again / "benchmarks.md").read_text(),
                     "the page, of a summary alone, beside another machine", done)
+        self.tap.ok("| g: row | 1.200 | 19 |" in
+                    (again / "benchmarks.md").read_text(),
+                    "the page says how sure verdicts are", done)
         done = run(sys.executable, HERE / "report.py", HERE / "README.md")
         self.tap.ok(done.returncode == 2 and "not a file of" in done.stderr,
                     "the page of another file is a clear error", done)

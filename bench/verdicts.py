@@ -12,7 +12,8 @@ processes also differ in the order of the functions; the median of the processes
 one placement is then one sample. The 95 % interval is a bootstrap over placements
 within each copy, which without placements are the processes. Controls run no code
 of the libraries: the largest of their deviations from 1 is the noise of the run. No
-verdict is finer than the noise, or than half a percent. Exit status: 1 if a row is slower, 2 if nothing can be compared.
+verdict is finer than the noise, or than half a percent. Exit status: 1 if a row is
+slower, 2 if nothing can be compared.
 """
 
 import argparse

@@ -44,9 +44,9 @@ def compilers():
             output("python", "-m", "tvm_ffi.config", "--includedir")]
 
 
-def run_bench(*options):
+def run_bench(*options, **streams):
     run("build/opt/bench", "--ours", "build/opt/libtvmffi.so", "--stock",
-        stock_library(), *options)
+        stock_library(), *options, **streams)
 
 
 def demo():
@@ -159,6 +159,10 @@ def placed(*headers):
 def bench_rows(*options):
     # Some rows alone do not replace the run of all.
     name = "part.json" if options else "run.json"
+    streams = {}
+    if "-" in options:  # the standard output has the results alone
+        streams["stdout"] = os.dup(1)
+        os.dup2(2, 1)
     prepare()
     optimised(LIBRARY, "bench")
     Path("build/bench").mkdir(exist_ok=True)
@@ -168,7 +172,7 @@ def bench_rows(*options):
         options += tuple(placed(*own))
     say("nanoseconds, compared with the stock library")
     run_bench("--json", f"build/bench/{name}", "--commit", source_version(),
-              *options)
+              *options, **streams)
     if name == "run.json":
         say("verdicts: ours to stock")
         status_of(sys.executable, "bench/verdicts.py", "--brief",
@@ -257,11 +261,13 @@ def bench_report(measure, *options):
         die(f"no such file, so measure first: {' '.join(missing)}")
     packages.need_venv("build/venv-bench", "requirements.txt", "bench")
     python = Path(folder, "python.json")
+    sure = Path("build/bench/verdicts/result.json")
     out = Path(folder, "report") if options else Path("docs")
     out.mkdir(exist_ok=True)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
         f"{folder}/sizes.json", *(["--python", python] if python.exists()
                                   else []),
+        *(["--sure", sure] if sure.exists() else []),
         *(word for path in sorted(Path("bench/machines").glob("*.json"))
           for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--commands",
