@@ -66,12 +66,18 @@ static void put_byte(void *user, unsigned char byte) {
   board_put((char)byte);
 }
 
+static int get_byte(void *user) {
+  (void)user;
+  return board_has_input() ? (unsigned char)board_read() : -1;
+}
+
 /* Copies of tensors come in pieces of this size. */
 enum { TRANSFER = 1024 };
 
 static int start(void) {
   TVMFFI_TRY(register_all());
   line.put = put_byte;
+  line.get = get_byte;
   line.options.transfer_size = TRANSFER;
   return tvmffi_rpc_serial_start(&line);
 }
@@ -81,9 +87,9 @@ int main(void) {
   clock_start();
   if (start()) return 1;
   for (;;) {
-    int code = board_has_input() ? tvmffi_rpc_serial_receive(
-                                       &line, (unsigned char)board_read())
-                                 : tvmffi_rpc_serial_poll(&line);
+    int byte = get_byte(NULL);
+    int code = byte < 0 ? tvmffi_rpc_serial_poll(&line)
+                        : tvmffi_rpc_serial_receive(&line, (unsigned char)byte);
     /* The client has been sent the error. */
     if (code) tvmffi_error_clear();
   }
