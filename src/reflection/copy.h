@@ -381,13 +381,15 @@ static void tvmffi_i_reset_object(TVMFFIObject *object,
   while ((field = tvmffi_i_next_field(&fields))) {
     const tvmffi_i_access *access =
         tvmffi_i_access_of(field->field_static_type_index);
+    const TVMFFIFieldSetter set =
+        access && access->get == field->getter ? access->set : NULL;
     TVMFFIAny held = tvmffi_none(), value = tvmffi_none();
     if (!field->getter(tvmffi_i_at(object, field), &held) &&
         held.type_index >= kTVMFFIStaticObjectBegin &&
         !field->getter(tvmffi_i_at(from, field), &value) &&
         !tvmffi_i_same_any(&held, &value)) {
-      if (access && access->get == field->getter)
-        (void)access->set(tvmffi_i_at(object, field), &value);
+      if (set)
+        (void)set(tvmffi_i_at(object, field), &value);
       else
         (void)tvmffi_i_set_field(field, object, &value);
     }
