@@ -688,7 +688,9 @@
 #if defined(__OPTIMIZE_SIZE__)
 /* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
 #else
+#define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
@@ -3133,10 +3135,7 @@ static void tvmffi_i_arena_free(void *pointer);
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
    The trace begins with this file and line. It is made first, and may call the
    dynamic loader: copy the text of dlerror before. */
-#define TVMFFI_RAISE(...)                                            \
-  tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
-                               tvmffi_i_function_name(__func__), 0), \
-               __VA_ARGS__)
+#define TVMFFI_RAISE(...) tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__)
 
 /* Prefix of the C function that contains a typed function's body. Traces omit
    the prefix. */
@@ -3147,6 +3146,20 @@ TVMFFI_I_SMALL_ONCE(const char *, tvmffi_i_function_name, (const char *name)) {
   while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
   return i == n ? name + n : name;
 }
+
+/* Returns the trace of the error that is raised at this line. A trace with
+   frames omits the frame of TVMFFIBacktrace's caller, which therefore must be
+   the function that raises the error. */
+TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
+                    (const char *file, int line, const char *function)) {
+  return TVMFFIBacktrace(file, line, tvmffi_i_function_name(function), 0);
+}
+#if TVMFFI_NO_BACKTRACE
+#define TVMFFI_I_TRACE tvmffi_i_trace_from(__FILE__, __LINE__, __func__)
+#else
+#define TVMFFI_I_TRACE \
+  TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
+#endif
 
 /* Writes x in a base up to 16, with `width` digits at least, so that the text
    ends before `end`. Returns the address of the first digit. */
@@ -3383,11 +3396,8 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
    tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
    cause is also the error's extra_context, because Python's package can read
    only extra_context. */
-#define TVMFFI_RAISE_FROM(cause, ...)                                     \
-  tvmffi_raise_from(cause,                                                \
-                    TVMFFIBacktrace(__FILE__, __LINE__,                   \
-                                    tvmffi_i_function_name(__func__), 0), \
-                    __VA_ARGS__)
+#define TVMFFI_RAISE_FROM(cause, ...) \
+  tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__)
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
@@ -3825,11 +3835,11 @@ typedef struct {
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
-  int32_t num_args; /* -1: a packed function with any arguments */
   const tvmffi_i_word *const *types;
+  int16_t num_args; /* -1: a packed function with any arguments */
 #if !TVMFFI_NO_METADATA
+  int16_t least;      /* the number of parameters without a default */
   const char *params; /* parameter names, each ended by a NUL; or NULL */
-  int32_t least;      /* the number of parameters without a default */
   tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
   const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
@@ -3838,7 +3848,7 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract) \
-  , params, least, defaults, contract
+  , least, params, defaults, contract
 #endif
 
 /* Begins the definition of a word. C++ needs constexpr, because words are
@@ -4243,13 +4253,14 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
                             (word->size + align - 1) / align * align);
 }
 
-/* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
-   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. On failure, a
-   number, data type, device or plain pointer at `to` is unchanged. */
-TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
+/* Converts *from to the C type of `word`, whose kind is `kind`, at `to`,
+   borrowed. Returns 0, TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's
+   code. On failure, a number, data type, device or plain pointer at `to` is
+   unchanged. */
+TVMFFI_I_FOLDED int tvmffi_i_from_any_as(int kind, const tvmffi_i_word *word,
+                                         const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
-  switch (word->kind) {
+  switch (kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
     case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
     case TVMFFI_I_BOOL:
@@ -4292,16 +4303,19 @@ TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
   }
 }
 
+TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
+  return tvmffi_i_from_any_as(word->kind, word, from, to);
+}
+
 /* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
-  const tvmffi_i_word *of = word->of[0];
-  const int is_some = from->type_index != kTVMFFINone;
-  int code;
-  if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_plain_from_any(word, from, to);
-  code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
-  if (code) return code;
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  const int is_some = of == word || from->type_index != kTVMFFINone;
+  const int code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
+  if (code || of == word) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;
   else if (!is_some)
@@ -6821,6 +6835,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
+/* The names of the parameters. Upstream's metadata of built-in functions has no
+   names, so the runtime stores none. */
+#define TVMFFI_I_NAMES_tvmffi_user(n, ...) \
+  "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__)
+#define TVMFFI_I_NAMES_tvmffi_exported TVMFFI_I_NAMES_tvmffi_user
+#define TVMFFI_I_NAMES_tvmffi_builtin(n, ...) NULL
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
@@ -6857,6 +6877,16 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
 #endif
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
+#define TVMFFI_I_PASS_VALUE(x, p) , TVMFFI_I_PASS_VALUE_ p
+#define TVMFFI_I_PASS_VALUE_(T, name) \
+  *TVMFFI_I_AS(const TVMFFI_I_CAT(tvmffi_type_, T) *, \
+               TVMFFI_I_AS(const void *, \
+                           tvmffi_values + tvmffi_at_##name + \
+                               0 * sizeof(char[sizeof(TVMFFI_I_CAT( \
+                                                   tvmffi_type_, T)) <= \
+                                                       sizeof(tvmffi_i_value) \
+                                                   ? 1 \
+                                                   : -1])))
 /* If the parameter's type is tensor("..."), the three macros below expand to a
    comma, an initializer of tvmffi_i_expected, and the converted argument.
    Otherwise they expand to nothing. */
@@ -6940,7 +6970,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
 #define TVMFFI_I_ATTRIBUTE_tvmffi_user
 #define TVMFFI_I_ATTRIBUTE_tvmffi_exported
-#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
+#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED const
 /* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
    where the body makes nothing. In C++, a destructor closes the scope, after an
    exception, too. */
@@ -6979,6 +7009,52 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
+
+#if defined(__OPTIMIZE_SIZE__)
+/* Memory for a converted argument. */
+typedef union {
+  TVMFFIAny any;
+  TVMFFIByteArray text;
+  tvmffi_i_object_slot object;
+} tvmffi_i_value;
+
+/* Converts an argument of a built-in function, as tvmffi_i_from_any does. No
+   built-in function has a parameter of another kind, so a program that does not
+   use the other kinds itself does not need their code. */
+TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
+                                               const TVMFFIAny *from,
+                                               void *to) {
+#define TVMFFI_I_LOAD_KIND(kind) \
+  case kind: return tvmffi_i_from_any_as(kind, word, from, to);
+  switch (word->kind) {
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_ANY)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_INT)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_BOOL)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_STR)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_BYTES)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_PTR)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_OBJECT)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_CUSTOM)
+    default: TVMFFI_ASSERT(0); return TVMFFI_I_MISMATCH;
+  }
+}
+
+/* Converts the arguments of a built-in function, as
+   TVMFFI_I_CALL_tvmffi_user does. Returns 0, or an error's code. */
+TVMFFI_I_ONCE(int, tvmffi_i_load_args,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               const TVMFFIAny *result, tvmffi_i_value *to)) {
+  int32_t i = count;
+  if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_refuse(f, args, count, result, 0, 0);
+  while (i--) {
+    const int code =
+        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, to + i);
+    if (code) return tvmffi_i_refuse(f, args, count, result, i, code);
+  }
+  return 0;
+}
+#endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
    function again. */
@@ -7082,7 +7158,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                   tvmffi_body_##name, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
+  TVMFFI_I_INLINED_##kind TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
   TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
@@ -7159,10 +7235,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
-  TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, TVMFFI_I_DESCRIBED(func) TVMFFI_I_SIGNATURE( \
-          "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
-          defaults, TVMFFI_I_SITE_##checked(func))}; \
+  static TVMFFI_I_ATTRIBUTE_##kind tvmffi_func func = { \
+      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
+          TVMFFI_I_NAMES_##kind(n, __VA_ARGS__), least, defaults, \
+          TVMFFI_I_SITE_##checked(func))}; \
+  TVMFFI_I_CALL_##kind(checked, kind, call, func, body, self, refuse, n, R, \
+                       __VA_ARGS__)
+#define TVMFFI_I_CALL_tvmffi_user(checked, kind, call, func, body, self, \
+                                  refuse, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
@@ -7195,6 +7275,35 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
   }
+#define TVMFFI_I_CALL_tvmffi_exported TVMFFI_I_CALL_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_exported
+#if !defined(__OPTIMIZE_SIZE__)
+#define TVMFFI_I_CALL_tvmffi_builtin TVMFFI_I_CALL_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_builtin
+#else
+/* If bodies are equal but for the word of their result, GCC would merge them
+   into one, which then has the code for results of all types. */
+#define TVMFFI_I_INLINED_tvmffi_builtin \
+  inline __attribute__((__always_inline__))
+/* With -Os, one function converts the arguments of all built-in functions. The
+   code that checks and converts them in each function would take half of the
+   functions' code. */
+#define TVMFFI_I_CALL_tvmffi_builtin(checked, kind, call, func, body, self, \
+                                     refuse, n, R, ...) \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
+    enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
+    tvmffi_i_value tvmffi_values[n]; \
+    TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
+    int tvmffi_code = tvmffi_i_load_args(&func, tvmffi_args, tvmffi_count, \
+                                         tvmffi_into, tvmffi_values); \
+    (void)tvmffi_handle; \
+    return tvmffi_code ? tvmffi_code \
+                       : body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), \
+                              &tvmffi_value, tvmffi_into TVMFFI_I_EACH(n)( \
+                                  TVMFFI_I_PASS_VALUE, ~, __VA_ARGS__)); \
+  }
+#endif
 /* clang-format on */
 
 /* Declares a struct member named like the function. TVMFFI_I_FUNC refers to the
@@ -7306,9 +7415,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
                                   int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_i_##name = {              \
-      "ffi." #name, tvmffi_call_i_##name, -1,                              \
-      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                       \
+  TVMFFI_I_UNUSED static const tvmffi_func tvmffi_func_i_##name = {        \
+      "ffi." #name, tvmffi_call_i_##name, NULL,                            \
+      -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                         \
   static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
                                   const TVMFFIAny *args, int32_t num_args, \
                                   TVMFFIAny *result)
@@ -18898,8 +19007,8 @@ static tvmffi_i_global *tvmffi_i_pin_global(const TVMFFIByteArray *name) {
 static const tvmffi_i_word *const tvmffi_i_by_index_types[] = {
     &tvmffi_i_word_any, &tvmffi_i_word_int64};
 static const tvmffi_func tvmffi_i_by_index = {
-    "", NULL, 1,
-    tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
+    "", NULL, tvmffi_i_by_index_types,
+    1 TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 /* Reads the only argument of a function that takes an index, or raises an
    error. */
@@ -19916,7 +20025,8 @@ TVMFFI_I_INLINE int tvmffi_i_any_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Mixes a value into a hash, as upstream's StableHashCombine does. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_hash_combine(uint64_t key, uint64_t value) {
+TVMFFI_I_SMALL_NOINLINE uint64_t tvmffi_i_hash_combine(uint64_t key,
+                                                       uint64_t value) {
   return key ^ (value + 0x9e3779b9u + (key << 6) + (key >> 2));
 }
 
@@ -20304,9 +20414,11 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
 #if !TVMFFI_NO_CONTAINERS
 /* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
    triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
-   ones. */
+   ones. A table is smaller than memory, so a distance above SIZE_MAX counts
+   modulo SIZE_MAX + 1. */
 /* clang-format off */
-static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
+#define TVMFFI_I_FAR(x) (size_t)(x##u)
+static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
     55, 66, 78, 91, 105, 120, 136, 153, 171, 190, 210, 231, 253, 276, 300,
     325, 351, 378, 406, 435, 465, 496, 528, 561, 595, 630, 666, 703, 741,
@@ -20315,14 +20427,19 @@ static const uint64_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     2080, 2145, 2211, 2278, 2346, 2415, 2485, 2556, 2628, 8515, 19110,
     42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
     27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
-    3631522476u, 8170957530u, 18384510628u, 41364789378u, 93070452520u,
-    209408356380u, 471168559170u, 1060128894105u, 2385289465695u,
-    5366898840628u, 12075518705635u, 27169915244790u, 61132312065111u,
-    137547689707000u, 309482283181501u, 696335127828753u, 1566753995631385u,
-    3525196511162271u, 7931691992677701u, 17846306936293605u,
-    40154190677507445u, 90346928918121501u, 203280589587557251u,
-    457381325854679626u, 1029107982097042876u, 2315492959180353330u,
-    5209859154120846435u};
+    3631522476u, TVMFFI_I_FAR(8170957530), TVMFFI_I_FAR(18384510628),
+    TVMFFI_I_FAR(41364789378), TVMFFI_I_FAR(93070452520),
+    TVMFFI_I_FAR(209408356380), TVMFFI_I_FAR(471168559170),
+    TVMFFI_I_FAR(1060128894105), TVMFFI_I_FAR(2385289465695),
+    TVMFFI_I_FAR(5366898840628), TVMFFI_I_FAR(12075518705635),
+    TVMFFI_I_FAR(27169915244790), TVMFFI_I_FAR(61132312065111),
+    TVMFFI_I_FAR(137547689707000), TVMFFI_I_FAR(309482283181501),
+    TVMFFI_I_FAR(696335127828753), TVMFFI_I_FAR(1566753995631385),
+    TVMFFI_I_FAR(3525196511162271), TVMFFI_I_FAR(7931691992677701),
+    TVMFFI_I_FAR(17846306936293605), TVMFFI_I_FAR(40154190677507445),
+    TVMFFI_I_FAR(90346928918121501), TVMFFI_I_FAR(203280589587557251),
+    TVMFFI_I_FAR(457381325854679626), TVMFFI_I_FAR(1029107982097042876),
+    TVMFFI_I_FAR(2315492959180353330), TVMFFI_I_FAR(5209859154120846435)};
 /* clang-format on */
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
@@ -22205,7 +22322,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                 c->kind->num_values <= c->kind->num_args);
   memset((void *)&f, 0, sizeof(f));
   f.name = "";
-  f.num_args = c->kind->num_args;
+  f.num_args = (int16_t)c->kind->num_args;
   f.types = c->kind->types;
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
@@ -31597,9 +31714,9 @@ typedef struct {
 static const tvmffi_i_word *const tvmffi_i_new_types[] = {
     &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
-    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
+    "", NULL, tvmffi_i_new_types, 0 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 static const tvmffi_func tvmffi_i_py_copy = {
-    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
+    "", NULL, tvmffi_i_new_types, 1 TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {
@@ -31878,10 +31995,11 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
 
 /* Defines a method of a built-in type, up to its body, as
    TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
-   metadata, for the table of methods in tables/type_field.h. */
+   metadata, for the table of methods in tables/type_field.h. The metadata is a
+   literal, because linkers merge equal literals. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
-  TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
-      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
+  TVMFFI_I_UNUSED static const char *const tvmffi_meta_##name = \
+      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                     \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""
@@ -33577,11 +33695,11 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
 typedef struct {
   int32_t type_index;
   const tvmffi_func *func;
-  const char *metadata;
+  const char *const *metadata;
   const char *doc;
 } tvmffi_i_method;
 #define TVMFFI_I_METHOD_ROW(type_index, name, doc) \
-  { type_index, &tvmffi_func_i_##name, tvmffi_meta_i_##name, doc }
+  { type_index, &tvmffi_func_i_##name, &tvmffi_meta_i_##name, doc }
 static const tvmffi_i_method tvmffi_i_methods[] = {
     TVMFFI_I_METHOD_ROW(TVMFFI_I_ENUM_STATE, enum_state_init, NULL),
     TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_root, NULL),
@@ -33683,7 +33801,7 @@ static void tvmffi_i_fill_method(int32_t i) {
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->metadata);
+  to->metadata = tvmffi_byte_array(*from->metadata);
   if (!f->num_args || f->types[1]->index != from->type_index)
     to->flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);
@@ -34096,7 +34214,7 @@ TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
 #define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
 enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
 #define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
-static tvmffi_func *const tvmffi_i_builtins[] = {
+static const tvmffi_func *const tvmffi_i_builtins[] = {
 #if defined(TVMFFI_BUILTINS)
     TVMFFI_BUILTINS(TVMFFI_I_ROW)
 #elif !TVMFFI_NO_BUILTINS

@@ -448,8 +448,8 @@ static int tvmffi_call_concat_embeddings(void *self, const TVMFFIAny *args,
   return tvmffi_i_put_object(tvmffi_here, result, joined);
 }
 static tvmffi_func tvmffi_func_concat_embeddings = {
-    "concat_embeddings", tvmffi_call_concat_embeddings, -1,
-    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
+    "concat_embeddings", tvmffi_call_concat_embeddings, NULL,
+    -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 /* Widens bfloat16 values to floats. `from` may be the beginning of `to`, so the
    loop starts with the last value. */
@@ -533,8 +533,8 @@ static int tvmffi_call_array_concat(void *self, const TVMFFIAny *args,
                              web_new_array(tvmffi_here, items, n));
 }
 static tvmffi_func tvmffi_func_array_concat = {
-    "array_concat", tvmffi_call_array_concat, -1,
-    NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
+    "array_concat", tvmffi_call_array_concat, NULL,
+    -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 /* ---- The tensor cache ---- */
 
@@ -981,7 +981,7 @@ static int tvmffi_call_call(void *self, const TVMFFIAny *args, int32_t num_args,
                             num_args - 1, result);
 }
 static tvmffi_func tvmffi_func_call = {
-    "call", tvmffi_call_call, -1, NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
+    "call", tvmffi_call_call, NULL, -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 
 static int web_call_wrapped(void *self, const TVMFFIAny *args, int32_t num_args,
                             TVMFFIAny *result) {

@@ -23,10 +23,7 @@
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
    The trace begins with this file and line. It is made first, and may call the
    dynamic loader: copy the text of dlerror before. */
-#define TVMFFI_RAISE(...)                                            \
-  tvmffi_raise(TVMFFIBacktrace(__FILE__, __LINE__,                   \
-                               tvmffi_i_function_name(__func__), 0), \
-               __VA_ARGS__)
+#define TVMFFI_RAISE(...) tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__)
 
 /* Prefix of the C function that contains a typed function's body. Traces omit
    the prefix. */
@@ -37,6 +34,20 @@ TVMFFI_I_SMALL_ONCE(const char *, tvmffi_i_function_name, (const char *name)) {
   while (i < n && name[i] == TVMFFI_I_BODY_PREFIX[i]) ++i;
   return i == n ? name + n : name;
 }
+
+/* Returns the trace of the error that is raised at this line. A trace with
+   frames omits the frame of TVMFFIBacktrace's caller, which therefore must be
+   the function that raises the error. */
+TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
+                    (const char *file, int line, const char *function)) {
+  return TVMFFIBacktrace(file, line, tvmffi_i_function_name(function), 0);
+}
+#if TVMFFI_NO_BACKTRACE
+#define TVMFFI_I_TRACE tvmffi_i_trace_from(__FILE__, __LINE__, __func__)
+#else
+#define TVMFFI_I_TRACE \
+  TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
+#endif
 
 /* Writes x in a base up to 16, with `width` digits at least, so that the text
    ends before `end`. Returns the address of the first digit. */
@@ -273,11 +284,8 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
    tvmffi_error_print prints the cause, and tvmffi_error_cause returns it. The
    cause is also the error's extra_context, because Python's package can read
    only extra_context. */
-#define TVMFFI_RAISE_FROM(cause, ...)                                     \
-  tvmffi_raise_from(cause,                                                \
-                    TVMFFIBacktrace(__FILE__, __LINE__,                   \
-                                    tvmffi_i_function_name(__func__), 0), \
-                    __VA_ARGS__)
+#define TVMFFI_RAISE_FROM(cause, ...) \
+  tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__)
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,

@@ -92,11 +92,11 @@ typedef struct {
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
-  int32_t num_args; /* -1: a packed function with any arguments */
   const tvmffi_i_word *const *types;
+  int16_t num_args; /* -1: a packed function with any arguments */
 #if !TVMFFI_NO_METADATA
+  int16_t least;      /* the number of parameters without a default */
   const char *params; /* parameter names, each ended by a NUL; or NULL */
-  int32_t least;      /* the number of parameters without a default */
   tvmffi_i_defaults *defaults; /* NULL if no parameter has one */
   const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
@@ -105,7 +105,7 @@ typedef struct {
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract) \
-  , params, least, defaults, contract
+  , least, params, defaults, contract
 #endif
 
 /* Begins the definition of a word. C++ needs constexpr, because words are
@@ -510,13 +510,14 @@ TVMFFI_I_FOLDED int *tvmffi_i_has_value(const tvmffi_i_word *word,
                             (word->size + align - 1) / align * align);
 }
 
-/* Converts *from to the C type of `word` at `to`, borrowed. Returns 0,
-   TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's code. On failure, a
-   number, data type, device or plain pointer at `to` is unchanged. */
-TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
+/* Converts *from to the C type of `word`, whose kind is `kind`, at `to`,
+   borrowed. Returns 0, TVMFFI_I_MISMATCH, TVMFFI_I_RANGE or more, or an error's
+   code. On failure, a number, data type, device or plain pointer at `to` is
+   unchanged. */
+TVMFFI_I_FOLDED int tvmffi_i_from_any_as(int kind, const tvmffi_i_word *word,
+                                         const TVMFFIAny *from, void *to) {
   const int32_t index = from->type_index;
-  switch (word->kind) {
+  switch (kind) {
     case TVMFFI_I_ANY: *(TVMFFIAny *)to = *from; return 0;
     case TVMFFI_I_INT: return tvmffi_i_get_int(word, from, to);
     case TVMFFI_I_BOOL:
@@ -559,16 +560,19 @@ TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
   }
 }
 
+TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
+                                            const TVMFFIAny *from, void *to) {
+  return tvmffi_i_from_any_as(word->kind, word, from, to);
+}
+
 /* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
-  const tvmffi_i_word *of = word->of[0];
-  const int is_some = from->type_index != kTVMFFINone;
-  int code;
-  if (word->kind != TVMFFI_I_OPTIONAL)
-    return tvmffi_i_plain_from_any(word, from, to);
-  code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
-  if (code) return code;
+  const tvmffi_i_word *of =
+      word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
+  const int is_some = of == word || from->type_index != kTVMFFINone;
+  const int code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
+  if (code || of == word) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;
   else if (!is_some)

@@ -279,7 +279,8 @@ TVMFFI_I_INLINE int tvmffi_i_any_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
 }
 
 /* Mixes a value into a hash, as upstream's StableHashCombine does. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_hash_combine(uint64_t key, uint64_t value) {
+TVMFFI_I_SMALL_NOINLINE uint64_t tvmffi_i_hash_combine(uint64_t key,
+                                                       uint64_t value) {
   return key ^ (value + 0x9e3779b9u + (key << 6) + (key >> 2));
 }
 

@@ -480,8 +480,8 @@ static tvmffi_i_global *tvmffi_i_pin_global(const TVMFFIByteArray *name) {
 static const tvmffi_i_word *const tvmffi_i_by_index_types[] = {
     &tvmffi_i_word_any, &tvmffi_i_word_int64};
 static const tvmffi_func tvmffi_i_by_index = {
-    "", NULL, 1,
-    tvmffi_i_by_index_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
+    "", NULL, tvmffi_i_by_index_types,
+    1 TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 /* Reads the only argument of a function that takes an index, or raises an
    error. */

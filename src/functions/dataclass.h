@@ -23,9 +23,9 @@ typedef struct {
 static const tvmffi_i_word *const tvmffi_i_new_types[] = {
     &tvmffi_i_word_object, &tvmffi_i_word_object};
 static const tvmffi_func tvmffi_i_py_new = {
-    "", NULL, 0, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
+    "", NULL, tvmffi_i_new_types, 0 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};
 static const tvmffi_func tvmffi_i_py_copy = {
-    "", NULL, 1, tvmffi_i_new_types TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
+    "", NULL, tvmffi_i_new_types, 1 TVMFFI_I_SIGNATURE(NULL, 1, NULL, NULL)};
 
 static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
                                 int32_t num_args, TVMFFIAny *result) {

@@ -33,10 +33,11 @@
 
 /* Defines a method of a built-in type, up to its body, as
    TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
-   metadata, for the table of methods in tables/type_field.h. */
+   metadata, for the table of methods in tables/type_field.h. The metadata is a
+   literal, because linkers merge equal literals. */
 #define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
-  TVMFFI_I_UNUSED static const char tvmffi_meta_##name[] = \
-      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                \
+  TVMFFI_I_UNUSED static const char *const tvmffi_meta_##name = \
+      TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                     \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_METHOD_META(...) ""

@@ -97,7 +97,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                 c->kind->num_values <= c->kind->num_args);
   memset((void *)&f, 0, sizeof(f));
   f.name = "";
-  f.num_args = c->kind->num_args;
+  f.num_args = (int16_t)c->kind->num_args;
   f.types = c->kind->types;
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)

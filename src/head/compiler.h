@@ -37,7 +37,9 @@
 #if defined(__OPTIMIZE_SIZE__)
 /* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
 #else
+#define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif

@@ -19,6 +19,12 @@
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
+/* The names of the parameters. Upstream's metadata of built-in functions has no
+   names, so the runtime stores none. */
+#define TVMFFI_I_NAMES_tvmffi_user(n, ...) \
+  "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__)
+#define TVMFFI_I_NAMES_tvmffi_exported TVMFFI_I_NAMES_tvmffi_user
+#define TVMFFI_I_NAMES_tvmffi_builtin(n, ...) NULL
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
@@ -55,6 +61,16 @@
 #endif
 #define TVMFFI_I_PASS(x, p) , TVMFFI_I_PASS_ p
 #define TVMFFI_I_PASS_(T, name) tvmffi_arg_##name
+#define TVMFFI_I_PASS_VALUE(x, p) , TVMFFI_I_PASS_VALUE_ p
+#define TVMFFI_I_PASS_VALUE_(T, name) \
+  *TVMFFI_I_AS(const TVMFFI_I_CAT(tvmffi_type_, T) *, \
+               TVMFFI_I_AS(const void *, \
+                           tvmffi_values + tvmffi_at_##name + \
+                               0 * sizeof(char[sizeof(TVMFFI_I_CAT( \
+                                                   tvmffi_type_, T)) <= \
+                                                       sizeof(tvmffi_i_value) \
+                                                   ? 1 \
+                                                   : -1])))
 /* If the parameter's type is tensor("..."), the three macros below expand to a
    comma, an initializer of tvmffi_i_expected, and the converted argument.
    Otherwise they expand to nothing. */
@@ -138,7 +154,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
 #define TVMFFI_I_ATTRIBUTE_tvmffi_user
 #define TVMFFI_I_ATTRIBUTE_tvmffi_exported
-#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED
+#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED const
 /* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
    where the body makes nothing. In C++, a destructor closes the scope, after an
    exception, too. */
@@ -177,6 +193,52 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
                                  tvmffi_code);
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
+
+#if defined(__OPTIMIZE_SIZE__)
+/* Memory for a converted argument. */
+typedef union {
+  TVMFFIAny any;
+  TVMFFIByteArray text;
+  tvmffi_i_object_slot object;
+} tvmffi_i_value;
+
+/* Converts an argument of a built-in function, as tvmffi_i_from_any does. No
+   built-in function has a parameter of another kind, so a program that does not
+   use the other kinds itself does not need their code. */
+TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
+                                               const TVMFFIAny *from,
+                                               void *to) {
+#define TVMFFI_I_LOAD_KIND(kind) \
+  case kind: return tvmffi_i_from_any_as(kind, word, from, to);
+  switch (word->kind) {
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_ANY)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_INT)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_BOOL)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_STR)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_BYTES)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_PTR)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_OBJECT)
+    TVMFFI_I_LOAD_KIND(TVMFFI_I_CUSTOM)
+    default: TVMFFI_ASSERT(0); return TVMFFI_I_MISMATCH;
+  }
+}
+
+/* Converts the arguments of a built-in function, as
+   TVMFFI_I_CALL_tvmffi_user does. Returns 0, or an error's code. */
+TVMFFI_I_ONCE(int, tvmffi_i_load_args,
+              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
+               const TVMFFIAny *result, tvmffi_i_value *to)) {
+  int32_t i = count;
+  if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
+    return tvmffi_i_refuse(f, args, count, result, 0, 0);
+  while (i--) {
+    const int code =
+        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, to + i);
+    if (code) return tvmffi_i_refuse(f, args, count, result, i, code);
+  }
+  return 0;
+}
+#endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
    function again. */
@@ -280,7 +342,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                   tvmffi_body_##name, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
 #define TVMFFI_I_DEFINE(kind, call, text, func, body, n, ...) \
-  TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
+  TVMFFI_I_INLINED_##kind TVMFFI_I_BODY(, body, n, __VA_ARGS__); \
   TVMFFI_I_DEFINE_CALL(kind, call, text, func, body, (), n, __VA_ARGS__)
 /* Defines `call`, the TVMFFISafeCallType that calls `body`. `self` is () or a
    closure's (state, ). */
@@ -357,10 +419,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
   TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
-  TVMFFI_I_ATTRIBUTE_##kind static tvmffi_func func = { \
-      text, call, (n) - 1, TVMFFI_I_DESCRIBED(func) TVMFFI_I_SIGNATURE( \
-          "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
-          defaults, TVMFFI_I_SITE_##checked(func))}; \
+  static TVMFFI_I_ATTRIBUTE_##kind tvmffi_func func = { \
+      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
+          TVMFFI_I_NAMES_##kind(n, __VA_ARGS__), least, defaults, \
+          TVMFFI_I_SITE_##checked(func))}; \
+  TVMFFI_I_CALL_##kind(checked, kind, call, func, body, self, refuse, n, R, \
+                       __VA_ARGS__)
+#define TVMFFI_I_CALL_tvmffi_user(checked, kind, call, func, body, self, \
+                                  refuse, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
@@ -393,6 +459,35 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
   }
+#define TVMFFI_I_CALL_tvmffi_exported TVMFFI_I_CALL_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_exported
+#if !defined(__OPTIMIZE_SIZE__)
+#define TVMFFI_I_CALL_tvmffi_builtin TVMFFI_I_CALL_tvmffi_user
+#define TVMFFI_I_INLINED_tvmffi_builtin
+#else
+/* If bodies are equal but for the word of their result, GCC would merge them
+   into one, which then has the code for results of all types. */
+#define TVMFFI_I_INLINED_tvmffi_builtin \
+  inline __attribute__((__always_inline__))
+/* With -Os, one function converts the arguments of all built-in functions. The
+   code that checks and converts them in each function would take half of the
+   functions' code. */
+#define TVMFFI_I_CALL_tvmffi_builtin(checked, kind, call, func, body, self, \
+                                     refuse, n, R, ...) \
+  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
+    enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
+    tvmffi_i_value tvmffi_values[n]; \
+    TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
+    int tvmffi_code = tvmffi_i_load_args(&func, tvmffi_args, tvmffi_count, \
+                                         tvmffi_into, tvmffi_values); \
+    (void)tvmffi_handle; \
+    return tvmffi_code ? tvmffi_code \
+                       : body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), \
+                              &tvmffi_value, tvmffi_into TVMFFI_I_EACH(n)( \
+                                  TVMFFI_I_PASS_VALUE, ~, __VA_ARGS__)); \
+  }
+#endif
 /* clang-format on */
 
 /* Declares a struct member named like the function. TVMFFI_I_FUNC refers to the
@@ -504,9 +599,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_PACKED(name)                                              \
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
                                   int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static tvmffi_func tvmffi_func_i_##name = {              \
-      "ffi." #name, tvmffi_call_i_##name, -1,                              \
-      NULL TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                       \
+  TVMFFI_I_UNUSED static const tvmffi_func tvmffi_func_i_##name = {        \
+      "ffi." #name, tvmffi_call_i_##name, NULL,                            \
+      -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                         \
   static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
                                   const TVMFFIAny *args, int32_t num_args, \
                                   TVMFFIAny *result)

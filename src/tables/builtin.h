@@ -226,7 +226,7 @@ TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
 #define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
 enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
 #define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
-static tvmffi_func *const tvmffi_i_builtins[] = {
+static const tvmffi_func *const tvmffi_i_builtins[] = {
 #if defined(TVMFFI_BUILTINS)
     TVMFFI_BUILTINS(TVMFFI_I_ROW)
 #elif !TVMFFI_NO_BUILTINS

@@ -85,7 +85,7 @@ static void tvmffi_i_fill_method(int32_t i) {
   tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
-  to->metadata = tvmffi_byte_array(from->metadata);
+  to->metadata = tvmffi_byte_array(*from->metadata);
   if (!f->num_args || f->types[1]->index != from->type_index)
     to->flags = kTVMFFIFieldFlagBitMaskIsStaticMethod;
   to->method = tvmffi_obj(&tvmffi_i_method_objects[i].base);

@@ -160,11 +160,11 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
 typedef struct {
   int32_t type_index;
   const tvmffi_func *func;
-  const char *metadata;
+  const char *const *metadata;
   const char *doc;
 } tvmffi_i_method;
 #define TVMFFI_I_METHOD_ROW(type_index, name, doc) \
-  { type_index, &tvmffi_func_i_##name, tvmffi_meta_i_##name, doc }
+  { type_index, &tvmffi_func_i_##name, &tvmffi_meta_i_##name, doc }
 static const tvmffi_i_method tvmffi_i_methods[] = {
     TVMFFI_I_METHOD_ROW(TVMFFI_I_ENUM_STATE, enum_state_init, NULL),
     TVMFFI_I_METHOD_ROW(TVMFFI_I_ACCESS_PATH, path_root, NULL),

@@ -54,13 +54,13 @@ PROFILES = [
     Profile("CALLS", "typed calls, errors, registry",
             ["TVMFFI_NO_BUILTINS", "TVMFFI_NO_TYPES", "TVMFFI_NO_FLOAT"],
             arena=608, stack=1152, flash=13 << 10, ram=2 << 10,
-            three_files=16800, further=500),
+            three_files=16800, further=480),
     Profile("DATA", "and arrays, lists, maps, JSON",
             ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
             arena=4096, stack=2048, flash=64 << 10, ram=8 << 10,
-            three_files=44 << 10, further=545),
+            three_files=44 << 10, further=500),
     Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
-            flash=168 << 10, static=16 << 10),
+            flash=150 << 10, static=10 << 10),
 ]
 
 
