@@ -385,9 +385,13 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "def class_of(kind):\n"
     "    found = getattr(builtins, kind, None)\n"
     "    return found if isinstance(found, type) and \\\n"
-    "        issubclass(found, Exception) and \\\n"
+    "        issubclass(found, BaseException) and \\\n"
     "        found.__name__ == kind else None\n"
     "def make(kind, message):\n"
+    "    if kind == 'SystemExit':\n" /* its text is the exit status, if any */
+    "        status = re.fullmatch(r'-?\\d+', message)\n"
+    "        message = int(message) if status else message\n"
+    "        return SystemExit(None if message in ('', 'None') else message)\n"
     "    try:\n"
     "        return class_of(kind)(message)\n"
     "    except TypeError:\n" /* no such class, or it takes more arguments */

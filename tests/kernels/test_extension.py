@@ -229,7 +229,12 @@ RESULTS = {
     "m.fail('UnicodeDecodeError')":
         "RuntimeError: UnicodeDecodeError: a text with 7",
     "m.fail('print')": "RuntimeError: print: a text with 7",
-    "m.fail('SystemExit')": "RuntimeError: SystemExit: a text with 7",
+    "m.fail('SystemExit')": "SystemExit: 'a text with 7'",
+    "m.call(lambda x: (y for y in ()).throw(KeyboardInterrupt), 1)":
+        "KeyboardInterrupt: ",
+    **{f"m.call(lambda x: (y for y in ()).throw(SystemExit({status!r})), 1)":
+       f"SystemExit: {code!r}"
+       for status, code in ((3, 3), (-1, -1), (None, None), ("bye", "bye"))},
     "m.fail('demo.Error')": "RuntimeError: demo.Error: a text with 7",
     "m.call(lambda x: b'\\xff'.decode(), 1)":
         "RuntimeError: UnicodeDecodeError: 'utf-8' codec can't decode byte "
@@ -337,7 +342,9 @@ def answers(m, calls, **names):
             x = eval(call, {'m': m, **names})
             kind = type(x).__name__
             out.append(f"{x!r} {PLAIN.get(kind, kind)}")
-        except Exception as e:
+        except SystemExit as e:
+            out.append(f"SystemExit: {e.code!r}")
+        except BaseException as e:
             out.append(f"{type(e).__name__}: {e}")
     return out
 """
