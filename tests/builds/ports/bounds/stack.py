@@ -72,6 +72,8 @@ POINTERS = {
     "tvmffi_i_class_make": ["tvmffi_i_default_allocate", USER],
     "tvmffi_i_class_set_value": SETTERS,
     "tvmffi_i_append_defaults": ["tvmffi_defaults_*", USER],
+    # The arguments of built-in functions.
+    "tvmffi_i_load_args": ["tvmffi_i_get_i_*"],
     # Conversions of the items of a container.
     "tvmffi_i_say_got": CASTS,
     "tvmffi_i_convert_item": ["tvmffi_i_get_i_*", USER],
