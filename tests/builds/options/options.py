@@ -1022,7 +1022,7 @@ def no_builtins(box):
     def check(name, text, *flags):
         names, exe = linked(box, name, text, *flags)
         found = [n for n in names if re.match(
-            r"tvmffi_func_i_(?!MemoryTrim)|tvmffi_i_static_(?!types)",
+            r"tvmffi_(func|call)_i_(?!MemoryTrim)|tvmffi_i_static_(?!types)",
             n)]
         found += [b"DeepCopy"] * (b"ffi.DeepCopy" in exe.read_bytes())
         if found:

@@ -75,7 +75,7 @@ POINTERS = {
     # The arguments of built-in functions.
     "tvmffi_i_load_args": ["tvmffi_i_get_i_*"],
     # Conversions of the items of a container.
-    "tvmffi_i_say_got": CASTS,
+    "tvmffi_i_say_part": CASTS,
     "tvmffi_i_convert_item": ["tvmffi_i_get_i_*", USER],
     # Visitors and hooks.
     "tvmffi_i_enter_foreign": [USER],
@@ -136,7 +136,8 @@ CYCLES = [
      "type words nest: array(map(str, int64)) has two levels of items"),
     (["tvmffi_i_append_type"], ["tvmffi_i_append_type"], 2,
      "type words nest"),
-    (["tvmffi_i_say_got"], ["tvmffi_i_say_got"], 2, "type words nest"),
+    (["tvmffi_i_say_got", "tvmffi_i_say_part"], ["tvmffi_i_say_got"], 2,
+     "type words nest"),
     (["tvmffi_i_convert_items", "tvmffi_i_convert_each",
       "tvmffi_i_convert_pair", "tvmffi_i_convert_container"],
      ["tvmffi_i_convert_item"], 2,
