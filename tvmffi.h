@@ -4018,8 +4018,8 @@ TVMFFI_I_LISTED_TYPE(bool, _Bool, "bool", "bool", TVMFFI_I_BOOL, kTVMFFIBool, 0)
 #endif
 TVMFFI_I_OPTIONAL_STRUCT(bool)
 /* C99's <stdbool.h> defines `bool` as `_Bool`, so macros receive `_Bool` for
-   the parameter type `bool`. The definition above is no TVMFFI_I_VALUE_TYPE,
-   which would pass `_Bool` on. */
+   the parameter type `bool`. TVMFFI_I_VALUE_TYPE would define a word of that
+   name. */
 #define tvmffi_type__Bool tvmffi_type_bool
 #define tvmffi_type_optional__Bool tvmffi_type_optional_bool
 #define tvmffi_i_word__Bool tvmffi_i_word_bool
