@@ -13,8 +13,9 @@
 
    Parallel loops run on a pool of threads, which starts with the first of them:
    TVM_NUM_THREADS threads, else one for each processor. There is one task in a
-   loop inside of another one, and in any loop with TVMFFI_NO_THREADS or
-   TVMFFI_FREESTANDING and on Windows: these have no POSIX threads.
+   loop inside of another one, and in any loop with TVMFFI_NO_THREADS,
+   TVMFFI_FREESTANDING or the hook TVMFFI_LOCK and on Windows: these have no
+   POSIX threads. The loop then runs in the thread that begins it.
 
    In one file define TVMFFI_RPC_IMPLEMENTATION, and include tvmffi_rpc.h before
    this file. */
@@ -93,7 +94,8 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *data) {
 /* -- parallel loops ------------------------------------------------------- */
 
 /* Whether there is a pool. Its threads are POSIX's. */
-#if TVMFFI_NO_THREADS || TVMFFI_FREESTANDING || defined(_WIN32)
+#if TVMFFI_NO_THREADS || TVMFFI_FREESTANDING || defined(TVMFFI_LOCK) || \
+    defined(_WIN32)
 #define TVMFFI_RPC_I_POOL 0
 #else
 #define TVMFFI_RPC_I_POOL 1

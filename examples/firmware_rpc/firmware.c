@@ -19,11 +19,7 @@
 
 static int64_t brightness;
 
-TVMFFI_FUNC(board_echo, any, (any, x)) {
-  TVMFFIAny result = tvmffi_none();
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&x, &result));
-  TVMFFI_RETURN(result);
-}
+TVMFFI_FUNC(board_echo, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_FUNC(board_light, int64, (int64, percent)) {
   int64_t before = brightness;

@@ -366,7 +366,14 @@ def check_memory(tap, bridge):
     function = session.system_lib()["matmul"]
     tap.ok(session.get_function("board.arena_used")() > before + 2000,
            "a session's tensors take memory")
-    del session, function, kept
+    echo = session.get_function("board.echo")
+    echo("x" * 400)  # grows the session's buffers
+    was = session.get_function("board.arena_used")()
+    for _ in range(5):
+        echo("x" * 400)
+    now = session.get_function("board.arena_used")()
+    tap.ok(now < was + 400, "results leave no memory", (was, now))
+    del session, function, kept, echo
     gc.collect()
     after = used(bridge)
     tap.ok(after == before, "a session leaves no memory", (before, after))

@@ -26,7 +26,9 @@ ROOT = HERE.parents[3]
 BOARD = ROOT / "examples/firmware"
 sys.path.insert(0, str(ROOT / "tests/tools"))
 sys.path.insert(0, str(ROOT / "packaging/boards"))
+sys.path.insert(0, str(ROOT / "tests/clients"))
 sys.path.insert(0, str(HERE.parent / "firmware"))
+import rpc_wire as wire  # noqa: E402
 from assemble import assemble  # noqa: E402
 from firmware import NEEDED, talk  # noqa: E402
 from tap import Tap  # noqa: E402
@@ -43,6 +45,7 @@ path = "lib.rs"
 {CRATE[0]} = "={CRATE[1]}"
 [workspace]
 """
+LIMITED = ["timeout", "120"]  # ends a program, if this one is killed
 WARN = "-Wall -Wextra -Werror".split()
 # Without optimisation, in a third of the time.
 ARM = """-mcpu=cortex-m3 -mthumb -O0 -ffunction-sections -fdata-sections
@@ -142,26 +145,32 @@ def find_kernel(cache, folder):
     return kernel
 
 
-def run_freertos(folder, kernel, sources, *options, more=()):
+def build_freertos(folder, kernel, sources, *options, more=(),
+                   program="program"):
     """Builds the program with these sources of ours, or what an earlier call
-    built from them, and the kernel with the options. Returns what the program
-    tells."""
+    built from them, and the kernel with the options. Returns its file."""
     port = kernel / "portable/GCC/ARM_CM3"
     common = [*ARM, "-std=c11", *options, f"-I{HERE / 'freertos'}",
               f"-I{HERE}", f"-I{sources[0].parent}", f"-I{BOARD}",
               f"-I{kernel / 'include'}", f"-I{port}"]
     objects = []
-    for source in [*sources, HERE / "freertos/program.c", *more]:
+    for source in [*sources, HERE / f"freertos/{program}.c", *more]:
         objects.append(folder / (source.stem + ".o"))
         if not objects[-1].exists():
             run("arm-none-eabi-gcc", *common, *WARN, "-c", source, "-o",
                 objects[-1])
     # The kernel is compiled without the options of ESP-IDF's stand-in.
     common = [c for c in common if "esp_idf" not in c and "ESP_P" not in c]
-    elf = folder / "program.elf"
+    elf = folder / f"{program}.elf"
     run("arm-none-eabi-gcc", *common, *objects, BOARD / "board.c",
         *[kernel / name for name in ("tasks.c", "queue.c", "list.c")],
         port / "port.c", kernel / "portable/MemMang/heap_4.c", *LINK, "-o", elf)
+    return elf
+
+
+def run_freertos(*args, **more):
+    """Builds the program; returns what it tells."""
+    elf = build_freertos(*args, **more)
     # The emulator counts instructions, so each run is the same.
     line = talk(elf, [], "-icount", "shift=5,sleep=off")[0]
     expect(line.startswith("done"), line)
@@ -182,6 +191,65 @@ def check_freertos(folder, kernel):
     told = run_freertos(folder, kernel, sources, "-DTEST_NO_CLEAN_UP=1")
     expect(told["wrong"] == 0 and told["leaked"] > 0,
            f"no leak without portCLEAN_UP_TCB: {told}")
+
+
+def check_freertos_rpc(folder, kernel):
+    """A task serves RPC while two others use the runtime."""
+    target = assemble("freertos", folder)
+    elf = build_freertos(
+        folder, kernel, [target / "tvmffi.c", target / "tvmffi_freertos.c"],
+        f"-I{ROOT / 'rpc'}", "-DTEST_NO_CLEAN_UP=1",
+        more=[HERE / "freertos/rpc.c"], program="rpc_program")
+    board = subprocess.Popen(
+        [*LIMITED, "qemu-system-arm", "-M", "mps2-an385", "-display", "none",
+         "-monitor", "none", "-serial", "pty", "-kernel", elf],
+        stdout=subprocess.PIPE, text=True)
+    bridge = None
+    try:
+        line = re.search(r"redirected to (\S+)", board.stdout.readline())[1]
+        bridge = subprocess.Popen(
+            [*LIMITED, sys.executable, ROOT / "rpc/serial.py", "--port", "0",
+             "--wait", "60", "--checksum", "always", line],
+            stderr=subprocess.PIPE, text=True)
+        port = int(bridge.stderr.readline().rsplit(":", 1)[1])
+        use_freertos_rpc(port)
+    finally:
+        for process in filter(None, (bridge, board)):
+            process.terminate()
+            process.wait()
+
+
+def integer(answer):
+    code, body = answer
+    expect(code == wire.RETURN, body)
+    return int.from_bytes(body[-8:], "little", signed=True)
+
+
+def use_freertos_rpc(port):
+    free = []
+    for _ in range(3):
+        client = wire.Wire(port)
+        heap, done, wrong, echo, parallel = (
+            client.handle("rpc." + name)
+            for name in ("heap", "done", "wrong", "echo", "parallel"))
+        before = [integer(client.call(done, wire.integer(n))) for n in (1, 2)]
+        after, calls = before, 0
+        # Both tasks must go on while the calls do.
+        while calls < 10 or not all(a > b + 1 for a, b in zip(after, before)):
+            data = bytes(range(200)) + bytes([calls % 256])
+            code, body = client.call(echo, wire.blob(data))
+            expect(code == wire.RETURN and body.endswith(data), body)
+            after = [integer(client.call(done, wire.integer(n)))
+                     for n in (1, 2)]
+            calls += 1
+        expect(integer(client.call(parallel)) == 1, "a loop of other tasks")
+        code, body = client.call(done, wire.text("x"))
+        expect(code == wire.EXCEPTION and b"Expected `int`" in body, body)
+        expect(integer(client.call(wrong)) == 0, "wrong results of the tasks")
+        free.append(integer(client.call(heap)))
+        client.close()
+    # The tasks have lists of their own at any time.
+    expect(min(free[1:]) > free[0] - 2048, f"sessions leave memory: {free}")
 
 
 def check_esp_idf(folder, kernel):
@@ -351,6 +419,8 @@ def main():
         kernel = None
         for name, check, why_not, needs_kernel in [
                 ("FreeRTOS", check_freertos, no_kernel, True),
+                ("FreeRTOS, a task serves RPC", check_freertos_rpc, no_kernel,
+                 True),
                 ("ESP-IDF, a stand-in", check_esp_idf, no_kernel or no_cmake,
                  True),
                 ("ESP-IDF, the component", check_esp_idf_package, no_cmake,
