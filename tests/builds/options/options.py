@@ -1002,7 +1002,8 @@ def builtins(box):
     def check(name, text, *flags):
         names, exe = linked(box, name, text, *flags)
         found = [n for n in names
-                 if re.match(r"tvmffi_func_i_(json_Parse|ListReverse)$", n)]
+                 if re.match(r"tvmffi_(func|call)_i_(json_Parse|ListReverse)$",
+                             n)]
         found += [w for w in (b"ffi.json.Parse", b"ffi.ListReverse")
                   if w in exe.read_bytes()]
         if found:
