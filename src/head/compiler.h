@@ -74,6 +74,7 @@
 #define TVMFFI_I_RETURN_ADDRESS 0
 #define TVMFFI_I_NOINLINE static
 #define TVMFFI_I_ALWAYS_INLINE static inline
+#define TVMFFI_I_SMALL_NOINLINE static inline
 #define TVMFFI_I_FOLDED static inline
 #define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
