@@ -5147,8 +5147,9 @@ extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
 #define TVMFFI_I_EMPTY_0001 ~, 1,
 
 /* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` is a
-   list of 2 or 3 elements in parentheses, else to "~, 0,". If E joins all
-   expansions, TVMFFI_I_SECOND(E, 1, ~) is 1 if every list is, else 0. */
+   list of 2 or 3 elements in parentheses, else to "~, 0,". If E is all
+   expansions in a row, TVMFFI_I_SECOND(E, 1, ~) is 1 if every `p` is such a
+   list, else 0. */
 #define TVMFFI_I_MALFORMED(...) ~, 0,
 #define TVMFFI_I_NO_PAIR(x, p) \
   TVMFFI_I_SECOND(TVMFFI_I_FOR_PAIR p, TVMFFI_I_MALFORMED, ~)(p)
@@ -8267,23 +8268,19 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
     TVMFFI_TRY(tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
                             &tvmffi_value)); \
   }
-#define TVMFFI_I_DEFAULT_dtype(to, T, x) { \
+#define TVMFFI_I_DEFAULT_BY(make, to, T, x) { \
     TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_str(x); \
+    *(to) = make(x); \
   }
+#define TVMFFI_I_DEFAULT_dtype(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_str, to, T, x)
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
-#define TVMFFI_I_DEFAULT_bytes(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_bytes(x); \
-  }
-#define TVMFFI_I_DEFAULT_tensor(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_tensor(x); \
-  }
-#define TVMFFI_I_DEFAULT_object(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_obj(x); \
-  }
+#define TVMFFI_I_DEFAULT_bytes(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_bytes, to, T, x)
+#define TVMFFI_I_DEFAULT_tensor(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_tensor, to, T, x)
+#define TVMFFI_I_DEFAULT_object(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_obj, to, T, x)
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
   TVMFFI_TRY(tvmffi_i_check_default(to));
@@ -20417,8 +20414,8 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
 #if !TVMFFI_NO_CONTAINERS
 /* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
    triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
-   ones. A table is smaller than memory, so a distance above SIZE_MAX counts
-   modulo SIZE_MAX + 1. */
+   ones. The index of a slot is taken modulo the size of the table, so of a
+   distance above SIZE_MAX only the lower bits are stored. */
 /* clang-format off */
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
 static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
@@ -32000,7 +31997,7 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
    TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
    metadata, for the table of methods in tables/type_field.h. The metadata is a
    literal, because linkers merge equal literals. */
-#define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
+#define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
   TVMFFI_I_UNUSED static const char *const tvmffi_meta_##name = \
       TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                     \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)

@@ -233,6 +233,15 @@ static int client_start(client *c) {
   return c->child < 0 ? -1 : 0;
 }
 
+/* Frees what belongs to the session alone, when its process has ended. */
+static void client_free_session(client *c) {
+  session_unshare(c->is_in_call);
+  c->is_in_call = NULL;
+  free(c->folder);
+  c->folder = NULL;
+  c->child = 0;
+}
+
 static void client_begin_session(client *c) {
   int64_t limit = client_limit(c);
   int failed;
@@ -242,10 +251,7 @@ static void client_begin_session(client *c) {
   files_leave();
   if (failed) {
     say_error("no session");
-    session_unshare(c->is_in_call);
-    free(c->folder);
-    c->folder = NULL;
-    c->child = 0;
+    client_free_session(c);
     client_finish(c);
     return;
   }
@@ -257,20 +263,16 @@ static void client_begin_session(client *c) {
 }
 
 /* Ends what is left of the session: processes and files. The reason goes into
-   the log. */
+   the log. From now on a write to the client does not wait for it. */
 static void client_end_session(client *c, const char *reason) {
   kill(-c->child, SIGKILL);
   kill(c->child, SIGKILL);
   while (waitpid(c->child, NULL, 0) < 0 && errno == EINTR) continue;
   say("session %ld has ended after %.1f s: %s: %s", (long)c->child,
       (double)(now_ms() - c->begin) / 1000, c->name, reason);
-  c->child = 0;
   --clients_running;
-  session_unshare(c->is_in_call);
-  c->is_in_call = NULL;
   if (!files_kept) files_remove_root(c->folder);
-  free(c->folder);
-  c->folder = NULL;
+  client_free_session(c);
   client_set_blocking(c, 0);
 }
 
@@ -300,9 +302,9 @@ static void client_check_session(client *c) {
   client_describe(info.si_code, info.si_status, reason, sizeof(reason));
   snprintf(text, sizeof(text), "RPCError: a call has ended the session: %s",
            reason);
-  if (is_in_call && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
   client_end_session(
       c, is_in_call || info.si_status ? reason : "its client ended it");
+  if (is_in_call && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
   client_finish(c);
 }
 

@@ -53,7 +53,7 @@ static void modules_read(int in, char *text) {
   while (size && text[size - 1] == '\n') --size;
   text[size] = 0;
   if (is_cut && (line = strchr(text, '\n')))
-    memmove(text, line, strlen(line) + 1);
+    memmove(text, line + 1, strlen(line));
 }
 
 /* Runs a program of the system in the session's folder and waits for its end.

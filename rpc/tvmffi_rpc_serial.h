@@ -34,7 +34,7 @@
      4 bytes   the CRC-32 of all bytes before, least significant byte first: it
                has IEEE 802.3's polynomial, 04C11DB7, and equals zlib's
 
-   A frame with sent and got 0 and without data begins a session. The board
+   A frame without data in which sent and got are 0 begins a session. The board
    answers by the same frame, whose data is one byte: the most data of a frame.
    Each side keeps a frame with data until the other one has got it, and only
    then sends the next. A damaged frame is dropped. Only the other end has
@@ -286,8 +286,8 @@ static int tvmffi_rpc_i_frame_begin(tvmffi_rpc_serial *line,
   return code;
 }
 
-/* Begins a session, at once unless the last one is in the middle of a call,
-   whose next write then fails. */
+/* Begins a session. While the last session is in a call, it is only noted: the
+   call's next write fails, and then tvmffi_rpc_i_frame_settle begins it. */
 static int tvmffi_rpc_i_frame_take(tvmffi_rpc_serial *line,
                                    unsigned char number, int has_frames) {
   tvmffi_rpc_serial_frames *f = &line->frames;

@@ -21,8 +21,8 @@
 #if !TVMFFI_NO_CONTAINERS
 /* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
    triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
-   ones. A table is smaller than memory, so a distance above SIZE_MAX counts
-   modulo SIZE_MAX + 1. */
+   ones. The index of a slot is taken modulo the size of the table, so of a
+   distance above SIZE_MAX only the lower bits are stored. */
 /* clang-format off */
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
 static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {

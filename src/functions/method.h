@@ -35,7 +35,7 @@
    TVMFFI_I_BUILTIN_NAMED defines a function, and tvmffi_meta_NAME, its
    metadata, for the table of methods in tables/type_field.h. The metadata is a
    literal, because linkers merge equal literals. */
-#define TVMFFI_I_LISTED_METHOD(name, text, ...)            \
+#define TVMFFI_I_LISTED_METHOD(name, text, ...)                 \
   TVMFFI_I_UNUSED static const char *const tvmffi_meta_##name = \
       TVMFFI_I_METHOD_META(__VA_ARGS__, ~);                     \
   TVMFFI_I_BUILTIN_NAMED(name, text, __VA_ARGS__)

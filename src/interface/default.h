@@ -63,23 +63,19 @@ struct tvmffi_i_is_null<long long> : tvmffi_i_is_null<decltype(nullptr)> {};
     TVMFFI_TRY(tvmffi_i_to_any(&TVMFFI_I_CAT(tvmffi_i_word_, T), NULL, to, \
                             &tvmffi_value)); \
   }
-#define TVMFFI_I_DEFAULT_dtype(to, T, x) { \
+#define TVMFFI_I_DEFAULT_BY(make, to, T, x) { \
     TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_str(x); \
+    *(to) = make(x); \
   }
+#define TVMFFI_I_DEFAULT_dtype(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_str, to, T, x)
 #define TVMFFI_I_DEFAULT_str TVMFFI_I_DEFAULT_dtype
-#define TVMFFI_I_DEFAULT_bytes(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_bytes(x); \
-  }
-#define TVMFFI_I_DEFAULT_tensor(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_tensor(x); \
-  }
-#define TVMFFI_I_DEFAULT_object(to, T, x) { \
-    TVMFFI_I_NO_NULL(T, x); \
-    *(to) = tvmffi_obj(x); \
-  }
+#define TVMFFI_I_DEFAULT_bytes(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_bytes, to, T, x)
+#define TVMFFI_I_DEFAULT_tensor(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_tensor, to, T, x)
+#define TVMFFI_I_DEFAULT_object(to, T, x) \
+  TVMFFI_I_DEFAULT_BY(tvmffi_obj, to, T, x)
 #define TVMFFI_I_DEFAULT_any(to, T, x) \
   *(to) = TVMFFI_ANY(x); \
   TVMFFI_TRY(tvmffi_i_check_default(to));

@@ -88,8 +88,9 @@ extern const tvmffi_i_at_most_32_values_are_possible tvmffi_i_many;
 #define TVMFFI_I_EMPTY_0001 ~, 1,
 
 /* TVMFFI_EXPECT expands its lists `p` by this macro: to nothing if `p` is a
-   list of 2 or 3 elements in parentheses, else to "~, 0,". If E joins all
-   expansions, TVMFFI_I_SECOND(E, 1, ~) is 1 if every list is, else 0. */
+   list of 2 or 3 elements in parentheses, else to "~, 0,". If E is all
+   expansions in a row, TVMFFI_I_SECOND(E, 1, ~) is 1 if every `p` is such a
+   list, else 0. */
 #define TVMFFI_I_MALFORMED(...) ~, 0,
 #define TVMFFI_I_NO_PAIR(x, p) \
   TVMFFI_I_SECOND(TVMFFI_I_FOR_PAIR p, TVMFFI_I_MALFORMED, ~)(p)
