@@ -25168,7 +25168,8 @@ static int tvmffi_i_patch_cycles(const tvmffi_i_copier *c) {
 
 /* Sets the fields of an object's copy that refer to other copies to the values
    of the original, as in the shallow copy. Runs no converter of Python unless
-   the getter is not the runtime's, so that only the setter can write. */
+   the getter is not the runtime's, so that only the setter can write. Ignores
+   the errors of getters and setters. */
 static void tvmffi_i_reset_object(TVMFFIObject *object,
                                   const TVMFFIObject *from) {
   tvmffi_i_field_cursor fields =
@@ -25181,6 +25182,7 @@ static void tvmffi_i_reset_object(TVMFFIObject *object,
     const TVMFFIFieldSetter set =
         access && access->get == field->getter ? access->set : NULL;
     TVMFFIAny held = tvmffi_none(), value = tvmffi_none();
+    tvmffi_error_clear(); /* raised by an earlier field: a getter needs none */
     if (!field->getter(tvmffi_i_at(object, field), &held) &&
         held.type_index >= kTVMFFIStaticObjectBegin &&
         !field->getter(tvmffi_i_at(from, field), &value) &&

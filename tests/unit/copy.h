@@ -372,6 +372,9 @@ static int test_use_call(void) {
   return TVMFFI_RAISE("ValueError", "a fault");
 }
 static int test_faulty_get(void *field, TVMFFIAny *result) {
+  TVMFFIObject *raised = tvmffi_i_error_remove();
+  CHECK(!raised);
+  tvmffi_i_release(raised);
   TVMFFI_TRY(test_use_call());
   return tvmffi_i_get_any_field(field, result);
 }
@@ -382,6 +385,9 @@ static int test_faulty_convert(void *converter, const TVMFFIAny *value,
   return TVMFFIAnyViewToOwnedAny(value, result);
 }
 static int test_faulty_set(void *field, const TVMFFIAny *value) {
+  TVMFFIObject *raised = tvmffi_i_error_remove();
+  CHECK(!raised);
+  tvmffi_i_release(raised);
   TVMFFI_TRY(test_use_call());
   return tvmffi_i_set_any_field(field, value);
 }
