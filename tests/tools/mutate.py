@@ -9,7 +9,8 @@ a memory order weakened. The seed chooses the places, in code that the unit
 tests compile, but in no assertion, macro, or room of head and interface. The
 unit tests find a mutant if one fails, crashes, breaks an assertion, leaks or
 takes ten times as long. If none does, they run again with each allocation
-failing. A mutant that does not compile, or to the same program, does not count.
+failing. A mutant does not count if it does not compile without warnings, if it
+compiles to the same program, or if the optimized runtime is the same.
 
 Prints each mutant and how it was found. One that survives needs a test or an
 assertion, or its place is not needed. If it behaves as before, describe it in
@@ -33,8 +34,10 @@ import variant  # noqa: E402
 sys.path.append(str(variant.ROOT / "src"))
 import amalgamate  # noqa: E402
 
-# The names of functions are in stack traces, which tests then compare.
-COMPILER = "cc -rdynamic -DTEST_SYMBOLS=1"
+# The names of functions are in stack traces, which tests then compare. The
+# tests of a build know warnings as errors, and run with this sanitizer, too.
+COMPILER = ("cc -rdynamic -DTEST_SYMBOLS=1 -Wall -Wextra -Werror "
+            "-fsanitize=undefined -fsanitize-undefined-trap-on-error")
 EQUAL = Path(__file__).with_name("equal_mutants.txt")
 SKIPPED_LAYERS = ("head", "interface")
 # A pattern, and what a match can become.
@@ -56,6 +59,22 @@ CHANGES = [
 ]
 STATEMENT = re.compile(r"(?!return|break|continue|goto|typedef|const|static)"
                        r"[\w*(][^{}]*(?:\(|=|\+\+|--)[^{}]*;")
+# Changes that no test can find:
+# - An array, or a block of memory, that is longer: nobody uses the rest. This
+#   is no object, because its deleter states the size again.
+ARRAY = re.compile(r"\s*(?!return\b|else\b|case\b)"
+                   r"(?:\**\w+ )+\**\w+[\[,][^=]*$")
+BLOCK = re.compile(r"\btvmffi_i_(?:alloc|text_reserve)\((?:.*[+*,] |\(*)$|"
+                   r"\bTVMFFI_I_PUSH_ROOM\(.*\+ $")
+# - The other one of two equal numbers, as the larger or the smaller of them.
+NUMBER = r"([\w.>\[\]-]+(?: [-+*/] [\w.>\[\]-]+)*)"
+EXTREME = re.compile(r"(?:(?<=[(\[])|(?<=[=,] )|(?<=return ))"
+                     rf"{NUMBER} [<>]=? {NUMBER} "
+                     r"\? (?:\1 : \2|\2 : \1)(?=[;,)\]])")
+# - A little more or less of a budget: programs work with any.
+BUDGET = re.compile(
+    r"\b(?:TVMFFI_I_(?:POOL_THREAD|POOL_PROCESS|MAP_CHAIN_MAX|FEW_FRAMES"
+    r"|FRAME_BYTES|MOST_STACK|RESERVE|GLOBAL_CLASSES)|SKIP) = [^,]*$")
 DECLARATION = re.compile(r"(?:\w+ )+\**\w+(?:\[.*\])? =|\w+ \*+\w+")
 ASSERTION = re.compile(r"\bTVMFFI_ASSERT\(|\bTVMFFI_STATIC_ASSERT\(")
 HIDDEN = re.compile(r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])+'|/\*.*?(?:\*/|$)",
@@ -69,11 +88,12 @@ class Mutant:
         self.number, self.before, self.after = number, before, after
 
 
-def compiled_lines(header, cc):
-    """The numbers of the header's lines that the unit tests compile."""
+def compiled_lines(header, cc, program=variant.PROGRAM):
+    """The numbers of the header's lines that a program compiles, by default the
+    unit tests."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tvmffi.h").write_text(header, encoding="utf-8")
-        with variant.PROGRAM.open() as source:
+        with program.open() as source:
             run = variant.run([*cc.split(), "-std=c11", "-E", "-x", "c", "-",
                                "-iquote", variant.ROOT], 60, cwd=folder,
                               stdin=source)
@@ -109,14 +129,33 @@ def visible(texts):
     return lines
 
 
+def is_without_effect(seen, match, new):
+    """Whether no test can find that the match becomes `new`."""
+    before, after = seen[:match.start()], seen[match.end():]
+    if not match[0].isdigit():
+        extreme = EXTREME.search(seen)
+        return bool(extreme) and new.strip("= ") == match[0].strip("= ") and \
+            extreme.start() < match.start() < extreme.end()
+    if BUDGET.search(before):
+        return int(new) > 0
+    if int(new) < int(match[0]):
+        return False
+    return bool(BLOCK.search(before)) or before.endswith("[") and \
+        after[:1] == "]" and bool(ARRAY.match(before))
+
+
 def mutants_of(number, line, seen, previous):
     """All mutants of a line; `seen` is its visible part."""
+    lines = {line}
     for pattern, changes in CHANGES:
         for match in re.finditer(pattern, seen):
             for change in changes:
                 new = change if isinstance(change, str) else change(match[0])
-                yield Mutant(number, line, line[:match.start()] + new
-                             + line[match.end():])
+                after = line[:match.start()] + new + line[match.end():]
+                if after not in lines and \
+                        not is_without_effect(seen, match, new):
+                    lines.add(after)
+                    yield Mutant(number, line, after)
     text = seen.strip()
     if STATEMENT.fullmatch(text) and not DECLARATION.match(text) and \
             re.search(r"[;{})]\s*$|\belse\s*$|:\s*$|^\s*$", previous):
@@ -186,18 +225,41 @@ class Tester:
         if run.status:
             sys.exit(f"the unit tests fail:\n{run.output[-2000:]}")
         self.oom_seconds = max(30, 10 * (time.monotonic() - began))
+        self.optimized_original = self.optimized("original")
+        self.optimized_lines = compiled_lines(
+            self.text([]), cc, folder / "original" / "runtime.c")
 
-    def build(self, name, mutants):
-        """The program's bytes, or None if it does not compile."""
+    def text(self, mutants):
         texts = [place.text for place in self.places]
         for mutant in mutants:
             texts[mutant.number - 1] = mutant.after
-        built = variant.build(self.folder / name, "\n".join([*texts, ""]),
-                              self.cc)
+        return "\n".join([*texts, ""])
+
+    def build(self, name, mutants):
+        """The program's bytes, or None if it does not compile."""
+        built = variant.build(self.folder / name, self.text(mutants), self.cc)
         if built.status and not mutants:
             sys.exit(built.output)
         return None if built.status else \
             (self.folder / name / "unit").read_bytes()
+
+    def optimized(self, name):
+        """The bytes of the optimized runtime in a folder that `build` made. The
+        compiler takes for granted what is asserted."""
+        (self.folder / name / "runtime.c").write_text(
+            "#define TVMFFI_ASSERT(x) ((x) ? (void)0 : __builtin_unreachable())"
+            "\n#define TVMFFI_IMPLEMENTATION\n#include \"tvmffi.h\"\n",
+            encoding="utf-8")
+        run = variant.run([self.cc.split()[0], "-O2", "-std=c11", "-c",
+                           "runtime.c"], 300, cwd=self.folder / name)
+        if run.status:
+            sys.exit(run.output)
+        return (self.folder / name / "runtime.o").read_bytes()
+
+    def is_optimized_away(self, name, mutant):
+        """Whether a compiler sees that the mutant behaves as the original."""
+        return mutant.number in self.optimized_lines and \
+            self.optimized(name) == self.optimized_original
 
     def test(self, job):
         """(whether the mutant counts, how it was found)"""
@@ -213,7 +275,9 @@ class Tester:
                     self.folder / name, self.oom_seconds, "--oom",
                     until="not ok"))
                 how = how and f"memory refused, {how}"
-            return True, how
+            counts = how is not None or \
+                not self.is_optimized_away(name, mutant)
+            return counts, how
         finally:
             shutil.rmtree(self.folder / name)
 

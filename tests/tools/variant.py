@@ -55,13 +55,14 @@ def run(command, seconds, until=None, **options):
 
 def build(folder, header, cc):
     """Compiles the unit tests with `header`, the text of a tvmffi.h, in a
-    folder. The program is folder/unit if the Run's status is 0."""
+    folder. `cc` has the compiler and its options. The program is folder/unit if
+    the Run's status is 0."""
     folder.mkdir(exist_ok=True)
     (folder / "tvmffi.h").write_text(header, encoding="utf-8")
     # From standard input, because a file includes first what lies beside it.
     compiler, *options = cc.split()
     with PROGRAM.open() as source:
-        return run([compiler, "-O0", *options, "-std=c11", "-w", "-x", "c", "-",
+        return run([compiler, "-O0", *options, "-std=c11", "-x", "c", "-",
                     "-iquote", ROOT, "-o", "unit", "-lpthread"], 300,
                    cwd=folder, stdin=source)
 
