@@ -16921,7 +16921,6 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
     return;
   }
   *result = slot->object;
-  if (!slot->object) return;
   slot->object = NULL;
   tvmffi_i_note_error(NULL);
 }
@@ -31177,15 +31176,14 @@ TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
 
 /* Reverses the order of the items. */
 TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
-  TVMFFIAny *a, *b, item;
+  TVMFFIAny *items, item;
+  int64_t i, k;
   TVMFFI_I_LIST_OR_COPY(s, i_ListReverse, list, 1, tvmffi_obj(list))
-  if (s->cell.size > 1) {
-    a = TVMFFI_I_ITEMS(s);
-    for (b = a + s->cell.size - 1; a < b; ++a, --b) {
-      item = *a;
-      *a = *b;
-      *b = item;
-    }
+  items = TVMFFI_I_ITEMS(s);
+  for (i = 0, k = s->cell.size - 1; i < k; ++i, --k) {
+    item = items[i];
+    items[i] = items[k];
+    items[k] = item;
   }
   TVMFFI_RETURN();
 }

@@ -158,7 +158,6 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
     return;
   }
   *result = slot->object;
-  if (!slot->object) return;
   slot->object = NULL;
   tvmffi_i_note_error(NULL);
 }

@@ -595,6 +595,10 @@ static void test_json_graph_texts(TVMFFI_HERE) {
       {GRAPH_TEXT("2", GRAPH_INT("1") "," GRAPH_INT("2") "," GRAPH_OF(
                            "List", "0,1,0")) "}",
        NULL},
+      /* an int whose hash is 0 */
+      {GRAPH_TEXT("1", GRAPH_INT("-2654435832") "," GRAPH_OF(
+                           "List", "0,0")) "}",
+       NULL},
       {GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":false}") "}", NULL},
       /* a number or a bool for another kind of number */
       {GRAPH_TEXT("0", "{\"type\":\"bool\",\"data\":2}") "}",

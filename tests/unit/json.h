@@ -54,7 +54,11 @@ static void test_json_texts(TVMFFI_HERE) {
                "\"\\b\\f\\n\\r\\t\\/\\\\\\\"\\u0001\\u007f\""},
               {"\"\\uD83D\\uDE00\\u4e2d\\u0000\\uE000\\u07aF\"",
                "\"\xF0\x9F\x98\x80\xE4\xB8\xAD\\u0000\xEE\x80\x80"
-               "\xDE\xAF\""}};
+               "\xDE\xAF\""},
+              {"\"\\u0080\\u07Ff\\u0800\\uD7FF\\uffFF\\uD800\\uDC00"
+               "\\udbff\\udfff\"",
+               "\"\xC2\x80\xDF\xBF\xE0\xA0\x80\xED\x9F\xBF\xEF\xBF\xBF"
+               "\xF0\x90\x80\x80\xF4\x8F\xBF\xBF\""}};
   TVMFFIByteArray text;
   TVMFFIAny args[2], made;
   size_t i;
@@ -220,6 +224,7 @@ static void test_json_errors(TVMFFI_HERE) {
       {"\"\\u00/0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
       {"\"\\u00:0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
       {"\"\\u00g0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
+      {"\"\\u00@0\"", "Invalid \\uXXXX escape: line 1 column 3 (char 2)"},
       {"{\"a\":1,b\":2}",
        "Expecting property name enclosed in double quotes: line 1 column 8 "
        "(char 7)"},
@@ -229,6 +234,15 @@ static void test_json_errors(TVMFFI_HERE) {
       {"\"\\uDE00\"",
        "Invalid surrogate pair of \\uXXXX escapes: line 1 "
        "column 3 (char 2)"},
+      {"\"\\uDFFF\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 3 (char 2)"},
+      {"\"\\uDC00\\uDC00\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 3 (char 2)"},
+      {"\"\\uD800\\uDBFF\"",
+       "Invalid surrogate pair of \\uXXXX escapes: line 1 "
+       "column 10 (char 9)"},
       {"\"\\uD800\\u0041\"",
        "Invalid surrogate pair of \\uXXXX escapes: line 1 "
        "column 10 (char 9)"},

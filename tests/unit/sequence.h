@@ -155,6 +155,7 @@ static void test_list_growth(TVMFFI_HERE) {
   int64_t i, room = 4;
   SEQUENCE(list, "List", NULL, 0);
   TVMFFISeqCell *c = test_cell(list);
+  const void *data;
   CHECK(c->size == 0 && c->capacity == 4 && c->data_deleter);
   for (i = 0; i < 9; ++i) {
     OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(i)));
@@ -162,8 +163,10 @@ static void test_list_growth(TVMFFI_HERE) {
     CHECK_INT(c->capacity, room);
   }
   CHECK_ITEMS(list, "012345678");
+  data = c->data;
   OK(DO("ListReserve", tvmffi_obj(list), tvmffi_int(3)));
-  CHECK_INT(c->capacity, 16);
+  OK(DO("ListReserve", tvmffi_obj(list), tvmffi_int(16)));
+  CHECK(c->capacity == 16 && c->data == data);
   OK(DO("ListReserve", tvmffi_obj(list), tvmffi_int(21)));
   CHECK_INT(c->capacity, 21);
   OK(DO("ListReplaceSlice", tvmffi_obj(list), tvmffi_int(9), tvmffi_int(9),

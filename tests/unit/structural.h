@@ -320,6 +320,35 @@ static int test_structural_hooked(int32_t *index) {
   return test_set_hook_once(*index, "__s_hash__", test_s_hash);
 }
 
+/* A variable whose hooks compare and hash what is in it is defined where it
+   stands, though no definition is inside it. */
+static void test_structural_hooked_variables(TVMFFI_HERE) {
+  int32_t variable, function;
+  TVMFFIAny x, y, f, g;
+  int64_t h, k;
+  STRUCTURAL_TYPE(variable, "unit.HookedVar", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  OK(test_set_hook_once(variable, "__s_equal__", test_s_equal));
+  OK(test_set_hook_once(variable, "__s_hash__", test_s_hash));
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  test_kept_callback = x.v_obj; /* test_s_equal retains none */
+  SAME_STRUCTURE(x, y, 0, 0);
+  SAME_STRUCTURE(x, y, 1, 1);
+  NODE(f, function, x, x);
+  NODE(g, function, y, y);
+  SAME_STRUCTURE(f, g, 0, 1);
+  OK(test_hash(f, 0, &h));
+  OK(test_hash(g, 0, &k));
+  CHECK(h == k);
+  NODE(f, variable, x, x);
+  NODE(f, function, f, x);
+  NODE(g, variable, y, y);
+  NODE(g, function, g, y);
+  SAME_STRUCTURE(f, g, 0, 0); /* what is in a variable is no definition */
+}
+
 static void test_structural_hooks(TVMFFI_HERE) {
   int32_t index;
   TVMFFIAny a, b, c, args[4], pair, key = tvmffi_none();
@@ -1432,6 +1461,7 @@ static const test_case test_structural_cases[] = {
     {"structural: maps", test_structural_maps},
     {"structural: where values differ", test_structural_mismatch},
     {"structural: hooks", test_structural_hooks},
+    {"structural: variables with hooks", test_structural_hooked_variables},
     {"structural: hooks that catch", test_caught_structural},
     {"structural: hooks that change what is compared", test_structural_changes},
     {"structural: dicts that change in size", test_structural_sizes},

@@ -174,7 +174,7 @@ static void test_to_dlpack(TVMFFI_HERE) {
 
 static void test_bad_tensors(TVMFFI_HERE) {
   BAD_TENSOR(t->ndim = -1, 0, 0, "ValueError", "FromDLPack: ndim is -1");
-  BAD_TENSOR(t->ndim = 1 << 30, 0, 0, "ValueError", NULL);
+  BAD_TENSOR(t->ndim = (1 << 20) + 1, 0, 0, "ValueError", NULL);
   BAD_TENSOR(t->shape = NULL, 0, 0, "ValueError",
              "FromDLPack: shape must not be NULL");
   BAD_TENSOR(t->shape[1] = -3, 0, 0, "ValueError",
@@ -183,6 +183,9 @@ static void test_bad_tensors(TVMFFI_HERE) {
              "FromDLPack: the shape has more elements than fit in memory");
   BAD_TENSOR((t->shape[0] = INT64_MAX / 4, t->shape[1] = 2, t->shape[2] = 1), 0,
              0, "ValueError", NULL);
+  BAD_TENSOR((t->dtype.bits = 9, t->shape[0] = INT64_MAX / 2 + 1,
+              t->shape[1] = t->shape[2] = 1),
+             0, 0, "ValueError", NULL);
   BAD_TENSOR(t->dtype.bits = 8, -1, 0, "ValueError",
              "FromDLPack: alignment is -1");
   BAD_TENSOR((t->device = TVMFFIDLDeviceFromIntPair(kDLROCM, 0),
@@ -253,6 +256,14 @@ static void test_layouts(TVMFFI_HERE) {
   test_fill_tensor(&t);
   test_strides[0] = 99;
   test_good_tensor(&t, 0, 0); /* spaced, where that is fine */
+  /* as many bytes as an int64_t counts */
+  test_shape[1] = test_shape[2] = 1;
+  t.dtype.bits = 8;
+  test_shape[0] = INT64_MAX;
+  test_good_tensor(&t, 0, 0);
+  t.dtype.bits = 9;
+  test_shape[0] = INT64_MAX / 2;
+  test_good_tensor(&t, 0, 0);
   /* Of a device whose addresses are handles only the offset counts. */
   test_fill_tensor(&t);
   t.data = (char *)test_data + 1;

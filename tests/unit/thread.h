@@ -744,7 +744,12 @@ static void *test_unwatched_work(void *unused) {
    because the system has a key again, so that its end releases its error. */
 static void *test_noticed_work(void *key) {
   const tvmffi_i_thread *self = tvmffi_i_self();
+  TVMFFIObjectHandle error = NULL;
   pthread_t other;
+  TVMFFIErrorSetRaisedFromCStr("ValueError", "taken");
+  TVMFFIErrorMoveFromRaised(&error);
+  tvmffi_release(error);
+  CHECK(self->block->owner == self && !self->block->error);
   TVMFFIErrorSetRaisedFromCStr("ValueError", "unnoticed");
   CHECK(self->block->owner == self);
   CHECK(self->block->error && self->block->error == self->error.object);

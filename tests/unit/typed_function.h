@@ -1087,6 +1087,9 @@ static void test_defaults(TVMFFI_HERE) {
   FAILS(f->call(NULL, args, 1, &result), "TypeError",
         "Mismatched type on argument #0 when calling: `unit_defaults(0: int, "
         "1: int, 2: int) -> int`. Expected `int` but got `None`");
+  FAILS(tvmffi_func_u_made.call(NULL, args, 2, &result), "TypeError",
+        "Mismatched number of arguments when calling: `u_made(0: int) -> int`. "
+        "Expected 0 to 1 but got 2 arguments");
   OK(tvmffi_func_u_made.call(NULL, args + 1, 1, &result));
   CHECK(result.v_int64 == 2 && !test_defaults_made);
   OK(tvmffi_func_u_made.call(NULL, NULL, 0, &result));

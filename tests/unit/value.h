@@ -94,7 +94,8 @@ static void test_strings(TVMFFI_HERE) {
 
 static void test_bad_strings(TVMFFI_HERE) {
   TVMFFIByteArray null = {NULL, 3}, huge = {"x", TEST_HUGE};
-  TVMFFIByteArray impossible = {"x", (size_t)PTRDIFF_MAX + 1};
+  const size_t most = PTRDIFF_MAX >> (sizeof(size_t) > 4 ? 7 : 0);
+  TVMFFIByteArray impossible = {"x", most + 1}, largest = {"x", most};
   TVMFFIByteArray good = {"12345678", 8}, empty = {NULL, 0};
   TVMFFIAny any = tvmffi_int(77);
   FAILS(TVMFFIStringFromByteArray(NULL, &any), "ValueError",
@@ -106,6 +107,7 @@ static void test_bad_strings(TVMFFI_HERE) {
   FAILS(TVMFFIBytesFromByteArray(&null, &any), "ValueError", NULL);
   FAILS(TVMFFIStringFromByteArray(&impossible, &any), "ValueError",
         "...is an array of ");
+  FAILS(TVMFFIStringFromByteArray(&largest, &any), "MemoryError", NULL);
   FAILS(TVMFFIStringFromByteArray(&good, NULL), "ValueError",
         TEST_STRING(TVMFFIStringFromByteArray) ": out must not be NULL");
   FAILS(TVMFFIBytesFromByteArray(&good, NULL), "ValueError", NULL);
