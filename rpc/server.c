@@ -133,9 +133,10 @@ static const char usage[] =
     "                        yes, or end; no\n"
     "  --allow WHAT          open to confined sessions PATH, PATH:ro, python,\n"
     "                        network or programs; repeatable\n"
-    "  --max-memory MIB      memory of a session; the machine's. 0: no limit\n"
+    "  --max-memory MIB      memory of a session; the machine's\n"
     "  --max-threads N       threads of a session, unless root's; 1024\n"
-    "  --max-time SECONDS    the longest session\n"
+    "  --max-time SECONDS    the longest session; as long as its client asks.\n"
+    "                        For these three, 0 is no limit\n"
     "  --sessions N          sessions at once; 1, as timings want\n"
     "  --quiet               say nothing on standard error\n"
     "  --help, --version     print this, or the version\n";
@@ -186,7 +187,7 @@ static const struct {
      &settings.max_packet},
     {"--max-memory", 0, LONG_MAX >> 20, 1 << 20, &confine.memory},
     {"--max-threads", 0, INT_MAX, 1, &confine.threads},
-    {"--max-time", 1, INT_MAX, 1000, &clients_max_ms},
+    {"--max-time", 0, INT_MAX, 1000, &clients_max_ms},
     {"--sessions", 1, CLIENTS_MAX, 1, &clients_sessions}};
 
 static int add_library(const char *path) {
@@ -286,6 +287,7 @@ static int set_up(void) {
   clients_options.write = session_send;
   clients_options.find = session_find;
   clients_options.call = session_call;
+  clients_options.hint = session_hint;
   clients_options.key = settings.key;
   clients_options.max_packet = (size_t)settings.max_packet;
   TVMFFI_TRY(files_probe());

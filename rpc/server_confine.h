@@ -34,8 +34,10 @@ static struct {
   int network, programs;   /* are allowed */
   int64_t memory, threads; /* more than at the session's begin; 0: no limit,
                               -1: the default */
-  int is_on;               /* sessions are confined; set by confine_check */
-} confine = {CONFINE_AUTO, {{NULL, 0}}, 0, 0, 0, -1, -1, 0};
+  /* Set by confine_check: */
+  int is_on; /* sessions are confined */
+  int limits_memory, limits_threads;
+} confine = {CONFINE_AUTO, {{NULL, 0}}, 0, 0, 0, -1, -1, 0, 0, 0};
 
 /* -- the command line ------------------------------------------------------ */
 
@@ -640,10 +642,10 @@ static int confine_resources(void) {
   if (memory < 0)
     memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (threads < 0) threads = CONFINE_THREADS;
-  if (memory > 0)
+  if (confine.limits_memory)
     TVMFFI_TRY(
         confine_set_limit(RLIMIT_AS, confine_mapped() + memory, "memory"));
-  if (!threads) return 0;
+  if (!confine.limits_threads) return 0;
   return confine_set_limit(RLIMIT_NPROC, confine_user_threads() + threads,
                            "threads");
 }
@@ -663,7 +665,6 @@ static const char *confine_lacks(void) {
 /* Confines this process: a session that begins, or a program that links. */
 static int confine_enter(int is_linker) {
   int programs = is_linker || confine.programs;
-  if (confine.mode == CONFINE_NO) return 0;
   TVMFFI_TRY(confine_resources());
   if (!confine.is_on) return 0;
   TVMFFI_TRY(confine_privileges());
@@ -694,6 +695,10 @@ static int confine_check(void) {
   if (lack && confine.mode == CONFINE_YES)
     return TVMFFI_RAISE("OSError", "cannot confine sessions: %s", lack);
   confine.is_on = !lack;
+#if defined(__linux__)
+  confine.limits_memory = confine.memory && confine.mode != CONFINE_NO;
+  confine.limits_threads = confine.threads && confine.mode != CONFINE_NO;
+#endif
   if (lack) say("sessions are not confined: %s", lack);
   if (!lack) confine_say();
   return 0;

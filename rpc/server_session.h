@@ -75,51 +75,47 @@ static int session_find(void *user, tvmffi_rpc *session, const char *name,
   return 0;
 }
 
-/* Errors of a confined session, and what opens more. */
-static const char *session_hint(const char *message) {
-  static const char *const hints[][2] = {
-      {"Permission denied", "--allow PATH opens a file or folder"},
-      {"Operation not permitted", "--allow opens programs or network"},
-      {"Cannot allocate memory", "--max-memory is its limit"},
-      {"failed to map segment", "--max-memory is its limit"},
-      {"Resource temporarily unavailable", "--max-threads is its limit"}};
-  size_t i;
-  for (i = 0; confine.is_on && i < sizeof(hints) / sizeof(*hints); ++i)
-    if (strstr(message, hints[i][0])) return hints[i][1];
-  return NULL;
-}
+#define SESSION_MEMORY "this server's --max-memory limits it"
 
-/* Raises an error again, with a hint if the confinement may be its reason. */
-static int session_raise(TVMFFIObject *error) {
-  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
-  const char *hint = session_hint(cell->message.data);
-  char text[4096];
-  TVMFFIByteArray message;
-  TVMFFIObjectHandle made = NULL;
-  if (!hint) return tvmffi_error_raise(error);
-  snprintf(text, sizeof(text), "%.3800s (this server confines sessions: %s)",
-           cell->message.data, hint);
-  message = tvmffi_byte_array(text);
-  if (TVMFFIErrorCreate(&cell->kind, &message, &cell->backtrace, &made))
-    return tvmffi_error_raise(error);
-  (void)tvmffi_error_raise((TVMFFIObject *)made);
-  tvmffi_release((TVMFFIObject *)made);
-  return -1;
+static const int session_always = 1;
+
+/* Is the hook `hint`: names the option that may have caused an error. */
+static const char *session_hint(void *user, TVMFFIObject *error) {
+  static const struct {
+    const char *text;
+    const int *applies;
+    const char *hint;
+  } hints[] = {
+      {"Permission denied", &confine.is_on,
+       "this server confines sessions: --allow PATH opens a file or folder"},
+      {"Operation not permitted", &confine.is_on,
+       "this server confines sessions: --allow opens programs or network"},
+      {"Resource temporarily unavailable", &confine.limits_threads,
+       "this server's --max-threads limits it"},
+      {"Cannot allocate memory", &confine.limits_memory, SESSION_MEMORY},
+      {"failed to map segment", &confine.limits_memory, SESSION_MEMORY},
+      {"no memory", &confine.limits_memory, SESSION_MEMORY},
+      {"out of memory", &confine.limits_memory, SESSION_MEMORY},
+      {"bad_alloc", &confine.limits_memory, SESSION_MEMORY},
+      {"max_packet", &session_always, "--max-packet sets it"}};
+  const char *message = TVMFFIErrorGetCellPtr(error)->message.data;
+  size_t i;
+  (void)user;
+  for (i = 0; i < sizeof(hints) / sizeof(*hints); ++i)
+    if (*hints[i].applies && strstr(message, hints[i].text))
+      return hints[i].hint;
+  return NULL;
 }
 
 /* Is the hook `call`. */
 static int session_call(void *user, tvmffi_rpc *session, TVMFFIObject *function,
                         const TVMFFIAny *args, int32_t n, TVMFFIAny *result) {
-  TVMFFI_SCOPE;
-  TVMFFIObject *error;
   int code;
   (void)user, (void)session;
   *session_is_in_call = 1;
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result);
   *session_is_in_call = 0;
-  if (!code) return 0;
-  error = tvmffi_error_take();
-  return error ? session_raise(error) : -1; /* NULL: a function raised none */
+  return code;
 }
 
 /* Reads what there is: into the session's buffer if that is long, else into

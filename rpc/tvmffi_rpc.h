@@ -171,6 +171,10 @@ typedef struct {
      owned by the caller, NULL if there is none. NULL: the global functions. */
   int (*find)(void *user, tvmffi_rpc *session, const char *name,
               TVMFFIObject **out);
+  /* Returns what the client is told about an error in addition, such as the
+     setting that has caused it. The text is borrowed until the error has been
+     sent. NULL, or a NULL result: nothing. */
+  const char *(*hint)(void *user, TVMFFIObject *error);
   /* Calls a function. May return TVMFFI_RPC_LATER: the arguments then live
      until tvmffi_rpc_finish. NULL: TVMFFIFunctionCall. */
   int (*call)(void *user, tvmffi_rpc *session, TVMFFIObject *function,
@@ -651,8 +655,9 @@ static const tvmffi_rpc_device *tvmffi_rpc_i_device(tvmffi_rpc *s,
       tvmffi_rpc_i_find_device(&s->options, device);
   if (!found)
     (void)TVMFFI_RAISE("ValueError",
-                       "this server has no device %d of type %d",
-                       (int)device.device_id, (int)device.device_type);
+                       "this server has no device %s:%d (type %d)",
+                       tvmffi_i_device_name(device), (int)device.device_id,
+                       (int)device.device_type);
   return found;
 }
 
@@ -783,13 +788,19 @@ static int tvmffi_rpc_i_put_trace(tvmffi_rpc *s, TVMFFIByteArray trace) {
   return 0;
 }
 
-/* Appends the traceback, kind and message of an error. */
+/* Appends the traceback, kind and message of an error, and the hook's hint. */
 static int tvmffi_rpc_i_put_error(tvmffi_rpc *s, TVMFFIObject *error) {
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  const char *hint =
+      s->options.hint ? s->options.hint(s->options.user, error) : NULL;
   TVMFFI_TRY(tvmffi_rpc_i_put_trace(s, cell->backtrace));
   TVMFFI_TRY(tvmffi_rpc_i_put(s, cell->kind.data, cell->kind.size));
   TVMFFI_TRY(tvmffi_rpc_i_put(s, ": ", 2));
-  return tvmffi_rpc_i_put(s, cell->message.data, cell->message.size);
+  TVMFFI_TRY(tvmffi_rpc_i_put(s, cell->message.data, cell->message.size));
+  if (!hint) return 0;
+  TVMFFI_TRY(tvmffi_rpc_i_put(s, " (", 2));
+  TVMFFI_TRY(tvmffi_rpc_i_put(s, hint, strlen(hint)));
+  return tvmffi_rpc_i_put(s, ")", 1);
 }
 
 /* Begins an exception: one raw string, whose length is stored at 20. */
@@ -1741,7 +1752,7 @@ static int tvmffi_rpc_i_expect_body(tvmffi_rpc *s, tvmffi_rpc_i_part part,
   if (size > s->options.max_packet) {
     (void)TVMFFI_RAISE("RPCError",
                        "a packet of %llu bytes is longer than this server "
-                       "allows: %llu bytes (max_packet)",
+                       "allows: %llu bytes, its max_packet",
                        (unsigned long long)size,
                        (unsigned long long)s->options.max_packet);
     return tvmffi_rpc_i_refuse(s);
@@ -2256,19 +2267,24 @@ static int tvmffi_rpc_i_timer_evaluate(void *self, const TVMFFIAny *args,
   return code;
 }
 
+static int tvmffi_rpc_i_wrong(const char *name, int64_t value,
+                              const char *wanted) {
+  return TVMFFI_RAISE("ValueError", "%s is %lld, but must be %s", name,
+                      (long long)value, wanted);
+}
+
 static int tvmffi_rpc_i_timer_check(const tvmffi_rpc_i_timer *t,
                                     int64_t flush) {
-  if (t->number < 1 || t->repeat < 0 || t->repeat > 1 << 20)
-    return TVMFFI_RAISE("ValueError",
-                        "number is %lld, at least 1, and repeat %lld, at most "
-                        "1048576",
-                        (long long)t->number, (long long)t->repeat);
+  if (t->number < 1)
+    return tvmffi_rpc_i_wrong("number", t->number, "at least 1");
+  if (t->repeat < 0 || t->repeat > 1 << 20)
+    return tvmffi_rpc_i_wrong("repeat", t->repeat, "from 0 to 1048576");
   if (t->min_repeat_ms < 0 || t->min_repeat_ms > (int64_t)1 << 32)
-    return TVMFFI_RAISE("ValueError", "min_repeat_ms is %lld",
-                        (long long)t->min_repeat_ms);
+    return tvmffi_rpc_i_wrong("min_repeat_ms", t->min_repeat_ms,
+                              "from 0 to 4294967296");
   if (t->cooldown_ms > 0 && t->cooldown_each < 1)
-    return TVMFFI_RAISE("ValueError", "repeats_to_cooldown is %lld",
-                        (long long)t->cooldown_each);
+    return tvmffi_rpc_i_wrong("repeats_to_cooldown", t->cooldown_each,
+                              "at least 1");
   if (flush > 0 && t->device.device_type != kDLCPU)
     return TVMFFI_RAISE("ValueError", "cache_flush_bytes is for the CPU");
   return 0;

@@ -326,16 +326,34 @@ def compare(tap, name, ours, theirs):
                f"upstream's: {value[:300]}\nours: {ours.get(key)[:300]}")
 
 
-def check_one_cpu(tap, session):
-    """Upstream's server takes cpu(1) for cpu(0)."""
-    device = session.cpu(1)
-    try:
-        tvm.runtime.empty((4,), "int8", device)
-        text = ""
-    except tvm.error.RPCError as error:
-        text = str(error)
-    tap.ok("this server has no device 1 of type 1" in text,
-           "cpu(1) of a machine with one", text)
+def check_texts(tap, session):
+    """An error says what is wrong. Upstream's server takes cpu(1) for cpu(0).
+    """
+    cpu = session.cpu()
+
+    def allocate(device):
+        return lambda: tvm.runtime.empty((4,), "int8", device)
+
+    def measure(**settings):
+        return lambda: session._sess.time_evaluator(
+            "test.count", cpu, **{"number": 1, **settings})()
+
+    for function, wanted in (
+            (allocate(session.cpu(1)), "no device cpu:1 (type 1)"),
+            (allocate(session.device("cuda")), "no device cuda:0 (type 2)"),
+            (allocate(session.device(99)), "no device unknown:0 (type 99)"),
+            (measure(number=0), "number is 0, but must be at least 1"),
+            (measure(repeat=-1), "repeat is -1, but must be from 0 to 1048576"),
+            (measure(min_repeat_ms=-1),
+             "min_repeat_ms is -1, but must be from 0 to 4294967296"),
+            (measure(cooldown_interval_ms=1, repeats_to_cooldown=0),
+             "repeats_to_cooldown is 0, but must be at least 1")):
+        try:
+            function()
+            text = ""
+        except tvm.error.RPCError as error:
+            text = str(error)
+        tap.ok(wanted in text, f"an error's text: {wanted}", text)
 
 
 def check_errors(tap, ours, theirs):
@@ -1063,7 +1081,8 @@ def check_max_packet(tap, program):
     try:
         session = rpc.connect("127.0.0.1", server.port)
         text = upload_error(session, 2 << 20)
-        tap.ok("longer than this server allows: 1048576 bytes" in text,
+        tap.ok("longer than this server allows: 1048576 bytes" in text
+               and "--max-packet" in text,
                "a file of more than --max-packet", text)
         tap.ok(upload_error(session, 1000 << 10) == "",
                "a file that is less, in the same session")
@@ -1268,7 +1287,7 @@ def run(tap, program, functions, folder):
         session = rpc.connect("127.0.0.1", ours.port)
         compare(tap, "socket", observe(session, folder), theirs)
         check_errors(tap, session, their_error)
-        check_one_cpu(tap, session)
+        check_texts(tap, session)
         del session
         gc.collect()
         pipe = rpc.PopenSession(pipe_program(folder, program, functions))

@@ -195,6 +195,38 @@ def check_hints(tap, program, functions):
                "other errors do not", text)
 
 
+def check_memory_hints(tap, program, functions, folder):
+    """What gets no memory, be it a tensor, a packet or a library, names the
+    limit if there is one."""
+    source, library = folder / "large.c", folder / "large.so"
+    source.write_text("char large[64 << 20]; int __tvm_ffi_f(void *f, const "
+                      "void *a, int n, void *r) { return 0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source],
+                   check=True)
+    for limit in ("32", "0"):
+        with Session(program, functions, "--max-memory", limit) as s:
+            s.remote.upload(str(library))
+            for name, function in (
+                    ("a tensor", lambda: tvm.runtime.empty(
+                        (64 << 20 if limit == "32" else 1 << 60,), "int8",
+                        s.remote.cpu())),
+                    ("a packet", lambda: s.remote.upload(
+                        bytearray(64 << 20), "file")),
+                    ("a library", lambda: s.remote.load_module("large.so"))):
+                try:
+                    function()
+                    text = ""
+                except Exception as error:
+                    text = str(error)
+                if limit == "32":
+                    tap.ok("this server's --max-memory limits it" in text,
+                           f"{name} without memory names --max-memory", text)
+                else:
+                    tap.ok("--max-memory" not in text
+                           and bool(text) == (name == "a tensor"),
+                           f"--max-memory 0: {name}", text)
+
+
 def check_linker(tap, program, functions, folder):
     """An upload that makes the linker read another file is refused, too."""
     (folder / "script").write_text("neither script nor object")
@@ -243,7 +275,8 @@ def check_limits(tap, program, functions):
 
 
 def check_time(tap, program, functions):
-    """--max-time ends a session whose client asks for more, or for nothing."""
+    """--max-time ends a session whose client asks for more, or for nothing; 0
+    ends none."""
     server = Server(program, "--max-time", "1", "--load", functions)
     try:
         for limit in (0, 60):
@@ -265,13 +298,16 @@ def check_time(tap, program, functions):
             gc.collect()
     finally:
         server.stop()
+    with Session(program, functions, "--max-time", "0") as s:
+        time.sleep(1.2)
+        tap.ok(s.attempt("own signal", "") == 0, "--max-time 0 is no limit")
 
 
 def check_command_line(tap, program):
     for args in (["--confine", "maybe"], ["--allow", "relative"],
                  ["--allow", "/nonexistent"], ["--allow", "/nonexistent:ro"],
                  ["--max-memory", "-1"], ["--max-threads", "x"],
-                 ["--max-time", "0"], ["--sessions", "0"],
+                 ["--max-time", "-1"], ["--sessions", "0"],
                  ["--sessions", "1000"]):
         ended = subprocess.run([program, "--port", "0", *args], timeout=20,
                                capture_output=True, text=True)
@@ -374,6 +410,7 @@ def main():
         check_allow(tap, program, functions, folder)
         check_hints(tap, program, functions)
         check_silent(tap, program, functions)
+        check_memory_hints(tap, program, functions, folder)
         check_linker(tap, program, functions, folder)
         check_limits(tap, program, functions)
         check_time(tap, program, functions)
