@@ -31,28 +31,27 @@ static void modules_exec(char *const *argv, int out) {
   _exit(127);
 }
 
-/* Reads the end of what a program writes, from the start of a line. */
-static void modules_read(int in, char *text) {
-  char bytes[MODULES_TEXT_SIZE];
+/* Opens a file for what a program writes. It has no name, so it goes with its
+   descriptors. A pipe would stay open as long as any process that the program
+   has left running. */
+static int modules_open_output(int *out) {
+  char path[FILES_PATH_SIZE];
+  snprintf(path, sizeof(path), "%s/output-XXXXXX", files_root);
+  *out = mkostemp(path, O_CLOEXEC);
+  if (*out < 0) return system_error("cannot make the file", path);
+  unlink(path);
+  return 0;
+}
+
+/* Reads the end of what a program has written, from the start of a line. */
+static void modules_read(int file, char *text) {
+  off_t size = lseek(file, 0, SEEK_END), most = MODULES_TEXT_SIZE - 1;
+  off_t from = size > most ? size - most : 0;
+  ssize_t n = pread(file, text, (size_t)most, from);
   char *line;
-  size_t size = 0;
-  ssize_t n;
-  int is_cut = 0;
-  while ((n = read(in, bytes, sizeof(bytes) - 1)) > 0 ||
-         (n < 0 && errno == EINTR)) {
-    size_t added = n > 0 ? (size_t)n : 0;
-    size_t kept = sizeof(bytes) - 1 - added;
-    if (size > kept) {
-      memmove(text, text + size - kept, kept);
-      size = kept;
-      is_cut = 1;
-    }
-    memcpy(text + size, bytes, added);
-    size += added;
-  }
-  while (size && text[size - 1] == '\n') --size;
-  text[size] = 0;
-  if (is_cut && (line = strchr(text, '\n')))
+  while (n > 0 && text[n - 1] == '\n') --n;
+  text[n > 0 ? n : 0] = 0;
+  if (from && (line = strchr(text, '\n')))
     memmove(text, line + 1, strlen(line));
 }
 
@@ -60,16 +59,18 @@ static void modules_read(int in, char *text) {
    Its output goes into the error. */
 static int modules_run(char *const *argv, const char *name) {
   char text[MODULES_TEXT_SIZE];
-  int status = 0, ends[2];
+  int status = 0, out;
   pid_t child;
-  if (pipe2(ends, O_CLOEXEC)) return system_error("no pipe for", argv[0]);
+  TVMFFI_TRY(modules_open_output(&out));
   child = fork();
-  if (!child) modules_exec(argv, ends[1]);
-  close(ends[1]);
-  if (child > 0) modules_read(ends[0], text);
-  close(ends[0]);
-  if (child < 0) return system_error("cannot start", argv[0]);
+  if (!child) modules_exec(argv, out);
+  if (child < 0) {
+    close(out);
+    return system_error("cannot start", argv[0]);
+  }
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  modules_read(out, text);
+  close(out);
   if (!status) return 0;
   return TVMFFI_RAISE(
       "RuntimeError", "`%s` of `%.200s` failed with status %d: %s", argv[0],

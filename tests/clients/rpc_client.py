@@ -16,6 +16,7 @@ import io
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import stat
@@ -88,6 +89,13 @@ class Server:
                     return line
             time.sleep(0.01)
         return ""
+
+    def says(self, text, times):
+        """Whether a text is that often in the log, or is about to be."""
+        until = time.time() + 40
+        while time.time() < until and "".join(self.lines).count(text) < times:
+            time.sleep(0.1)
+        return "".join(self.lines).count(text) == times
 
     def _read(self):
         self.lines.extend(self.process.stderr)
@@ -1068,6 +1076,37 @@ def check_quiet(tap, program, folder):
     tap.ok(said == (b"", b""), "--quiet says nothing", said)
 
 
+def check_left_program(tap, program, folder):
+    """A program that `cc` leaves running, with its output open, does not keep
+    the session, and ends with it."""
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "cc").write_text("#!/bin/sh\nsleep 600 &\necho $! > left\n"
+                              f'exec {shutil.which("cc")} "$@"\n')
+    (tools / "cc").chmod(0o755)
+    for mode in ("auto", "no"):
+        server = Server(program, "--confine", mode, "--allow", f"{tools}:ro",
+                        env={**os.environ,
+                             "PATH": f"{tools}:{os.environ['PATH']}"})
+        try:
+            session = rpc.connect("127.0.0.1", server.port, session_timeout=60)
+            session.upload(str(folder / "first.o"))
+            try:
+                found = session.load_module("first.o")["plain"] is not None
+                left = int(session.download("left"))
+            except Exception as error:
+                found, left = error, 0
+            tap.ok(found is True and is_running(left),
+                   f"--confine {mode}: `cc` leaves a program running", found)
+            del session
+            gc.collect()
+            server.says("has ended", 1)
+            tap.ok(left and not is_running(left),
+                   f"--confine {mode}: it ends with the session", left)
+        finally:
+            server.stop()
+
+
 def upload_error(session, size):
     try:
         session.upload(bytearray(size), "file")
@@ -1318,6 +1357,7 @@ def run(tap, program, functions, folder):
     check_keep_alive(tap, program)
     check_slow_trackers(tap, program)
     check_quiet(tap, program, folder)
+    check_left_program(tap, program, folder)
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
