@@ -37,6 +37,7 @@ static struct {
 static int open_listener(void) {
   struct addrinfo hints, *list = NULL;
   int on = 1, failed, error, fd, unknown;
+  char name[300];
   memset(&hints, 0, sizeof(hints));
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
@@ -50,16 +51,13 @@ static int open_listener(void) {
            listen(fd, SOMAXCONN);
   error = errno;
   freeaddrinfo(list);
-  errno = error;
   clients_listener = fd;
   if (!failed) return 0;
-  if (errno == EADDRINUSE)
-    return TVMFFI_RAISE("OSError",
-                        "cannot listen on %s:%s: another program does; `ss "
-                        "-ltnp` names it",
-                        settings.host, settings.port);
-  return TVMFFI_RAISE("OSError", "cannot listen on %s:%s: %s", settings.host,
-                      settings.port, strerror(errno));
+  return TVMFFI_RAISE(
+      "OSError", "cannot listen on %s: %s",
+      log_host(settings.host, settings.port, name, sizeof(name)),
+      error == EADDRINUSE ? "another program does; `ss -ltnp` names it"
+                          : strerror(error));
 }
 
 /* The port that was bound, which is chosen by the system for 0. */
@@ -94,17 +92,18 @@ static void notify_ready(void) {
 }
 
 static int serve_port(void) {
+  char port[16], name[300];
   tracker.key = settings.key;
-  TVMFFI_TRY(tracker_begin());
+  tracker_begin();
   TVMFFI_TRY(open_listener());
   tracker.port = bound_port();
   clients_options.match_key = tracker.match_key;
   clients_set_limit();
-  say(strchr(settings.host, ':') ? "listening on [%s]:%d"
-                                 : "listening on %s:%d",
-      settings.host, tracker.port);
+  snprintf(port, sizeof(port), "%d", tracker.port);
+  say("listening on %s", log_host(settings.host, port, name, sizeof(name)));
   notify_ready();
   clients_serve();
+  tracker_end_look_up();
   say("stopped");
   return 0;
 }
@@ -168,10 +167,12 @@ static int check_word(const char *option, const char *word) {
 static int set_tracker(const char *text) {
   static char host[256];
   const char *colon = strrchr(text, ':');
+  size_t n = colon ? (size_t)(colon - text) : 0;
   long port = 0;
-  if (!colon || (size_t)(colon - text) >= sizeof(host))
+  if (!n || n >= sizeof(host))
     return TVMFFI_RAISE("ValueError", "--tracker `%s` is not HOST:PORT", text);
-  memcpy(host, text, (size_t)(colon - text));
+  if (n > 2 && *text == '[' && colon[-1] == ']') ++text, n -= 2;
+  memcpy(host, text, n);
   tracker.host = host;
   tracker.service = colon + 1;
   return read_number("--tracker", tracker.service, 1, 65535, &port);
@@ -316,8 +317,7 @@ static int serve_pipe(const char *in, const char *out) {
   return clients_serve_pipe(channel);
 }
 
-/* Stores 1 in *status if what fails may succeed later: the port, the tracker's
-   name. */
+/* Stores 1 in *status if what fails may succeed later: the port. */
 static int run(int argc, char **argv, int *status) {
   int rest = 0, is_pipe;
   TVMFFI_TRY(read_options(argc, argv, &rest));

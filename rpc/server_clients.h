@@ -166,23 +166,29 @@ static void clients_on_orphaned(int number) {
 }
 #endif
 
-/* Prepares the child for its session: it ends soon after its parent, and has
-   no other client's connection. */
-static int clients_enter(const client *own) {
+/* Leaves the server's signals and descriptors, in a child of the server: all
+   but the connection `kept`, or -1. */
+static void clients_leave(int kept) {
   size_t i;
   for (i = 0; i < CLIENTS_ENDS; ++i) clients_handle(clients_ends[i], SIG_DFL);
   clients_handle(SIGCHLD, SIG_DFL);
-#if defined(__linux__)
-  clients_handle(SIGHUP, clients_on_orphaned);
-  prctl(PR_SET_PDEATHSIG, SIGHUP);
-#endif
   for (i = 0; i < CLIENTS_MAX; ++i)
-    if (clients[i].state != CLIENT_NONE && &clients[i] != own)
+    if (clients[i].state != CLIENT_NONE && clients[i].channel.in != kept)
       close(clients[i].channel.in);
   close(clients_signals[0]);
   close(clients_signals[1]);
   if (clients_listener >= 0) close(clients_listener);
   if (tracker.fd >= 0) close(tracker.fd);
+}
+
+/* Prepares the child for its session: it ends soon after its parent, and has
+   no other client's connection. */
+static int clients_enter(const client *own) {
+  clients_leave(own->channel.in);
+#if defined(__linux__)
+  clients_handle(SIGHUP, clients_on_orphaned);
+  prctl(PR_SET_PDEATHSIG, SIGHUP);
+#endif
   setpgid(0, 0);
   if (fchdir(files_root_fd)) return system_error("cannot enter", files_root);
   TVMFFI_TRY(modules_begin_helper(own->channel.in, own->channel.out));

@@ -36,7 +36,14 @@ static int system_error(const char *what, const char *name) {
                       strerror(errno));
 }
 
-/* Writes an address as HOST:PORT, with brackets around one with colons. */
+/* Writes HOST:PORT, with brackets around a host with colons. Returns `text`. */
+static const char *log_host(const char *host, const char *port, char *text,
+                            size_t size) {
+  snprintf(text, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+  return text;
+}
+
+/* Writes an address as HOST:PORT. */
 static void log_address(const struct sockaddr_storage *address, socklen_t size,
                         char *text, size_t text_size) {
   char host[64], port[8];
@@ -44,8 +51,7 @@ static void log_address(const struct sockaddr_storage *address, socklen_t size,
                   port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
     snprintf(text, text_size, "an unknown address");
   else
-    snprintf(text, text_size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host,
-             port);
+    log_host(host, port, text, text_size);
 }
 
 static int64_t now_ms(void) {

@@ -1,12 +1,16 @@
 /* The connection to a tracker, which hands servers out to clients: JSON texts,
    each with its length before it. No function waits: the server's loop calls
-   tracker_step when there is something to read, or when a time has come. */
+   tracker_step when there is something to read, or when a time has come. The
+   tracker's name is looked up for each connection, because its address may have
+   changed, by a process, because the look-up waits. */
 #ifndef TVMFFI_RPC_SERVER_TRACKER_H_
 #define TVMFFI_RPC_SERVER_TRACKER_H_
 
 #include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "server_log.h"
 
@@ -16,25 +20,40 @@
 #define TRACKER_RETRY_MS 1000   /* after a first failure; doubled by each */
 #define TRACKER_LAST_MS 60000   /* but never longer */
 #define TRACKER_ANSWER_MS 10000 /* for a connection, and for an answer */
+#define TRACKER_LOOK_UP_MS 60000
+#define TRACKER_ADDRESSES 16 /* that are tried, of one name */
 
 /* The codes of messages. */
 enum { TRACKER_PUT = 3, TRACKER_UPDATE_INFO = 5, TRACKER_PENDING = 7 };
 
 typedef enum {
   TRACKER_AWAY,       /* there is no connection; `at` is the next try */
+  TRACKER_LOOKING_UP, /* waits for the addresses until `at` */
   TRACKER_CONNECTING, /* to the address `next`, until `at` */
   TRACKER_GREETED,    /* waits for the magic number until `at` */
   TRACKER_ASKED,      /* waits for the answer to `asked` until `at` */
   TRACKER_IDLE        /* the next message is due at `at` */
 } tracker_state;
 
+/* The answer of the process that looks the name up. A pipe passes it on as a
+   whole, because it is shorter than PIPE_BUF. */
+typedef struct {
+  int error; /* of getaddrinfo */
+  int count; /* of addresses */
+  socklen_t sizes[TRACKER_ADDRESSES];
+  struct sockaddr_storage addresses[TRACKER_ADDRESSES];
+} tracker_addresses;
+
 static struct {
   const char *host, *service; /* NULL without a tracker */
   const char *key;            /* of this server */
   const char *address;        /* reported in place of the peer's, or NULL */
   int port;                   /* of this server */
-  struct addrinfo *addresses, *next;
-  int fd; /* -1 while there is no connection */
+  char name[300];             /* HOST:PORT of the tracker, for the log */
+  tracker_addresses found;
+  int next;      /* the index of an address */
+  pid_t process; /* that looks the name up, or 0 */
+  int fd; /* the connection or that process's pipe; -1: neither */
   tracker_state state;
   int64_t at;          /* of now_ms() */
   int64_t retry_ms;    /* after the next failure */
@@ -48,10 +67,19 @@ static struct {
   size_t size; /* bytes of the answer */
 } tracker;
 
+/* Ends the process that looks the name up, if there is one. */
+static void tracker_end_look_up(void) {
+  if (!tracker.process) return;
+  kill(tracker.process, SIGKILL);
+  while (waitpid(tracker.process, NULL, 0) < 0 && errno == EINTR) continue;
+  tracker.process = 0;
+}
+
 /* Closes the connection with an error. While the tracker is away, clients send
    the server's key. */
 static int tracker_lost(const char *what) {
   int seconds;
+  tracker_end_look_up();
   if (tracker.fd >= 0) close(tracker.fd);
   tracker.fd = -1;
   tracker.state = TRACKER_AWAY;
@@ -60,12 +88,11 @@ static int tracker_lost(const char *what) {
   tracker.at = now_ms() + tracker.retry_ms;
   tracker.retry_ms *= 2;
   if (tracker.retry_ms > TRACKER_LAST_MS) tracker.retry_ms = TRACKER_LAST_MS;
-  tracker.next = tracker.addresses;
   tracker.is_offered = tracker.is_registered = 0;
   snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
   return TVMFFI_RAISE("ConnectionError",
-                      "the tracker %s:%s %s; the next try is in %d s",
-                      tracker.host, tracker.service, what, seconds);
+                      "the tracker %s %s; the next try is in %d s",
+                      tracker.name, what, seconds);
 }
 
 /* The same for a tracker to which no address leads. A tracker whose port is not
@@ -181,7 +208,7 @@ static int tracker_go_on(void) {
 /* Says that clients find this server, once for a connection. */
 static void tracker_registered(void) {
   if (!tracker.is_registered)
-    say("registered at the tracker %s:%s", tracker.host, tracker.service);
+    say("registered at the tracker %s", tracker.name);
   tracker.is_registered = 1;
 }
 
@@ -224,18 +251,19 @@ static int tracker_receive(void) {
 /* Begins to connect, to the first address from `next` on for which that does
    not fail at once. */
 static int tracker_connect(void) {
-  for (; tracker.next; tracker.next = tracker.next->ai_next) {
-    const struct addrinfo *a = tracker.next;
+  for (; tracker.next < tracker.found.count; ++tracker.next) {
+    const struct sockaddr *a =
+        (const struct sockaddr *)&tracker.found.addresses[tracker.next];
     tracker.fd =
-        socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (tracker.fd < 0) continue;
-    if (!connect(tracker.fd, a->ai_addr, a->ai_addrlen) ||
-        errno == EINPROGRESS) {
+        socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (tracker.fd >= 0 &&
+        (!connect(tracker.fd, a, tracker.found.sizes[tracker.next]) ||
+         errno == EINPROGRESS)) {
       tracker_await(TRACKER_CONNECTING);
       return 0;
     }
     tracker.error = errno;
-    close(tracker.fd);
+    if (tracker.fd >= 0) close(tracker.fd);
     tracker.fd = -1;
   }
   return tracker_unreachable();
@@ -245,7 +273,7 @@ static int tracker_connect_next(int error) {
   tracker.error = error;
   close(tracker.fd);
   tracker.fd = -1;
-  tracker.next = tracker.next->ai_next;
+  ++tracker.next;
   return tracker_connect();
 }
 
@@ -262,22 +290,73 @@ static int tracker_connected(void) {
   return 0;
 }
 
+/* -- the look-up ----------------------------------------------------------- */
+
+/* Is in server_clients.h, which has the descriptors that it closes. */
+static void clients_leave(int kept);
+
+/* Looks the name up, and writes what it finds to the pipe. */
+static void tracker_find_addresses(int out) {
+  struct addrinfo hints, *list = NULL, *a;
+  tracker_addresses found;
+  memset(&hints, 0, sizeof(hints));
+  memset(&found, 0, sizeof(found));
+  hints.ai_socktype = SOCK_STREAM;
+  found.error = getaddrinfo(tracker.host, tracker.service, &hints, &list);
+  for (a = found.error ? NULL : list; a && found.count < TRACKER_ADDRESSES;
+       a = a->ai_next) {
+    memcpy(&found.addresses[found.count], a->ai_addr, a->ai_addrlen);
+    found.sizes[found.count++] = a->ai_addrlen;
+  }
+  _exit(write(out, &found, sizeof(found)) < 0);
+}
+
+static int tracker_look_up(void) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC)) return tracker_lost("has no pipe");
+  tracker.process = fork();
+  if (!tracker.process) {
+    clients_leave(-1);
+    tracker_find_addresses(ends[1]);
+  }
+  close(ends[1]);
+  tracker.fd = ends[0];
+  if (tracker.process < 0) {
+    tracker.process = 0;
+    return tracker_lost("cannot be looked up: no process");
+  }
+  tracker_await(TRACKER_LOOKING_UP);
+  tracker.at = now_ms() + TRACKER_LOOK_UP_MS;
+  return 0;
+}
+
+/* Connects to what was found. */
+static int tracker_looked_up(void) {
+  char text[200];
+  ssize_t n = read(tracker.fd, &tracker.found, sizeof(tracker.found));
+  if (n != (ssize_t)sizeof(tracker.found))
+    return tracker_lost("cannot be looked up");
+  if (tracker.found.error) {
+    snprintf(text, sizeof(text), "has no address: %s",
+             gai_strerror(tracker.found.error));
+    return tracker_lost(text);
+  }
+  tracker_end_look_up();
+  close(tracker.fd);
+  tracker.fd = -1;
+  tracker.next = 0;
+  return tracker_connect();
+}
+
 /* -- what the server's loop calls ------------------------------------------ */
 
-/* Looks up the tracker's name, which may wait, so only once. */
-static int tracker_begin(void) {
-  struct addrinfo hints;
+/* Prepares the first try. */
+static void tracker_begin(void) {
+  if (tracker.host)
+    log_host(tracker.host, tracker.service, tracker.name, sizeof(tracker.name));
   tracker.fd = -1;
   tracker.retry_ms = TRACKER_RETRY_MS;
   snprintf(tracker.match_key, sizeof(tracker.match_key), "%s", tracker.key);
-  if (!tracker.host) return 0;
-  memset(&hints, 0, sizeof(hints));
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(tracker.host, tracker.service, &hints, &tracker.addresses))
-    return TVMFFI_RAISE("ValueError", "the tracker %s:%s has no address",
-                        tracker.host, tracker.service);
-  tracker.next = tracker.addresses;
-  return 0;
 }
 
 /* The events that tracker_step waits for. */
@@ -286,14 +365,18 @@ static short tracker_events(void) {
 }
 
 static int tracker_ready(void) {
-  if (tracker.state == TRACKER_CONNECTING) return tracker_connected();
-  if (tracker.state == TRACKER_IDLE) return tracker_lost("has gone");
-  return tracker_receive();
+  switch (tracker.state) {
+    case TRACKER_LOOKING_UP: return tracker_looked_up();
+    case TRACKER_CONNECTING: return tracker_connected();
+    case TRACKER_IDLE: return tracker_lost("has gone");
+    default: return tracker_receive();
+  }
 }
 
 static int tracker_due(void) {
   switch (tracker.state) {
-    case TRACKER_AWAY: return tracker_connect();
+    case TRACKER_AWAY: return tracker_look_up();
+    case TRACKER_LOOKING_UP: return tracker_lost("was not found in a minute");
     case TRACKER_CONNECTING: return tracker_connect_next(ETIMEDOUT);
     case TRACKER_IDLE:
       return tracker.is_offered ? tracker_ping() : tracker_put();

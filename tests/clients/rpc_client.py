@@ -1188,18 +1188,97 @@ def check_tracker_again(tap, server, port):
     while time.time() < until and len(waits(server)) < 3:
         time.sleep(0.1)
     waited = waits(server)[:3]
-    before = "".join(server.lines).count("registered at the tracker")
     tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
-    while time.time() < until + 20 and "".join(server.lines).count(
-            "registered at the tracker") == before:
-        time.sleep(0.1)
+    again = server.says("registered at the tracker", 2)
     lines = "".join(server.lines)
     tap.ok(waited == [1, 2, 4] and "Connection refused; if its "
            "port was taken or in TIME_WAIT" in lines,
            "the server waits longer for a tracker, and says why", lines)
-    tap.ok(before == 1 and lines.count("registered at the tracker") == 2,
-           "and says that it is registered again", lines)
+    tap.ok(again, "and says that it is registered again", lines)
     tracker.terminate()
+
+
+class Names:
+    """A server with an /etc/hosts and a name server of its own."""
+
+    def __init__(self, program, folder):
+        hosts, resolver = folder / "hosts", folder / "resolv.conf"
+        self.hosts, self.program = hosts, folder / "named"
+        self.sink = socket.socket(type=socket.SOCK_DGRAM)
+        self.sink.settimeout(20)
+        resolver.write_text("nameserver 127.86.0.53\n"
+                            "options timeout:30 attempts:1\n")
+        hosts.write_text("")
+        enter = "unshare -m" if not os.geteuid() else "unshare -rm"
+        self.program.write_text(
+            f"#!/bin/sh\nexec {enter} sh -c 'mount -n --bind {hosts} "
+            f"/etc/hosts && mount -n --bind {resolver} /etc/resolv.conf && "
+            f"exec {program} \"$@\"' sh \"$@\"\n")
+        self.program.chmod(0o755)
+        self.lack = subprocess.run([self.program, "--version"],
+                                   capture_output=True, text=True).stderr
+
+    def server(self, name, port):
+        return Server(str(self.program), "--tracker", f"{name}:{port}",
+                      "--key", "board")
+
+
+def check_tracker_moves(tap, names):
+    """The name of a tracker first has no address, then one, then another."""
+    port = free_port()
+    trackers = []
+    server = names.server("tracker.test", port)
+    try:
+        tap.ok(server.next_said("has no address: ")
+               and answers(server.port, "board"),
+               "a client beside a tracker whose name has no address",
+               server.lines)
+        for i in (2, 3):
+            trackers += [Tracker(f"127.0.0.{i}", port, port + 1, silent=True)]
+            names.hosts.write_text(f"127.0.0.{i} tracker.test\n")
+            if i == 3:
+                end_tracker(trackers[0])
+            said = server.says(
+                f"registered at the tracker tracker.test:{port}\n", i - 1)
+            hub = rpc.connect_tracker(f"127.0.0.{i}", port)
+            found = [s["key"] for s in hub.summary()["server_info"]]
+            hub.close()
+            tap.ok(said and found == ["server:board"],
+                   f"a tracker whose name has the address 127.0.0.{i}",
+                   (found, server.lines))
+    finally:
+        server.stop()
+        for tracker in trackers:
+            end_tracker(tracker)
+
+
+def end_tracker(tracker):
+    """Ends a tracker that is not at 127.0.0.1, where `terminate` looks for it.
+    """
+    if tracker.proc:
+        tracker.proc.kill()
+    tracker.proc = None
+
+
+def check_tracker_name(tap, program, folder):
+    names = Names(program, folder)
+    if names.lack or Tracker is None:
+        tap.skip("a tracker's name", names.lack or "there is no tornado")
+        return
+    check_tracker_moves(tap, names)
+    try:
+        names.sink.bind(("127.86.0.53", 53))
+    except OSError as error:
+        tap.skip("a name server that does not answer", error)
+        return
+    server = names.server("slow.test", 1)
+    names.sink.recv(1000)
+    children = server.children()
+    tap.ok(len(children) == 1 and answers(server.port, "board"),
+           "a client beside a name server that does not answer", children)
+    tap.ok(server.stop() == 0 and not is_running(children[0]),
+           "the look-up ends with the server", server.lines)
+    names.sink.close()
 
 
 def waits(server):
@@ -1229,6 +1308,10 @@ def check_port_taken(tap, program):
 
 def check_no_tracker(tap, program):
     """A server whose tracker cannot be reached asks for its own key."""
+    server = Server(program, "--tracker", "[::1]:1", "--key", "board")
+    tap.ok(server.next_said("the tracker [::1]:1 cannot be reached"),
+           "a tracker at an IPv6 address", server.lines)
+    server.stop()
     port = free_port()
     server = Server(program, "--tracker", f"127.0.0.1:{port}", "--key", "board")
     try:
@@ -1275,6 +1358,7 @@ def check_command_line(tap, program):
                  ["--port", "0", "--max-packet", "0"],
                  ["--port", "0", "--key", "a", "--tracker", "127.0.0.1:70000"],
                  ["--port", "0", "--key", "a", "--tracker", "127.0.0.1:"],
+                 ["--port", "0", "--key", "a", "--tracker", ":9190"],
                  ["0"], ["0", "one"], ["0", "999"], ["0", "70000000000"]):
         try:
             ended = subprocess.run([program, *args], capture_output=True,
@@ -1287,7 +1371,10 @@ def check_command_line(tap, program):
     for args, code, wanted in (
             (["--wrong"], 2, "error: there is no option --wrong"),
             (["--port=0", "--host=no such name"], 1, "--host `no such name`: "),
-            (["--port", "0", "-h"], 0, "usage: "), (["--version"], 0, "tvmffi-rpc 0.")):
+            (["--port=1", "--host=192.0.2.1"], 1, "listen on 192.0.2.1:1: "),
+            (["--port=1", "--host=2001:db8::1"], 1, "on [2001:db8::1]:1: "),
+            (["--port", "0", "-h"], 0, "usage: "),
+            (["--version"], 0, "tvmffi-rpc 0.")):
         ended = subprocess.run([program, *args], capture_output=True,
                                text=True, timeout=20)
         tap.ok(ended.returncode == code
@@ -1361,6 +1448,7 @@ def run(tap, program, functions, folder):
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
+    check_tracker_name(tap, program, folder)
     check_port_taken(tap, program)
     check_command_line(tap, program)
 
