@@ -51,13 +51,15 @@ def health(port, *before):
 def check_health(tap, program):
     server = client.Server(program)
     tap.ok(health(server.port) == 0, "health.sh: a server answers")
+    tap.ok(health(server.port, "sh") == 0, "health.sh: also by `sh`")
     session = rpc.connect("127.0.0.1", server.port)
     tap.ok(health(server.port) == 0 and len(server.children()) == 1,
            "health.sh: also during a session, which goes on")
     del session
     gc.collect()
     server.stop()
-    tap.ok(health(server.port) != 0, "health.sh: a server that has ended")
+    tap.ok(health(server.port) == health(server.port, "sh") == 1,
+           "health.sh: a server that has ended")
 
 
 def runs_kernel(port, folder, **connect):
