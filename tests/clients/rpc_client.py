@@ -302,8 +302,9 @@ def timing(session, see, first, a, b):
     see("calls of the evaluator", lambda: calls() - before)
     spin = session._sess.time_evaluator("test.spin_us", device, number=1,
                                         repeat=2, min_repeat_ms=5)(200)
+    # In seconds; a busy machine takes longer, but not 500 times.
     see("a time that is known",
-        lambda: all(200e-6 <= t < 2000e-6 for t in spin.results))
+        lambda: all(200e-6 <= t < 0.1 for t in spin.results))
     see("no function to time", lambda: session._sess.time_evaluator(
         "test.none", device, number=1)())
     see("no function to prepare", lambda: session._sess.time_evaluator(
