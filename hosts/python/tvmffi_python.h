@@ -367,13 +367,23 @@ TVMFFI_PY_COLD void tvmffi_py_give_error(PyObject *error) {
    its backtraces. The innermost frame of a traceback is its last, the innermost
    frame of a backtrace its first. */
 static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
-    "import builtins, re, sys, types\n"
+    "import builtins, numbers, re, sys, types\n"
+    "from collections.abc import Mapping, Sequence\n"
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
+    "RANGE = re.compile(r'Expected `(u?)int(\\d+)` but got')\n"
+    "RESULT = re.compile('result of the function: Cannot convert from type '\n"
+    "                    '`(.+)` to `(.+)`')\n"
+    "NAMES = {'ffi.SmallStr': 'str', 'ffi.String': 'str',\n"
+    "         'ffi.SmallBytes': 'bytes', 'ffi.Bytes': 'bytes',\n"
+    "         'ffi.Array': 'tuple or list', 'ffi.Map': 'dict',\n"
+    "         'ffi.Tensor': 'tensor', 'ffi.BigInt': 'int of over 64 bits'}\n"
     "COUNT = 'Mismatched number of arguments when calling: `'\n"
-    "NUMBERS = 'int', 'float', 'bool'\n"
+    "NUMBERS = {'int': numbers.Integral, 'float': numbers.Real,\n"
+    "           'bool': numbers.Integral}\n"
+    "CLASSES = {**NUMBERS, 'str': str, 'bytes': (bytes, bytearray)}\n"
     "CONTAINERS = {'Sequence': 'list or tuple', 'Mapping': 'dict'}\n"
     "PLAIN = *NUMBERS, 'str', 'tensor', *CONTAINERS\n"
     "HOOKS = ('__tvm_ffi_int__', '__tvm_ffi_float__', '__tvm_ffi_value__',\n"
@@ -388,10 +398,6 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        issubclass(found, BaseException) and \\\n"
     "        found.__name__ == kind else None\n"
     "def make(kind, message):\n"
-    "    if kind == 'SystemExit':\n" /* its text is the exit status, if any */
-    "        status = re.fullmatch(r'-?\\d+', message)\n"
-    "        message = int(message) if status else message\n"
-    "        return SystemExit(None if message in ('', 'None') else message)\n"
     "    try:\n"
     "        return class_of(kind)(message)\n"
     "    except TypeError:\n" /* no such class, or it takes more arguments */
@@ -419,24 +425,61 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            trace = types.TracebackType(\n"
     "                trace, eval(code, {'get': sys._getframe}), 0, line)\n"
     "    return make(kind, message).with_traceback(trace)\n"
+    "def text_of(error):\n"
+    "    try:\n"
+    "        text = str(error)\n"
+    "    except Exception:\n"
+    "        text = '<exception str() failed>'\n"
+    "    return text.encode('utf-8', 'backslashreplace')\n"
+    "def is_of_library(error):\n"
+    "    return hasattr(error, '__tvm_ffi_error__')\n"
     "def from_python(error):\n"
-    "    kind, lines = type(error).__name__, []\n"
-    "    trace = error.__traceback__\n"
+    "    of, trace, lines = type(error), error.__traceback__, []\n"
+    "    core = sys.modules.get('tvm_ffi.core')\n"
+    "    kind = getattr(core, 'ERROR_TYPE_TO_NAME', {}).get(of, of.__name__)\n"
+    "    if of is not (class_of(kind) or of):\n"
+    "        kind = 'RuntimeError'\n" /* it has the name of another class */
     "    while trace:\n"
     "        code = trace.tb_frame.f_code\n"
     "        lines.append(f'  File \"{code.co_filename}\", line '\n"
     "                     f'{trace.tb_lineno}, in {code.co_name}\\n')\n"
     "        trace = trace.tb_next\n"
-    "    if type(error) is not (class_of(kind) or type(error)):\n"
-    "        kind = 'RuntimeError'\n" /* it has the name of another class */
-    "    return kind, str(error), ''.join(reversed(lines))\n"
-    /* For an exception such as ZeroDivisionError, whose kind the package would
-       replace by RuntimeError. It has a kind if it is an error of the library,
-       or if its class is registered. */
-    "def loses_kind(error):\n"
-    "    core = sys.modules['tvm_ffi.core']\n"
-    "    return not hasattr(error, '__tvm_ffi_error__') and \\\n"
-    "        type(error) not in core.ERROR_TYPE_TO_NAME\n"
+    "    frames = ''.join(reversed(lines))\n"
+    "    return [kind.encode(), text_of(error),\n"
+    "            frames.encode('utf-8', 'backslashreplace')]\n"
+    /* Whether `x` is what a type takes that is not a container. True for a type
+       that is unknown here. */
+    "def fits(of, x, least, most):\n"
+    "    if of not in CLASSES or any(hasattr(type(x), h) for h in HOOKS[:4]):\n"
+    "        return of not in CONTAINERS\n"
+    "    if of in NUMBERS and isinstance(x, numbers.Integral):\n"
+    "        return of == 'float' or least <= int(x) <= most\n"
+    "    return isinstance(x, CLASSES[of]) or \\\n"
+    "        of in NUMBERS and type(x).__name__ in ('bool', 'bool_')\n"
+    /* Finds the first part of `x` that is not what the type `of` says. Returns
+       the text "item 1: ", its type and it, or None. */
+    "def wrong_part(of, x, least, most):\n"
+    "    want = of.removesuffix(' | None')\n"
+    "    kind, _, inner = want.partition('[')\n"
+    "    key, _, value = inner[:-1].partition(', ')\n"
+    "    x = x.tolist() if getattr(x, 'ndim', 0) == 1 else x\n"
+    "    if kind == 'Sequence' and isinstance(x, Sequence) and \\\n"
+    "            not isinstance(x, (str, bytes)):\n"
+    "        parts = ((f'item {i}', inner[:-1], y) for i, y in enumerate(x))\n"
+    "    elif kind == 'Mapping' and isinstance(x, Mapping):\n"
+    "        parts = (part for k, y in x.items() for part in (\n"
+    "            (f'the key {short(k)}', key, k),\n"
+    "            (f'the value of {short(k)}', value, y)))\n"
+    "    else:\n"
+    "        if x is None and of != want or fits(kind, x, least, most):\n"
+    "            return None\n"
+    "        return '', of, x\n"
+    "    for where, of, y in parts:\n"
+    "        found = wrong_part(of, y, least, most)\n"
+    "        if found:\n"
+    "            return f'{where}: {found[0]}', *found[1:]\n"
+    "def short(x):\n"
+    "    return repr(x)[:40]\n"
     "def expected(of, got):\n"
     "    want = of.removesuffix(' | None')\n"
     "    kind = CONTAINERS.get(want.partition('[')[0])\n"
@@ -458,19 +501,38 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    made.__cause__, made.__context__, made.__suppress_context__ = (\n"
     "        error.__cause__, error.__context__, error.__suppress_context__)\n"
     "    return made.with_traceback(error.__traceback__)\n"
+    /* The first line of an error of an argument, whether a wrong part of it was
+       found, and whether that is an integer out of range. `text` is the error's
+       text. */
+    "def sentence(where, of, x, text):\n"
+    "    said = RANGE.search(text)\n"
+    "    sign, bits = said.groups() if said else ('', '64')\n"
+    "    bits = int(bits)\n"
+    "    most = 2**(bits if sign else bits - 1) - 1\n"
+    "    try:\n"
+    "        found = wrong_part(of, x, 0 if sign else ~most, most)\n"
+    "    except Exception:\n" /* of a method of the argument */
+    "        found = None\n"
+    "    part, of, x = found or ('', of, x)\n"
+    "    is_far = found and of.removesuffix(' | None') in NUMBERS and \\\n"
+    "        isinstance(x, numbers.Integral)\n"
+    "    got = (short(x) + ', which is out of range' if is_far else\n"
+    "           'None' if x is None else type(x).__name__)\n"
+    "    return f'{where}{part}{expected(of, got)}', found, is_far\n"
     /* Makes the exception of a call more precise than the package does: a
        plain sentence, then the text of the package as the next line. The
        argument `at` could not be converted, unless it is -1. */
     "def explain(error, function, names, types, least, values, at):\n"
     "    if 0 <= at < len(names):\n"
-    "        of = type(values[at])\n"
     "        where = f'{function}: argument `{names[at]}`: '\n"
-    "        said = where + expected(types[at], of.__name__)\n"
+    "        said, found, _ = sentence(where, types[at], values[at], '')\n"
     /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
     "            kind = types[at].removesuffix(' | None').partition('[')[0]\n"
     "            if is_missing(error.__cause__) and kind in PLAIN and \\\n"
-    "                    not any(hasattr(of, hook) for hook in HOOKS):\n"
+    "                    (found or kind not in CONTAINERS) and \\\n"
+    "                    not any(hasattr(type(values[at]), hook)\n"
+    "                            for hook in HOOKS):\n"
     "                return TypeError(said)\n"
     "        elif type(error) in (TypeError, BufferError) and \\\n"
     "                len(error.args) == 1:\n"
@@ -483,23 +545,24 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        error = replaced(error, make(kind, *error.args))\n"
     "    if type(error) not in (TypeError, OverflowError):\n"
     "        return error\n"
-    "    text = str(error)\n"
+    "    text, said = str(error), None\n"
+    "    found, result = WRONG.match(text), RESULT.match(text)\n"
+    "    callables = [f'`{n}`' for n, of, x in zip(names, types, values)\n"
+    "                 if of.startswith('Callable') and x is not None]\n"
     "    if text.startswith(f'{COUNT}{function}('):\n"
     "        said = wrong_count(function, names, least, len(values))\n"
+    "    elif result and callables:\n"
+    "        got, of = (NAMES.get(x, x) for x in result.groups())\n"
+    "        said = (f\"{function}: argument {' or '.join(callables)}: its \"\n"
+    "                f'result: {expected(of, got)}')\n"
+    "    elif found and found[2] == function:\n"
+    "        i = int(found[1])\n"
+    "        where = f'{function}: argument `{names[i]}`: '\n"
+    "        said, _, is_far = sentence(where, types[i], values[i], text)\n"
+    "        if is_far and type(error) is TypeError:\n" /* it is a BigInt */
+    "            error = replaced(error, OverflowError(text))\n"
+    "    if said:\n"
     "        error.args = (f'{said}\\n{text}',)\n"
-    "    found = WRONG.match(text)\n"
-    "    if not found or found[2] != function:\n"
-    "        return error\n"
-    "    i = int(found[1])\n"
-    "    got = values[i]\n"
-    "    of = types[i].removesuffix(' | None')\n"
-    "    if of in NUMBERS and text.endswith('but got `ffi.BigInt`'):\n"
-    "        error = replaced(error, OverflowError(text))\n"
-    "    got = ('None' if got is None else repr(got)[:40]\n"
-    "           + ', which is out of range'\n"
-    "           if type(error) is OverflowError else type(got).__name__)\n"
-    "    said = f'{function}: argument `{names[i]}`: '\n"
-    "    error.args = (f'{said}{expected(types[i], got)}\\n{text}',)\n"
     "    return error\n"
     "def to_int(data):\n"
     "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
@@ -1211,6 +1274,30 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_error(int code, TVMFFIObject *error) {
   return NULL;
 }
 
+/* Raises the exception of a callback that the error was made for: the caller
+   of the C function gets the same object. Returns 0 for another error, and for
+   one whose text a C function has changed. */
+TVMFFI_PY_COLD int tvmffi_py_raise_passed(TVMFFIObject *error) {
+  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
+  TVMFFIObject *context = (TVMFFIObject *)cell->extra_context;
+  PyObject *exception, *helper, *text = NULL;
+  int is_same;
+  if (!context || context->type_index != kTVMFFIOpaquePyObject) return 0;
+  exception = (PyObject *)TVMFFIOpaqueObjectGetCellPtr(context)->handle;
+  if (!PyExceptionInstance_Check(exception)) return 0;
+  helper = tvmffi_py_helper("text_of");
+  if (helper) text = PyObject_CallFunctionObjArgs(helper, exception, NULL);
+  is_same = text && (size_t)PyBytes_Size(text) == cell->message.size &&
+            !memcmp(PyBytes_AsString(text), cell->message.data,
+                    cell->message.size);
+  Py_XDECREF(text);
+  PyErr_Clear();
+  if (!is_same) return 0;
+  Py_INCREF(exception);
+  tvmffi_py_give_error(exception);
+  return 1;
+}
+
 /* Lets the package tvm_ffi convert the object or exception in transit. */
 TVMFFI_PY_COLD int tvmffi_py_by_accept(TVMFFIAny *result) {
   return TVMFFIFunctionCall(
@@ -1222,32 +1309,55 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise(int code) {
   return tvmffi_py_raise_error(code, tvmffi_py_error_of(code));
 }
 
+/* Releases an object that the library owned, such as the argument of a loan or
+   the exception of an error. Any thread may come here. After the interpreter's
+   end, the object leaks. */
+static TVMFFI_I_UNUSED void tvmffi_py_drop(void *object) {
+  PyGILState_STATE state;
+  if (!Py_IsInitialized()) return;
+  state = PyGILState_Ensure();
+  Py_DECREF((PyObject *)object);
+  PyGILState_Release(state);
+}
+
+/* Raises the library's error for an exception, which it takes: the error owns
+   it. `parts` has the kind, the text and the backtrace. Returns 0, or -1 if it
+   is another object. */
+TVMFFI_PY_COLD int tvmffi_py_raise_parts(PyObject *error, PyObject *parts) {
+  TVMFFIByteArray text[3];
+  TVMFFIObjectHandle owner = NULL;
+  int i;
+  for (i = 0; i < 3; ++i) {
+    PyObject *part = parts ? PyList_GetItem(parts, i) : NULL;
+    text[i].data = part ? PyBytes_AsString(part) : NULL;
+    text[i].size = text[i].data ? (size_t)PyBytes_Size(part) : 0;
+  }
+  if (!text[0].data || !text[1].data || !text[2].data ||
+      TVMFFIObjectCreateOpaque(error, kTVMFFIOpaquePyObject, tvmffi_py_drop,
+                               &owner)) {
+    Py_DECREF(error);
+    return -1;
+  }
+  (void)tvmffi_i_raise_error(&text[0], &text[1], &text[2], NULL, owner);
+  tvmffi_release((TVMFFIObject *)owner);
+  return 0;
+}
+
 /* Makes the current exception the library's error. Returns -1. */
 TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
   PyObject *error = tvmffi_py_take_error(), *helper, *parts = NULL;
   TVMFFIAny none = TVMFFI_I_ZERO;
-  const char *kind, *message, *trace;
-  if (tvmffi_py_bind_stock() && !tvmffi_py_says("loses_kind", error)) {
+  if (tvmffi_py_bind_stock() && tvmffi_py_says("is_of_library", error)) {
     tvmffi_py_transit.error = error;
     tvmffi_py_transit.object = NULL;
     return tvmffi_py_by_accept(&none);
   }
   helper = tvmffi_py_helper("from_python");
   if (helper) parts = PyObject_CallFunctionObjArgs(helper, error, NULL);
-  Py_XDECREF(error);
-  if (parts && PyArg_ParseTuple(parts, "sss", &kind, &message, &trace)) {
-    TVMFFIByteArray k = tvmffi_byte_array(kind), m = tvmffi_byte_array(message),
-                    t = tvmffi_byte_array(trace);
-    TVMFFIObjectHandle made = NULL;
-    if (!TVMFFIErrorCreate(&k, &m, &t, &made)) {
-      TVMFFIErrorSetRaised(made);
-      TVMFFIObjectDecRef(made);
-    }
-  } else {
-    PyErr_Clear();
+  if (tvmffi_py_raise_parts(error, parts))
     TVMFFIErrorSetRaisedFromCStr("RuntimeError",
                                  "an exception without a text was raised");
-  }
+  PyErr_Clear();
   Py_XDECREF(parts);
   return -1;
 }
@@ -1362,16 +1472,14 @@ TVMFFI_PY_COLD int tvmffi_py_is_array(PyTypeObject *type) {
   return is_same;
 }
 
-/* True for types of callables that have no attribute which matters. */
+/* True for a type whose objects can be called, and which the package tvm_ffi
+   takes for nothing else. */
 TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
-  PyObject *types = PyImport_ImportModule("types");
-  PyErr_Clear();
-  Py_XDECREF(types);
-  return type == &PyCFunction_Type || type == &PyType_Type ||
-         tvmffi_py_is(type, "types", "FunctionType") ||
-         tvmffi_py_is(type, "types", "MethodType") ||
-         tvmffi_py_is(type, "types", "MethodDescriptorType") ||
-         tvmffi_py_is(type, "functools", "partial");
+  return PyType_GetSlot(type, Py_tp_call) &&
+         !PyType_IsSubtype(type, &PyDict_Type) &&
+         !PyType_IsSubtype(type, &PyByteArray_Type) &&
+         !tvmffi_py_is_under(type, "ctypes", "c_void_p") &&
+         !tvmffi_py_has(type, "__tvm_ffi_opaque_ptr__");
 }
 
 /* Chooses as the package tvm_ffi does (TVMFFICyArgSetterFactory in
@@ -1418,6 +1526,7 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   if (PyType_IsSubtype(type, &PyUnicode_Type)) return TVMFFI_PY_STR;
   if (PyType_IsSubtype(type, &PyBytes_Type)) return TVMFFI_PY_BYTES;
   if (PyType_IsSubtype(type, &PyTuple_Type)) return TVMFFI_PY_TUPLE;
+  if (PyType_IsSubtype(type, &PyList_Type)) return TVMFFI_PY_LIST;
   return tvmffi_py_is_function(type) ? TVMFFI_PY_CALLABLE : TVMFFI_PY_STOCK;
 }
 
@@ -1550,17 +1659,13 @@ TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
 
 /* ---- Objects for arguments that Python owns ---- */
 
-/* Any thread may come here. After the interpreter's end, the argument leaks. */
 static TVMFFI_I_UNUSED void tvmffi_py_delete_loan(void *self, int flags) {
   tvmffi_py_loan *loan = (tvmffi_py_loan *)self;
-  PyGILState_STATE state;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     if (loan->managed) {
       if (loan->managed->deleter) loan->managed->deleter(loan->managed);
-    } else if (Py_IsInitialized()) {
-      state = PyGILState_Ensure();
-      Py_DECREF(loan->owner);
-      PyGILState_Release(state);
+    } else {
+      tvmffi_py_drop(loan->owner);
     }
   }
   if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) free(self);
@@ -1954,10 +2059,11 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_tuple(
   return code;
 }
 
-/* A copy keeps the items alive while they are converted. */
+/* Converts the items of a list or of another sequence. A copy keeps them alive
+   while they are converted. */
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_list(
     tvmffi_py_context *c, PyObject *list, TVMFFIAny *out) {
-  PyObject *tuple = PyList_AsTuple(list);
+  PyObject *tuple = PySequence_Tuple(list);
   int code = tuple ? tvmffi_py_put_tuple(c, tuple, out) : -1;
   Py_XDECREF(tuple);
   return code;
@@ -2353,6 +2459,51 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
   return NULL;
 }
 
+/* Returns the type of the items if a parameter is a list or an array, or NULL.
+   The items of one that does not say their type are of the type any. */
+TVMFFI_PY_COLD const tvmffi_i_word *tvmffi_py_items_of(const tvmffi_func *func,
+                                                       int32_t i) {
+  const tvmffi_i_word *type;
+  if (!func || i >= func->num_args) return NULL;
+  type = func->types[i + 1];
+  if (type->kind == TVMFFI_I_OPTIONAL) type = type->of[0];
+  if (type->index != kTVMFFIArray && type->index != kTVMFFIList) return NULL;
+  return tvmffi_i_has_parts(type) ? type->of[0] : &tvmffi_i_word_any;
+}
+
+/* Converts a sequence, such as a range, for a parameter that is a list. Returns
+   as tvmffi_py_put. */
+TVMFFI_PY_COLD int tvmffi_py_put_sequence(tvmffi_py_context *c,
+                                          const tvmffi_func *func, int32_t i,
+                                          PyObject *arg, TVMFFIAny *out) {
+  if (PyErr_Occurred() || !tvmffi_py_items_of(func, i) ||
+      !tvmffi_py_is_under(Py_TYPE(arg), "_collections_abc", "Sequence"))
+    return -1;
+  return tvmffi_py_put_list(c, arg, out);
+}
+
+/* Converts a NumPy array of one dimension, for which *out has a new tensor, for
+   a parameter that is a list of numbers. Leaves another argument as it is.
+   Returns as tvmffi_py_put. */
+TVMFFI_PY_COLD int tvmffi_py_put_array_items(tvmffi_py_context *c,
+                                             const tvmffi_func *func, int32_t i,
+                                             PyObject *arg, TVMFFIAny *out) {
+  const tvmffi_i_word *items = tvmffi_py_items_of(func, i);
+  tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)out->v_obj;
+  PyObject *list;
+  int code;
+  if (!items || items->kind < TVMFFI_I_INT || items->kind > TVMFFI_I_FLOAT ||
+      loan->base.deleter != tvmffi_py_delete_loan || loan->api ||
+      loan->as.tensor.ndim != 1)
+    return 0;
+  --c->num_temps; /* the list takes the tensor's place */
+  tvmffi_py_take_back(loan);
+  list = PyObject_CallMethod(arg, "tolist", NULL);
+  code = list ? tvmffi_py_put_list(c, list, out) : -1;
+  Py_XDECREF(list);
+  return code;
+}
+
 /* Passes an array whose __dlpack__() raised a BufferError, which says that it
    is read-only. Returns 0, or 1 with that exception if this fails, too. */
 TVMFFI_PY_COLD int tvmffi_py_put_frozen(tvmffi_py_context *c, PyObject *arg,
@@ -2367,10 +2518,11 @@ TVMFFI_PY_COLD int tvmffi_py_put_frozen(tvmffi_py_context *c, PyObject *arg,
 }
 
 /* Converts an argument that tvmffi_py_put did not convert: a read-only array
-   for a parameter that the function only reads. Returns 0; 1 if the package
-   tvm_ffi has to convert it, or with an exception of the conversion; or -1 with
-   an exception for a NumPy array that the function may write. */
-TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
+   for a parameter that the function only reads, or a sequence for a list.
+   Returns 0; 1 if the package tvm_ffi has to convert it, or with an exception
+   of the conversion; or -1 with an exception for a NumPy array that the
+   function may write. */
+TVMFFI_PY_COLD int tvmffi_py_put_otherwise(tvmffi_py_context *c,
                                            const tvmffi_func *func, int32_t i,
                                            PyObject *arg, TVMFFIAny *out) {
   const tvmffi_py_ndarray *array = (const tvmffi_py_ndarray *)(void *)arg;
@@ -2380,7 +2532,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
   int is_written;
   if (!func || i >= func->num_args ||
       (!is_refused && (PyErr_Occurred() || !tvmffi_py_is_array(Py_TYPE(arg)))))
-    return 1;
+    return tvmffi_py_put_sequence(c, func, i, arg, out) != 0;
   if (!is_refused && (array->flags & TVMFFI_PY_WRITEABLE))
     return tvmffi_py_ask_numpy(arg);
   name = tvmffi_py_parameter(func, i);
@@ -2407,9 +2559,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_read_only(tvmffi_py_context *c,
 TVMFFI_PY_COLD int tvmffi_py_put_big_float(const tvmffi_func *func, int32_t i,
                                            PyObject *arg, TVMFFIAny *out) {
   double value;
-  if (!func || i >= func->num_args ||
-      func->types[i + 1]->kind != TVMFFI_I_FLOAT)
-    return 0;
+  if (func->types[i + 1]->kind != TVMFFI_I_FLOAT) return 0;
   value = PyFloat_AsDouble(arg);
   if (value == -1 && PyErr_Occurred()) {
     PyErr_Format(PyExc_OverflowError,
@@ -2420,6 +2570,21 @@ TVMFFI_PY_COLD int tvmffi_py_put_big_float(const tvmffi_func *func, int32_t i,
   out->type_index = kTVMFFIFloat;
   out->v_float64 = value;
   return 0;
+}
+
+/* Converts an object again, if the parameter is of another type. Returns as
+   tvmffi_py_put_otherwise. */
+TVMFFI_I_INLINE int tvmffi_py_fit(tvmffi_py_context *c, const tvmffi_func *func,
+                                  int32_t i, PyObject *arg, TVMFFIAny *out) {
+  int kind;
+  if (TVMFFI_I_UNLIKELY(!func || i >= func->num_args)) return 0;
+  kind = func->types[i + 1]->kind;
+  if (TVMFFI_I_UNLIKELY(out->type_index == kTVMFFIBigInt))
+    return tvmffi_py_put_big_float(func, i, arg, out);
+  if (TVMFFI_I_LIKELY(out->type_index != kTVMFFITensor ||
+                      kind == TVMFFI_I_TENSOR || kind == TVMFFI_I_OBJECT))
+    return 0;
+  return tvmffi_py_put_array_items(c, func, i, arg, out) != 0;
 }
 
 /* ---- Calls ---- */
@@ -2555,6 +2720,19 @@ TVMFFI_PY_COLD int tvmffi_py_run_in(const tvmffi_py_target *target,
   return code;
 }
 
+/* Raises the error of a call that returned `code`, which it takes. Returns
+   NULL. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_fail(const tvmffi_py_function *f,
+                                        PyObject *const *in, Py_ssize_t n,
+                                        int code, TVMFFIObject *error) {
+  if (error && f->func && tvmffi_py_raise_passed(error)) {
+    tvmffi_release(error);
+    return NULL;
+  }
+  tvmffi_py_raise_error(code, error);
+  return tvmffi_py_explain(f, in, n, -1);
+}
+
 /* A backtrace ends at a function whose name begins with "_Py", in upstream's
    library and in ours. */
 #define TVMFFI_PY_BORDER(name) __asm__("_Py_tvmffi_" name)
@@ -2581,9 +2759,9 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     }
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
-      code = tvmffi_py_put_read_only(c, f->func, (int32_t)i, in[i], args + i);
-    else if (TVMFFI_I_UNLIKELY(args[i].type_index == kTVMFFIBigInt))
-      code = tvmffi_py_put_big_float(f->func, (int32_t)i, in[i], args + i);
+      code = tvmffi_py_put_otherwise(c, f->func, (int32_t)i, in[i], args + i);
+    else if (args[i].type_index >= kTVMFFITensor)
+      code = tvmffi_py_fit(c, f->func, (int32_t)i, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
       tvmffi_error_clear();
@@ -2599,10 +2777,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   /* Destructors may use the library, so the error is taken before them. */
   if (TVMFFI_I_UNLIKELY(code)) error = tvmffi_py_error_of(code);
   tvmffi_py_end_temps(c);
-  if (TVMFFI_I_UNLIKELY(code)) {
-    tvmffi_py_raise_error(code, error);
-    return tvmffi_py_explain(f, in, n, -1);
-  }
+  if (TVMFFI_I_UNLIKELY(code)) return tvmffi_py_fail(f, in, n, code, error);
   return tvmffi_py_result(&result, f->func != NULL, c);
 }
 

@@ -205,12 +205,13 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
   return code;
 }
 
-/* If `callee` is a name, prefixes the error with "result of NAME". */
+/* Prefixes the error with "result of NAME" if `callee` is a name, else with
+   "result of the function". */
 TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
               (const TVMFFIAny *callee, int code)) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
-  return name.data ? tvmffi_error_context(code, "result of %s", name.data)
-                   : code;
+  return tvmffi_error_context(code, "result of %s",
+                              name.data ? name.data : "the function");
 }
 
 /* Calls a function. The caller has checked the arguments. */

@@ -496,12 +496,19 @@ TVMFFI_I_ONCE(int, tvmffi_i_plan_all,
 /* The functions tvmffi_i_say_... write a value for an error message to a buffer
    of TVMFFI_I_SAID bytes, and return the buffer. */
 enum { TVMFFI_I_SAID = 160 };
+/* Writes a dtype's name, also "complex64" and "complex128", which NumPy has and
+   TVMFFIDataTypeToString does not. */
 TVMFFI_I_ONCE(const char *, tvmffi_i_say_dtype,
               (DLDataType dtype, char *buffer)) {
   TVMFFIAny any = tvmffi_none();
   tvmffi_i_text t = {buffer, 0, TVMFFI_I_SAID};
-  if (TVMFFIDataTypeToString(&dtype, &any)) tvmffi_error_clear();
-  tvmffi_i_append(&t, any.type_index ? tvmffi_any_str(&any).data : "unknown");
+  if (!TVMFFIDataTypeToString(&dtype, &any)) {
+    tvmffi_i_append(&t, tvmffi_any_str(&any).data);
+  } else {
+    tvmffi_error_clear();
+    tvmffi_i_append(&t, dtype.code == kDLComplex ? "complex" : "unknown");
+    if (dtype.code == kDLComplex) tvmffi_i_append_int(&t, dtype.bits);
+  }
   tvmffi_i_any_release(&any);
   return buffer;
 }

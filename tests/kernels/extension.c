@@ -45,6 +45,47 @@ TVMFFI_EXPORT(call, any, (func, f), (any, x)) {
   TVMFFI_RETURN(result);
 }
 
+/* Callers of a callback: one converts its result, one handles the error, one
+   replaces it, and one changes its text. */
+TVMFFI_EXPORT(double_of, float64, (func, f), (optional(func), g, NULL)) {
+  double x;
+  TVMFFI_TRY(tvmffi_call(g ? g : f, &x));
+  TVMFFI_RETURN(2 * x);
+}
+
+TVMFFI_EXPORT(has_failed, bool, (func, f)) {
+  const int code = tvmffi_call(f, NULL);
+  if (code) tvmffi_error_clear();
+  TVMFFI_RETURN(code != 0);
+}
+
+TVMFFI_EXPORT(replace, none, (func, f)) {
+  if (!tvmffi_call(f, NULL)) TVMFFI_RETURN();
+  return TVMFFI_RAISE_FROM(tvmffi_error_take(), "ValueError", "another");
+}
+
+TVMFFI_EXPORT(in_context, none, (func, f)) {
+  TVMFFI_TRY_CONTEXT(tvmffi_call(f, NULL), "in C");
+  TVMFFI_RETURN();
+}
+
+/* Returns the sum of the items. */
+TVMFFI_EXPORT(total, int64, (array(int64), x)) {
+  int64_t i, item, sum = 0;
+  for (i = 0; i < tvmffi_size(x); ++i) {
+    TVMFFI_TRY(tvmffi_get(x, i, &item));
+    sum += item;
+  }
+  TVMFFI_RETURN(sum);
+}
+
+/* Returns the number of the items, which are integers of 8 bits, and of the
+   values, which are floats. */
+TVMFFI_EXPORT(count, int64, (array(int8), x),
+              (optional(map(str, list(float64))), y, NULL)) {
+  TVMFFI_RETURN(tvmffi_size(x) + (y ? tvmffi_size(y) : 0));
+}
+
 /* Returns the type index of what f returns. */
 TVMFFI_EXPORT(kind_of, int64, (func, f)) {
   TVMFFIAny result;

@@ -47,7 +47,8 @@ m.echo('a' * 100) | m.echo(b'') | m.echo(b'short') | m.echo(b'b' * 100)
 m.fail('ValueError') | m.fail('KeyError')
 m.call(lambda x: x, 3) | m.call(lambda x: x * 2, 'text') | m.call(len, 'text')
 m.call(lambda x: x, 'a long text') | m.call(lambda x: None, 1)
-m.call(lambda x: [][1], 1) | m.call(abs, -2.5)
+m.call(lambda x: [][1], 1) | m.call(abs, -2.5) | m.has_failed(lambda: [][1])
+m.double_of(lambda: [][1]) | m.total([1, 'x']) | m.total([2, 3])
 m.call(lambda x: m.call(lambda y: y + 1, x), 3) | m.call(str.upper, 'text')
 m.kind_of(lambda: [1, 'a long text']) | m.kind_of(lambda: {'a': (1, [2])})
 m.kind_of(lambda: len) | m.kind_of(lambda: lambda x: x) | m.kind_of(tuple)
@@ -237,11 +238,65 @@ RESULTS = {
        for status, code in ((3, 3), (-1, -1), (None, None), ("bye", "bye"))},
     "m.fail('demo.Error')": "RuntimeError: demo.Error: a text with 7",
     "m.call(lambda x: b'\\xff'.decode(), 1)":
-        "RuntimeError: UnicodeDecodeError: 'utf-8' codec can't decode byte "
+        "UnicodeDecodeError: 'utf-8' codec can't decode byte "
         "0xff in position 0: invalid start byte",
     "m.call(lambda x: frozen.take(0, 5), 1)":
-        "RuntimeError: AxisError: axis 5 is out of bounds for array of "
-        "dimension 1",
+        "AxisError: axis 5 is out of bounds for array of dimension 1",
+    "m.total([1, 'x'])":
+        "TypeError: total: argument `x`: item 1: expected an int, got str\n"
+        "Mismatched type on argument #0 when calling: `total(0: Array<int>) "
+        "-> int`. Expected `Array<int>` but got `Array[index 1: "
+        "ffi.SmallStr]`",
+    "m.total((1, 2, 2**65))":
+        "OverflowError: total: argument `x`: item 2: expected an int, got "
+        "36893488147419103232, which is out of range\nMismatched type on "
+        "argument #0 when calling: `total(0: Array<int>) -> int`. Expected "
+        "`Array<int>` but got `Array[index 2: ffi.BigInt]`",
+    "m.count([1, -128, 300])":
+        "OverflowError: count: argument `x`: item 2: expected an int, got 300, "
+        "which is out of range\nValue out of range in argument #0 when "
+        "calling: `count(0: Array<int>, 1: Optional<Map<str, List<float>>>) "
+        "-> int`. Expected `int8` but got `Array[index 2: 300]`",
+    **{f"m.count((), {value})":
+       f"TypeError: count: argument `y`: {said}\nMismatched type on argument "
+       "#1 when calling: `count(0: Array<int>, 1: Optional<Map<str, "
+       "List<float>>>) -> int`. Expected `Optional<Map<str, List<float>>>` "
+       f"but got `{got}`" for value, said, got in (
+           ("{'a': [0.5], 'b': [1, True, None]}",
+            "the value of 'b': item 2: expected a float, got None",
+            "Map[K, some value is List[index 2: None]]"),
+           ("{'a': 1}", "the value of 'a': expected a list or tuple "
+            "(Sequence[float]), got int", "Map[K, some value is int]"),
+           ("{1: ()}", "the key 1: expected a str, got int",
+            "Map[some key is int, V]"),
+           ("[]", "expected a dict (Mapping[str, Sequence[float]]) or None, "
+            "got list", "ffi.Array"))},
+    "m.total(type('Own', (list,), {})([1, 2])), m.total(range(4)), "
+    "m.total(collections.deque([1, 2])), m.total(numpy.arange(5)), "
+    "m.total(numpy.arange(9)[::-2].astype('uint8')), "
+    "m.count(numpy.ones(3, 'int8'))": "(3, 6, 3, 10, 20, 3) tuple",
+    "m.total(array)":
+        "TypeError: total: argument `x`: item 0: expected an int, got float\n"
+        "Mismatched type on argument #0 when calling: `total(0: Array<int>) "
+        "-> int`. Expected `Array<int>` but got `Array[index 0: float]`",
+    "m.total(numpy.ones((2, 2), int))":
+        "TypeError: total: argument `x`: expected a list or tuple "
+        "(Sequence[int]), got ndarray\nMismatched type on argument #0 when "
+        "calling: `total(0: Array<int>) -> int`. Expected `Array<int>` but "
+        "got `ffi.Tensor`",
+    "m.double_of(float), m.call(numpy.negative, 2.5), "
+    "m.call(operator.itemgetter(1), 'text'), m.call(Text, 'text')":
+        "(0.0, -2.5, 'e', 'text') tuple",
+    "m.double_of(lambda: 'text')":
+        "TypeError: double_of: argument `f`: its result: expected a float, got "
+        "str\nresult of the function: Cannot convert from type `ffi.SmallStr` "
+        "to `float`",
+    "m.double_of(int, list)":
+        "TypeError: double_of: argument `f` or `g`: its result: expected a "
+        "float, got tuple or list\nresult of the function: Cannot convert "
+        "from type `ffi.Array` to `float`",
+    "m.read(numpy.ones(2, 'complex64'))":
+        "TypeError: read: argument x: dtype is complex64, expected float64",
     "m.add(2**70)":
         "OverflowError: add: argument `a`: expected an int, got "
         "1180591620717411303424, which is out of range\nMismatched type on "
@@ -260,7 +315,7 @@ IMPORTED = {
     "m.echo([wrapper, 1])[1:]": "(1,) tuple",
 }
 LIKE = """
-import json
+import collections, json, operator
 import numpy
 import extension as m
 calls, more = map(json.loads, sys.argv[1:])
@@ -271,7 +326,8 @@ class Own(numpy.ndarray):
     def __dlpack__(self, **options):
         raise BufferError('of its own')
 scope = dict(numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
-             misaligned=misaligned)
+             misaligned=misaligned, collections=collections, operator=operator,
+             Text=Text)
 out = [answers(m, calls, **scope)]
 assert 'tvm_ffi' not in sys.modules, 'imported'
 import tvm_ffi
@@ -437,7 +493,7 @@ BufferError: Cannot export readonly array since signalling readonly is \
 unsupported by DLPack (supported by newer DLPack version).
 ImportError: a callback's result of this type needs the package \
 apache-tvm-ffi, version 0.1.15
-RuntimeError: UnicodeEncodeError: 'utf-8' codec can't encode character \
+UnicodeEncodeError: 'utf-8' codec can't encode character \
 '\\ud800' in position 0: surrogates not allowed
 BufferError: view: argument `x`: __dlpack__() returned no capsule of a tensor
 BufferError: view: argument `x`: the array is read-only
@@ -481,6 +537,54 @@ after = sys.gettotalrefcount(), mallinfo().f7 + mallinfo().f4
 print(after[0] - before[0], after[1] - before[1])
 """
 
+# The exception of a callback arrives as the same object, unless C code changed
+# the error. Nothing keeps one that C code handled.
+PASSED = """
+import gc, sys, traceback, weakref
+if len(sys.argv) > 1:
+    import tvm_ffi
+import extension as m
+class Mine(Exception):
+    def __init__(self, code, name):
+        super().__init__(code, name)
+class Silent(Exception):
+    def __str__(self): raise ValueError
+def thrower(error):
+    def throw():
+        raise error
+    return throw
+def caught(call, *args):
+    try:
+        call(*args)
+    except BaseException as e:
+        return e
+for error in (Mine(3, 'x'), Silent(), KeyError('k'), SystemExit([3]),
+              KeyboardInterrupt(), GeneratorExit(), ValueError('a\\0b'),
+              StopIteration(2), Mine('\\ud800', 1), ValueError('caf\\xe9')):
+    error.extra = {}
+    assert caught(m.double_of, thrower(error)) is error, repr(error)
+    frames = [f.name for f in traceback.extract_tb(error.__traceback__)]
+    assert frames == ['caught', 'throw'], frames
+    # Through two calls.
+    assert caught(m.double_of, lambda: m.double_of(thrower(error))) is error
+    assert caught(m.in_context, thrower(error)) is not error
+    assert caught(m.replace, thrower(error)) is not error
+error = caught(m.in_context, thrower(Mine(1, 2)))
+assert repr(error) == "RuntimeError('Mine: in C: (1, 2)')", repr(error)
+error = caught(m.in_context, thrower(KeyboardInterrupt('x')))
+assert repr(error) == "KeyboardInterrupt('in C: x')", repr(error)
+assert repr(caught(m.replace, thrower(Mine(1, 2)))) == "ValueError('another')"
+died = []
+def swallowed():
+    error = Mine(1, 2)
+    died.append(weakref.ref(error))
+    raise error
+assert m.has_failed(swallowed) and not m.has_failed(int)
+caught(m.replace, swallowed), caught(m.double_of, swallowed)
+gc.collect()
+assert len(died) == 3 and not any(ref() for ref in died), died
+print('right')
+"""
 # Types of arguments: how often each is classified, which of them stay alive, and
 # what a type gets whose address was that of another.
 TYPES = """
@@ -666,10 +770,11 @@ def signatures(m):
            and m.words.__doc__ == "words(from_: int, in_: int) -> int",
            "a parameter that is a keyword of Python has another name",
            m.words.__doc__)
-    names = ["add", "ask", "call", "describing", "echo", "eleven", "fail",
-             "fail_in", "fill", "is_alive", "join", "keep", "kept", "kind_of",
-             "named", "nested", "nop", "on_device", "post", "ramp", "read",
-             "scaled", "tail", "types", "view", "view_object", "wait", "words",
+    names = ["add", "ask", "call", "count", "describing", "double_of", "echo",
+             "eleven", "fail", "fail_in", "fill", "has_failed", "in_context",
+             "is_alive", "join", "keep", "kept", "kind_of", "named", "nested",
+             "nop", "on_device", "post", "ramp", "read", "replace", "scaled",
+             "tail", "total", "types", "view", "view_object", "wait", "words",
              "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
@@ -792,6 +897,14 @@ def lasting_errors(m):
         tap.ok(got is wanted, f"{what} is raised", got)
 
 
+def passed_exceptions(folder, dropin):
+    for name, *imports in ("without", ), ("beside", "tvm_ffi"):
+        text = child(sys.executable, PASSED, *imports,
+                     folders=[folder, dropin], bare=not imports)
+        tap.ok(text == "right\n", f"{name} tvm_ffi, the exception of a callback "
+               "arrives as the same object", text)
+
+
 def results(folder, dropin):
     text = child(sys.executable, LIKE, json.dumps(list(RESULTS)),
                  json.dumps(list(IMPORTED)), folders=[folder, dropin],
@@ -852,7 +965,7 @@ def broken_package(folder, dropin):
 
 def precise(answers):
     """Answers without what an extension module adds to those of tvm_ffi."""
-    return [re.sub(r"(?<=Error: )\w+(: argument `\w+`: (expected .*\n)?|"
+    return [re.sub(r"(?<=Error: )\w+(: argument `\w+`: (.*expected .*\n)?|"
                    r"\(\) (takes|is missing) .*\n)", "", a) for a in answers]
 
 
@@ -954,6 +1067,7 @@ def main():
         pickles(work / "c", args.dropin)
         stubs(args, work / "c")
         results(work / "c", args.dropin)
+        passed_exceptions(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
         broken_package(work / "c", args.dropin)
         beside_tvm_ffi(m, library)

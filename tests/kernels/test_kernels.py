@@ -454,8 +454,8 @@ def test_callback_errors(k):
     tvm_ffi.register_error("CustomError", CustomError)
     check_raises(CustomError, "from Python", k.apply, fail(CustomError), 1,
                  name="a class of one's own, registered")
-    check_raises(TypeError, "Cannot convert from type `ffi.SmallStr` to "
-                 "`float`", k.sum_over, lambda i: "x", 1)
+    check_raises(TypeError, "result of the function: Cannot convert from type "
+                 "`ffi.SmallStr` to `float`", k.sum_over, lambda i: "x", 1)
     check_equal(k.call_or(lambda: 1, 2), 1, "C keeps a result")
     check_equal(k.call_or(fail(ValueError), 2), 2, "C handles a ValueError")
     check_raises(KeyError, repr(repr("from Python")), k.call_or,

@@ -79,20 +79,24 @@ static void test_bad_results(TVMFFI_HERE) {
   DLDataType dtype = {9, 9, 9};
   if (!echo) return;
   FAILS(tvmffi_call(f, tvmffi_out_int8(&i8), tvmffi_int(128)), "OverflowError",
-        "The value 128 is out of range of int8");
+        "result of the function: The value 128 is out of range of int8");
   FAILS(tvmffi_call(f, tvmffi_out_uint64(&u64), tvmffi_int(-1)),
-        "OverflowError", "The value -1 is out of range of uint64");
+        "OverflowError",
+        "result of the function: The value -1 is out of range of uint64");
   FAILS(tvmffi_call(f, tvmffi_out_none(&i8), tvmffi_int(1)), "TypeError",
-        "Cannot convert from type `int` to `void`");
+        "result of the function: Cannot convert from type `int` to `void`");
   OK(tvmffi_call(f, tvmffi_out_none(NULL), tvmffi_int(1)));
   FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_none()), "TypeError",
-        "Cannot convert from type `None` to `int`");
+        "result of the function: Cannot convert from type `None` to `int`");
   FAILS(tvmffi_call(f, tvmffi_out_int64(&i64), tvmffi_str("a long string")),
-        "TypeError", "Cannot convert from type `ffi.String` to `int`");
+        "TypeError",
+        "result of the function: Cannot convert from type `ffi.String` to "
+        "`int`");
   FAILS(tvmffi_call(f, tvmffi_out_object(&o), tvmffi_int(1)), "TypeError",
-        "Cannot convert from type `int` to `ffi.Object`");
+        "result of the function: Cannot convert from type `int` to "
+        "`ffi.Object`");
   FAILS(tvmffi_call(f, tvmffi_out_dtype(&dtype), tvmffi_str("flat")),
-        "ValueError", "unknown dtype `flat`");
+        "ValueError", "result of the function: unknown dtype `flat`");
   CHECK(i8 == 3 && u64 == 3 && i64 == 3 && o == NULL && dtype.code == 9);
 }
 
@@ -112,11 +116,13 @@ static void test_buffers(TVMFFI_HERE) {
   FAILS(tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer),
                     tvmffi_str("eight xy")),
         "ValueError",
-        "The string needs 9 bytes with its NUL, but the buffer has 8");
+        "result of the function: The string needs 9 bytes with its NUL, but "
+        "the buffer has 8");
   CHECK(buffer.length == 7 && strcmp(text, "seven y") == 0);
   FAILS(
       tvmffi_call(tvmffi_obj(echo), tvmffi_out_buffer(&buffer), tvmffi_int(1)),
-      "TypeError", "Cannot convert from type `int` to `str`");
+      "TypeError",
+      "result of the function: Cannot convert from type `int` to `str`");
 }
 
 /* No integer wraps around on its way into a call. */
@@ -403,7 +409,7 @@ static void test_plain_values(TVMFFI_HERE) {
     OK(tvmffi_call(echo, &d, 2.5));
     CHECK(f == 0.5f && d == 2.5);
     FAILS(tvmffi_call(echo, &i, 2.5), "TypeError",
-          "Cannot convert from type `float` to `int`");
+          "result of the function: Cannot convert from type `float` to `int`");
   }
 #endif
 }

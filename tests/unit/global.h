@@ -372,7 +372,8 @@ static void test_site_errors(TVMFFI_HERE) {
       -2);
   OK(test_set_number("unit.site.errors", 300));
   FAILS(tvmffi_call(tvmffi_obj(test_site), tvmffi_out_int8(&small)),
-        "OverflowError", "The value 300 is out of range of int8");
+        "OverflowError",
+        "result of the function: The value 300 is out of range of int8");
   CHECK_INT(small, 3);
 }
 

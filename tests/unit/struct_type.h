@@ -597,10 +597,14 @@ static void test_type_results(TVMFFI_HERE) {
 #endif
   FAILS(tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same),
                     tvmffi_obj(call)),
-        "TypeError", "Cannot convert from type `ffi.Function` to `unit.Leaf`");
+        "TypeError",
+        "result of the function: Cannot convert from type `ffi.Function` to "
+        "`unit.Leaf`");
   FAILS(
       tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same), tvmffi_none()),
-      "TypeError", "Cannot convert from type `None` to `unit.Leaf`");
+      "TypeError",
+      "result of the function: Cannot convert from type `None` to "
+      "`unit.Leaf`");
 #if !TVMFFI_NO_CONTAINERS
   call = tvmffi_list(tvmffi_obj(leaf));
   OK(call ? 0 : -1);
