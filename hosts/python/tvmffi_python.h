@@ -3295,19 +3295,29 @@ TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
   return code;
 }
 
+/* Adds the functions. A documentation without a function is an ImportError, so
+   the build, whose stub step imports the module, fails. */
 TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
                                          const tvmffi_py_entry *const *begin,
                                          const tvmffi_py_entry *const *end) {
-  const tvmffi_py_entry *const *e, *const *d;
+  const tvmffi_py_entry *const *e, *const *other;
   PyObject *name = PyModule_GetNameObject(module);
   const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
   int code = text ? tvmffi_py_make_type() : -1;
   for (e = begin; e < end && !code; ++e) {
-    const char *doc = NULL;
-    if (!(*e)->func) continue;
-    for (d = begin; d < end; ++d)
-      if (!(*d)->func && !strcmp((*d)->name, (*e)->name)) doc = (*d)->doc;
-    code = tvmffi_py_add_export(module, text, (*e)->func, doc);
+    for (other = begin; other < end; ++other)
+      if (!(*other)->func != !(*e)->func &&
+          !strcmp((*other)->name, (*e)->name))
+        break;
+    if ((*e)->func) {
+      code = tvmffi_py_add_export(module, text, (*e)->func,
+                                  other < end ? (*other)->doc : NULL);
+    } else if (other == end) {
+      PyErr_Format(PyExc_ImportError,
+                   "TVMFFI_DOC(%s, ...): there is no TVMFFI_EXPORT(%s, ...)",
+                   (*e)->name, (*e)->name);
+      code = -1;
+    }
   }
   Py_XDECREF(name);
   return code;

@@ -839,6 +839,19 @@ def stubs(args, folder):
            [("use.py", str(i)) for i in wanted], name, done.stdout)
 
 
+def documentation_of_none(args, folder):
+    source = folder / "undocumented" / "none.c"
+    source.parent.mkdir()
+    source.write_text('#include "tvmffi_python.h"\n\nTVMFFI_DOC(old, "Text.")\n'
+                      "TVMFFI_EXPORT(f, none) { TVMFFI_RETURN(); }\n"
+                      "TVMFFI_PYTHON_MODULE(extension)\n")
+    compile_module(args.cc, source, sys.executable, source.parent)
+    text = child(sys.executable, "try: import extension\n"
+                 "except ImportError as e: print(e)", folders=[source.parent])
+    tap.ok(text == "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)\n",
+           "the documentation of no function is an ImportError", text)
+
+
 def pickles(folder, dropin):
     text = child(sys.executable, PICKLE, folders=[folder, dropin])
     tap.ok("\n" not in text.strip(), "functions are pickled and copied", text)
@@ -1066,6 +1079,7 @@ def main():
         types_of_arguments("types", sys.executable, work / "c", args.dropin)
         pickles(work / "c", args.dropin)
         stubs(args, work / "c")
+        documentation_of_none(args, work / "c")
         results(work / "c", args.dropin)
         passed_exceptions(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
