@@ -5832,6 +5832,9 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
     tvmffi_wanted *to;
     template <typename tvmffi_type>
     tvmffi_i_one_value_only operator=(tvmffi_type *x) {
+      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value ||
+                        !tvmffi_i_is_a<DLTensor, tvmffi_type>::value,
+                    "a_tensor_is_not_an_object__write_tensor_object");
       static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
                     "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
@@ -5901,10 +5904,15 @@ struct tvmffi_i_assigned<void *&> {
       tvmffi_is_compared =                                                   \
           TVMFFI_I_IS_POINTER(to) && TVMFFI_I_IS_POINTER(*(tvmffi_x *)0) &&  \
           !__builtin_types_compatible_p(tvmffi_x, __typeof__(to)),           \
+      tvmffi_is_view =                                                       \
+          tvmffi_is_compared &&                                              \
+          (__builtin_types_compatible_p(tvmffi_x, DLTensor *) ||             \
+           __builtin_types_compatible_p(tvmffi_x, const DLTensor *)),        \
       tvmffi_is_one = sizeof(tvmffi_values) == sizeof(tvmffi_x)              \
     };                                                                       \
     typedef __typeof__(*__builtin_choose_expr(                               \
-        tvmffi_is_compared, *(tvmffi_x *)0, (TVMFFIObject *)0)) tvmffi_0;    \
+        tvmffi_is_compared && !tvmffi_is_view, *(tvmffi_x *)0,               \
+        (TVMFFIObject *)0)) tvmffi_0;                                        \
     typedef TVMFFI_I_PARENT(tvmffi_0) tvmffi_1;                              \
     typedef TVMFFI_I_PARENT(tvmffi_1) tvmffi_2;                              \
     typedef TVMFFI_I_PARENT(tvmffi_2) tvmffi_3;                              \
@@ -5913,12 +5921,14 @@ struct tvmffi_i_assigned<void *&> {
     typedef TVMFFI_I_PARENT(tvmffi_5) tvmffi_6;                              \
     enum {                                                                   \
       tvmffi_is_derived =                                                    \
-          !tvmffi_is_compared ||                                             \
+          !tvmffi_is_compared || tvmffi_is_view ||                           \
           TVMFFI_I_IS_WANTED(tvmffi_0) || TVMFFI_I_IS_WANTED(tvmffi_1) ||    \
           TVMFFI_I_IS_WANTED(tvmffi_2) || TVMFFI_I_IS_WANTED(tvmffi_3) ||    \
           TVMFFI_I_IS_WANTED(tvmffi_4) || TVMFFI_I_IS_WANTED(tvmffi_5) ||    \
           TVMFFI_I_IS_WANTED(tvmffi_6)                                       \
     };                                                                       \
+    _Static_assert(!tvmffi_is_view,                                          \
+                   "a_tensor_is_not_an_object__write_tensor_object");        \
     _Static_assert(tvmffi_is_derived,                                        \
                    "not_derived_from_the_wanted_type__cast_it");             \
     _Static_assert(tvmffi_is_one, "one_value_only__without_a_comma");        \

@@ -387,7 +387,8 @@ static int run(void) {
 #define DEVICE (DLDevice)
 #endif
 TVMFFI_FUNC(cpu""")),
-    ("a tensor is returned as an object", Refused("DLTensor", 30), """
+    ("a tensor is returned as an object",
+     Refused("a_tensor_is_not_an_object__write_tensor_object"), """
 TVMFFI_FUNC(same, object, (tensor, x)) {
   TVMFFI_RETURN(x); /* ! */
 }
