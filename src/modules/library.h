@@ -101,25 +101,49 @@ TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
   return -1;
 }
 
+#define TVMFFI_I_NOT_EXPORTED                                                  \
+  "this program does not export its runtime: link the program with -rdynamic " \
+  "and without -static, or with the shared library"
+
+/* Returns whether a loaded library is linked with another runtime than this
+   one. */
+static int tvmffi_i_has_other_runtime(void *handle) {
+  const void *theirs = dlsym(handle, "TVMFFIGetVersion");
+  return theirs && theirs != (const void *)(uintptr_t)TVMFFIGetVersion;
+}
+
 /* Binds all functions at once, so that a missing function of the ABI is an
    error here. Lazy binding would end the process at the function's first call.
-   Binds lazily, as upstream's library does, if another function is missing, or
-   if the process does not export the runtime, so that all functions of the ABI
-   are missing. glibc's text ends with ": undefined symbol: NAME", musl's with
-   ": NAME: symbol not found". */
+   Binds lazily, as upstream's library does, if another function is missing.
+   If the process exports no runtime, a library may not bring its own one
+   either: a failing function would raise its error there, and this runtime
+   would not know the types that it registers. glibc's text ends with
+   ": undefined symbol: NAME", musl's with ": NAME: symbol not found". The names
+   of upstream's C++ functions contain "N3tvm3ffi". */
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
+  const int is_exported =
+      dlsym(dlopen(NULL, RTLD_LAZY), "TVMFFIGetVersion") != NULL;
   const char *reason;
   TVMFFI_ASSERT(path.data && path.data[path.size] == 0);
   *out = dlopen(path.data, RTLD_NOW | RTLD_LOCAL);
-  if (*out) return 0;
-  reason = dlerror();
-  if (strstr(reason, ": TVMFFI")) {
-    (void)tvmffi_i_not_loaded(path, reason, TVMFFI_I_TOO_NEW);
-    if (dlsym(dlopen(NULL, RTLD_LAZY), "TVMFFIGetVersion")) return -1;
-    tvmffi_error_clear();
+  if (!*out) {
+    reason = dlerror();
+    if (strstr(reason, ": TVMFFI") ||
+        (!is_exported && strstr(reason, "N3tvm3ffi")))
+      return tvmffi_i_not_loaded(
+          path, reason,
+          is_exported ? TVMFFI_I_TOO_NEW
+                      : ". The library needs the runtime of its process, but "
+                        TVMFFI_I_NOT_EXPORTED);
+    *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
+    if (!*out) return tvmffi_i_not_loaded(path, dlerror(), "");
   }
-  *out = dlopen(path.data, RTLD_LAZY | RTLD_LOCAL);
-  return *out ? 0 : tvmffi_i_not_loaded(path, dlerror(), "");
+  if (is_exported || !tvmffi_i_has_other_runtime(*out)) return 0;
+  (void)dlclose(*out);
+  *out = NULL;
+  return tvmffi_i_not_loaded(
+      path, "", "The library is linked with another runtime, but "
+      TVMFFI_I_NOT_EXPORTED);
 }
 #define tvmffi_i_dlsym dlsym
 static void tvmffi_i_dlclose(void *handle) { (void)dlclose(handle); }

@@ -1,5 +1,6 @@
 """Libraries that call a function which this runtime lacks, because they were
-built for a newer one. Runs on our library.
+built for a newer one, and libraries of a program that does not export its
+runtime. Runs on our library.
 
     python test_newer.py --cc CC
 
@@ -26,7 +27,18 @@ int MISSING(void);
 TVMFFI_EXPORT(add, int64, (int64, a), (int64, b)) { TVMFFI_RETURN(a + b); }
 TVMFFI_EXPORT(missing, int64) { TVMFFI_RETURN(MISSING()); }
 """
-# A program with its own runtime, whose functions its libraries cannot see.
+# Stands for a library that is linked with another runtime.
+OTHER = """
+int __tvm_ffi_add(void *self, const void *args, int n, void *result);
+int __tvm_ffi_add(void *self, const void *args, int n, void *result) {
+  (void)self, (void)args, (void)n, (void)result;
+  return -1;
+}
+void TVMFFIGetVersion(void *version);
+void TVMFFIGetVersion(void *version) { (void)version; }
+"""
+# A program with its own runtime, whose functions its libraries see only if the
+# program is linked with -rdynamic.
 PROGRAM = """
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
@@ -89,12 +101,25 @@ def main():
                "another failure has its own text", text)
         other = tvm_ffi.load_module(library(args.cc, folder, "not_there"))
         tap.ok(other.add(1, 2) == 3, "another missing function is bound lazily")
-        program = build(args.cc, folder / "program", PROGRAM, "-lpthread",
-                        "-ldl")
-        done = subprocess.run([program, newer], capture_output=True, text=True,
-                              timeout=300)
-        tap.ok(done.stdout == "3\n", "a program that does not export its "
-               "runtime binds lazily", f"{done.stdout}{done.stderr}")
+        obj = build(args.cc, folder / "program.o", PROGRAM, "-c")
+        good = library(args.cc, folder, "getpid")
+        other = build(args.cc, folder / "other.so", OTHER, "-shared", "-fPIC")
+        hidden = "this program does not export its runtime: link the program"
+        for flags, path, printed, error in (
+                ([], good, "", "needs the runtime of its process, but " + hidden),
+                ([], other, "", "linked with another runtime, but " + hidden),
+                (["-rdynamic"], good, "3\n", ""),
+                (["-rdynamic"], newer, "", "newer version of the TVM FFI ABI")):
+            program = folder / " ".join(["program", *flags])
+            if not program.exists():
+                subprocess.run([*shlex.split(args.cc), obj, *flags, "-lpthread",
+                                "-ldl", "-o", program], check=True)
+            done = subprocess.run([program, path], capture_output=True,
+                                  text=True, timeout=300)
+            tap.ok(done.stdout == printed and error in done.stderr
+                   and done.returncode == bool(error),
+                   f"{program.name} loads {path.name}",
+                   f"{done.returncode} {done.stdout}{done.stderr}")
     return tap.done()
 
 
