@@ -21,6 +21,8 @@ static void test_streams(TVMFFI_HERE) {
     CHECK(TVMFFIEnvGetStream(kDLCUDA + i % 3, i) == stream + i);
   OK(TVMFFIEnvSetStream(2147483647, 2147483647, stream + 9, NULL));
   CHECK(TVMFFIEnvGetStream(2147483647, 2147483647) == stream + 9);
+  OK(TVMFFIEnvSetStream(0, 0, stream + 8, NULL));
+  CHECK(TVMFFIEnvGetStream(0, 0) == stream + 8);
   FAILS(TVMFFIEnvSetStream(-1, 0, stream, &before), "ValueError",
         "There is no device (-1, 0)");
   FAILS(TVMFFIEnvSetStream(kDLCUDA, -5, stream, &before), "ValueError", NULL);

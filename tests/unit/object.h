@@ -428,7 +428,12 @@ static void test_default_allocator(TVMFFI_HERE) {
         "cannot allocate 8 bytes aligned to 24");
   FAILS(a->allocate(8, (size_t)1 << (8 * sizeof(size_t) - 1), 0, NULL) == NULL,
         "ValueError", NULL);
-  FAILS(a->allocate(PTRDIFF_MAX, 8, 0, NULL) == NULL, "ValueError", NULL);
+  FAILS(a->allocate(8, (size_t)PTRDIFF_MAX / 4 + 1, 0, NULL) == NULL,
+        "ValueError", NULL);
+  FAILS(a->allocate(8, (size_t)PTRDIFF_MAX / 8 + 1, 0, NULL) == NULL,
+        "MemoryError", NULL);
+  FAILS(a->allocate(PTRDIFF_MAX / 4 + 1, 8, 0, NULL) == NULL, "ValueError",
+        NULL);
   FAILS(a->allocate(PTRDIFF_MAX / 4, 8, 0, NULL) == NULL, "MemoryError", NULL);
 }
 

@@ -353,9 +353,9 @@ static void test_bad_init(TVMFFI_HERE) {
   FAILS(test_apply_attr(index, "__ffi_shallow_copy__", args, 1, &any),
         "TypeError", "...Mismatched type on argument #0");
   args[0] = tvmffi_int(index);
-  args[1] = tvmffi_int(16);
+  args[1] = tvmffi_int(23);
   FAILS(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any),
-        "ValueError", "...cannot have size 16");
+        "ValueError", "...cannot have size 23");
   args[1] = tvmffi_int(40);
   FAILS(test_apply_global("ffi._PyClassRegisterTypeAttrColumns", args, 2, &any),
         "ValueError", "...is not within its 40 bytes");

@@ -1450,6 +1450,63 @@ static void test_structural_orders(TVMFFI_HERE) {
     SAME_STRUCTURE(last, last, 0, 1);
   }
 }
+
+/* Objects of the type ffi.Object, whose index is the lowest of all objects, are
+   no plain values. */
+static void test_structural_plain(TVMFFI_HERE) {
+#define NO_KIND "_type_s_eq_hash_kind is not set for type `ffi.Object`, so "
+  TVMFFIAny x[2], args[4], whole[4], any, other;
+  int64_t h, k;
+  int32_t index;
+  int i;
+  for (i = 0; i < 2; ++i) {
+    TVMFFIObject *o = (TVMFFIObject *)tvmffi_i_object(
+        sizeof(*o), kTVMFFIObject, tvmffi_i_delete_plain);
+    OK(o ? 0 : -1);
+    OWN(o);
+    x[i] = tvmffi_obj(o);
+  }
+  OK(test_apply_global("ffi.RecursiveEq", x, 2, &any));
+  CHECK_INT(any.v_int64, 1); /* without fields nothing differs */
+  OK(test_apply_global("ffi.RecursiveHash", &x[0], 1, &any));
+  OK(test_apply_global("ffi.RecursiveHash", &x[1], 1, &other));
+  CHECK(any.v_int64 == other.v_int64);
+  whole[0] = x[0];
+  OK(test_built("ffi.Array", 2, x[0], x[1], &whole[1]));
+  OK(test_built("ffi.Map", 2, tvmffi_int(1), x[1], &whole[2]));
+  STRUCTURAL_TYPE(index, "unit.OfPlain", kTVMFFISEqHashKindTreeNode, 0, 0);
+  NODE(whole[3], index, x[0], tvmffi_none());
+  for (i = 0; i < 4; ++i) {
+    FAILS(test_same(whole[i], whole[i], 0) < 0, "TypeError",
+          NO_KIND "StructuralHash is not supported for this type");
+    FAILS(test_hash(whole[i], 0, &h), "TypeError",
+          NO_KIND "StructuralHash is not supported for this type");
+    if (i == 3) break;
+    FAILS(test_apply_global("ffi.DeepCopy", &whole[i], 1, &any),
+          "InternalError",
+          "Cannot deep copy object of type \"ffi.Object\" because it is not "
+          "copy-constructible");
+    args[0] = whole[i];
+    args[1] = tvmffi_none();
+    FAILS(test_apply_global("ffi.ToJSONGraph", args, 2, &any), "TypeError",
+          "Type `ffi.Object` does not support ToJSONGraph (no native creator "
+          "or __ffi_new__ type attr)");
+  }
+  OK(test_apply_global("ffi.ReprPrint", &whole[1], 1, &any));
+  CHECK_TEXT(tvmffi_any_str(&any), "(ffi.Object, ffi.Object)");
+  /* The hash of a map leaves such keys out. */
+  OK(test_built("ffi.Map", 2, x[1], x[0], &args[0]));
+  OK(test_hash(args[0], 0, &h));
+  OK(test_built("ffi.Map", 2, x[0], x[1], &args[0]));
+  OK(test_hash(args[0], 0, &k));
+  CHECK(h == k);
+  args[1] = x[0];
+  OK(test_apply_global("ffi.MapGetItem", args, 2, &any));
+  CHECK(any.v_obj == x[1].v_obj);
+  args[1] = x[1];
+  FAILS(test_apply_global("ffi.MapGetItem", args, 2, &any), "KeyError", NULL);
+#undef NO_KIND
+}
 #endif /* !TEST_NO_REFLECTION && !TVMFFI_NO_EXTRA */
 
 static const test_case test_structural_cases[] = {
@@ -1473,6 +1530,7 @@ static const test_case test_structural_cases[] = {
      test_structural_shared_keys},
     {"structural: results that depend on a key", test_structural_loose},
     {"structural: keys with one hash", test_structural_equal_hashes},
+    {"structural: plain objects", test_structural_plain},
     {"structural: getters", test_structural_getters},
     {"structural: errors", test_structural_errors},
     {"structural: refused values", test_structural_refused},

@@ -224,8 +224,14 @@ static void test_bad_types(TVMFFI_HERE) {
         "Type `unit.Bad` cannot have static index -1 under parent -1");
   FAILS(test_type("unit.Bad", -1, 1, -1, 1, kTVMFFIObject) == -1, "ValueError",
         "Type `unit.Bad` cannot reserve -1 child slots");
-  FAILS(test_type("unit.Bad", -1, 1, 1 << 30, 1, kTVMFFIObject) == -1,
+  FAILS(test_type("unit.Bad", -1, 1, (1 << 20) + 1, 1, kTVMFFIObject) == -1,
         "ValueError", NULL);
+  FAILS(test_type("unit.Bad", 127, 1, 1, 1, kTVMFFIObject) == -1,
+        "InternalError",
+        "Type `unit.Bad` cannot have static index 127 under parent 64");
+  FAILS(test_type("unit.Bad", kTVMFFIObject, 1, 0, 1, kTVMFFIObject) == -1,
+        "InternalError",
+        "Type `unit.Bad` cannot have static index 64 under parent 64");
   FAILS(test_type("unit.Bad", 128, 1, 0, 1, kTVMFFIObject) == -1,
         "InternalError",
         "Type `unit.Bad` cannot have static index 128 under parent 64");
@@ -526,8 +532,11 @@ static void test_false_fields(TVMFFI_HERE) {
   } rows[] = {{24, -1, 4, "is outside the object"},
               {24, INT64_MIN, 4, "is outside the object"},
               {24, INT64_MAX, 4, "is outside the object"},
+              {24, (int64_t)INT32_MAX + 1, 4, "is outside the object"},
               {INT64_MAX, 4, 4, "is outside the object"},
+              {(int64_t)INT32_MAX + 1, 4, 4, "is outside the object"},
               {INT64_MIN, 4, 4, "is outside the object"},
+              {-(int64_t)INT32_MAX - 1, 4, 4, "is outside the object"},
               {24, 4, 3, "has an alignment that is no power of 2"},
               {24, 4, -4, "has an alignment that is no power of 2"},
               {24, 4, INT64_MIN, "has an alignment that is no power of 2"}};
@@ -558,6 +567,13 @@ static void test_false_fields(TVMFFI_HERE) {
   f = test_field("", 24);
   FAILS(TVMFFITypeRegisterField(index, &f), "ValueError", "...has no name");
   CHECK_INT(TVMFFIGetTypeInfo(index)->num_fields, 0);
+  f = test_field("first", -INT32_MAX);
+  OK(TVMFFITypeRegisterField(index, &f));
+  f = test_field("last", INT32_MAX);
+  OK(TVMFFITypeRegisterField(index, &f));
+  f = test_field("large", 24);
+  f.size = INT32_MAX;
+  OK(TVMFFITypeRegisterField(index, &f));
   f = test_field("computed", 0);
   f.size = f.alignment = f.flags = 0;
   f.setter = NULL;
@@ -600,6 +616,9 @@ static void test_fields_and_size(TVMFFI_HERE) {
   FAILS(TVMFFITypeRegisterMetadata(index, &m), "ValueError", NULL);
   CHECK(!TVMFFIGetTypeInfo(index)->metadata);
   m.total_size = 44;
+  OK(TVMFFITypeRegisterMetadata(index, &m));
+  NEW_TYPE(index, test_fresh("unit.Smallest"), 1, 0, 1, kTVMFFIObject);
+  m.total_size = 24;
   OK(TVMFFITypeRegisterMetadata(index, &m));
   m.total_size = 0;
   OK(TVMFFITypeRegisterMetadata(parent, &m));
