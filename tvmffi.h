@@ -10419,12 +10419,18 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    declared, but not around the text that names the alias's target, so the
    message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
    tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, and the type's
-   registration raises a TypeError. */
+   of the file. Other compilers, such as tcc, check nothing, nor is a list
+   checked that is in a header: then the type's registration raises a TypeError,
+   unless the type has the method from another file. */
+#if defined(__INCLUDE_LEVEL__)
+#define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
+#else
+#define TVMFFI_I_IN_HEADER 0
+#endif
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
-template <typename tvmffi_body>
+template <typename tvmffi_body, bool tvmffi_in_header>
 struct tvmffi_i_defined {
   template <typename tvmffi_same>
   static tvmffi_i_method_body tvmffi_found(
@@ -10433,7 +10439,8 @@ struct tvmffi_i_defined {
   }
   template <typename tvmffi_same>
   static tvmffi_i_method_body tvmffi_found(...) {
-    static_assert(!sizeof(tvmffi_same *), "write_TVMFFI_METHOD");
+    static_assert(tvmffi_in_header || !sizeof(tvmffi_same *),
+                  "write_TVMFFI_METHOD");
     return {nullptr, nullptr};
   }
   static tvmffi_i_method_body tvmffi_body_of() {
@@ -10448,8 +10455,9 @@ struct tvmffi_i_method_use;
   namespace {                                       \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   }
-#define TVMFFI_I_METHOD_OF(T, name) \
-  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
+#define TVMFFI_I_METHOD_OF(T, name)                             \
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name, \
+                     TVMFFI_I_IN_HEADER>::tvmffi_body_of)
 #else
 #define TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static tvmffi_i_method_body tvmffi_i_method_##T##_##name;
@@ -10685,6 +10693,23 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
   return tvmffi_i_end_metadata(&t);
 }
 
+/* Raises a TypeError if the registered field of a member has another type, of
+   which `had` is the index. Optional values, texts and values of any type have
+   one index, and so have objects, whose keys only the schema has. */
+TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
+              (const tvmffi_i_class *c, const tvmffi_i_member *m,
+               int32_t had)) {
+  const int32_t index = tvmffi_i_field_index(m->word);
+  if (had == index || had == kTVMFFIAny || index == kTVMFFIAny ||
+      (had >= kTVMFFIStaticObjectBegin && index >= kTVMFFIStaticObjectBegin))
+    return 0;
+  return tvmffi_i_raise("TypeError",
+                        "Field `%s` of type `%s` is registered as `%s`, here "
+                        "it is `%s`",
+                        m->name, c->key, tvmffi_i_type_key(had),
+                        tvmffi_i_type_key(index));
+}
+
 TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
                const tvmffi_i_member *m, int64_t flags)) {
@@ -10697,13 +10722,18 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
   const TVMFFIFieldInfo *had = tvmffi_i_fields_of(type, &n);
   for (i = 0; i < n; ++i, ++had) {
     if (!tvmffi_i_same(had->name, m->name)) continue;
-    if (had->offset == m->offset && had->size == m->size) return 0;
+    if (had->offset == m->offset && had->size == m->size)
+      return tvmffi_i_field_check_type(c, m, had->field_static_type_index);
     return tvmffi_i_raise("TypeError",
                           "Field `%s` of type `%s` is registered with %d bytes "
                           "at offset %d, here it has %d at %d",
                           m->name, c->key, (int)had->size, (int)had->offset,
                           (int)m->size, (int)m->offset);
   }
+  if (TVMFFI_I_LOAD(&type->metadata))
+    return tvmffi_i_raise("TypeError",
+                          "Type `%s` is registered without field `%s`", c->key,
+                          m->name);
   info.name = tvmffi_byte_array(m->name);
   info.metadata = tvmffi_i_field_schema(m, buffer);
   if (!info.metadata.data)
@@ -10746,10 +10776,13 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
+  if (attr && tvmffi_i_class_attr(type->type_index, m->name)) return 0;
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
   if (!f)
-    return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+    return tvmffi_i_raise("TypeError",
+                          "write TVMFFI_METHOD for %s, or, if another file has "
+                          "it, first call TVMFFI_REGISTER_TYPE there",
                           m->full_name);
   if (!TVMFFI_I_BODY_OF(m->method).self)
     info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
@@ -10773,10 +10806,14 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
                TVMFFITypeMetadata *metadata)) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
+  int32_t fields = 0, registered, last = TVMFFI_I_IS_end;
   if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);
-  for (; m->what; ++m) switch (m->what) {
+  for (; m->what; ++m) {
+    if (m->what < TVMFFI_I_IS_destructor) last = m->what;
+    switch (m->what) {
       case TVMFFI_I_IS_field:
       case TVMFFI_I_IS_readonly:
+        ++fields;
         TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
         break;
       case TVMFFI_I_IS_method:
@@ -10787,9 +10824,23 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
       case TVMFFI_I_IS_structural:
         metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
         break;
+      case TVMFFI_I_IS_flags:
+      case TVMFFI_I_IS_factory:
+        if (last == TVMFFI_I_IS_field || last == TVMFFI_I_IS_readonly) break;
+        return tvmffi_i_raise("TypeError",
+                              "Type `%s`: (%s, ...) does not follow a field",
+                              c->key,
+                              m->what == TVMFFI_I_IS_flags ? "flags"
+                                                           : "factory");
       default: break;
     }
-  return 0;
+  }
+  (void)tvmffi_i_fields_of(type, &registered);
+  if (fields == registered) return 0;
+  return tvmffi_i_raise("TypeError",
+                        "Type `%s` is registered with %d fields, here it has "
+                        "%d",
+                        c->key, (int)registered, (int)fields);
 }
 
 /* ======== Instances: objects of struct types ==== >>interface/class_object */
@@ -11413,10 +11464,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
   TVMFFI_I_PASS_TO(F##_BAD)(TVMFFI_I_##L##_ITEMS(kind##_with_##n##_parts))
 
 /* The pass TVMFFI_I_NEED requires the bodies of methods: see
-   TVMFFI_I_HEAD_OF_METHOD. */
+   TVMFFI_I_HEAD_OF_METHOD. A list in a header passes without a check, because
+   several files include the header, and one of them has the bodies. */
+#define TVMFFI_I_NEED_METHOD TVMFFI_I_CAT(TVMFFI_I_NEED_AT_, __INCLUDE_LEVEL__)
+#define TVMFFI_I_NEED_AT_0 ~, TVMFFI_I_NEED_BODY,
 #if defined(__cplusplus)
 #define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
   TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
   typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
@@ -11426,7 +11479,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #define TVMFFI_I_NEED(x, item)                                       \
   TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
       TVMFFI_I_EXPAND(x, item);
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
   __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
 #else
@@ -11441,7 +11493,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
@@ -11491,6 +11542,14 @@ extern "C++" {
 struct tvmffi_i_all_fit {
   typedef tvmffi_i_all_fit tvmffi_is;
 };
+template <typename tvmffi_a, typename tvmffi_b>
+struct tvmffi_i_one_type {
+  enum { tvmffi_is = 0 };
+};
+template <typename tvmffi_a>
+struct tvmffi_i_one_type<tvmffi_a, tvmffi_a> {
+  enum { tvmffi_is = 1 };
+};
 template <typename tvmffi_a, typename tvmffi_b, typename tvmffi_misfit,
           typename tvmffi_next>
 struct tvmffi_i_members_fit {
@@ -11506,6 +11565,12 @@ struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
                        TVMFFI_I_MISTYPED(T, x),
 #define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value) >
+/* The runtime zeroes and copies an object's bytes, and calls no constructor,
+   assignment or destructor of C++. */
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  static_assert(tvmffi_i_one_type<decltype(T::base), parent>::tvmffi_is, \
+                "base_of_" #T "_is_not_" #parent); \
+  static_assert(__is_trivial(T), #T "_has_a_member_that_is_no_plain_C_value");
 #define TVMFFI_I_CHECK_FIT(T, ...) \
   typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
   enum { tvmffi_i_fits_##T = sizeof( \
@@ -11517,6 +11582,11 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
            default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
 #define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value) )
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  TVMFFI_STATIC_ASSERT( \
+      TVMFFI_I_EXTENSION _Generic(TVMFFI_I_AS(T *, NULL)->base, \
+                                  parent: 1, default: 0), \
+      base_of_##T##_is_not_##parent);
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   enum { tvmffi_i_fits_##T = sizeof( \
              TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
@@ -11525,6 +11595,12 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
 #define TVMFFI_I_FIT_ALL 1
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value)
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  enum { \
+    tvmffi_i_check_##T = \
+        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
+                  : &TVMFFI_I_AS(T *, NULL)->base)) \
+  };
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
@@ -11616,11 +11692,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 /* Checks that struct T begins with the member `base` of type `parent`, measures
    the alignment of T, and defines its members by the items of the list L. */
 #define TVMFFI_I_CLASS_MEMBERS(L, T, K, parent, n, ...) \
-  enum { \
-    tvmffi_i_check_##T = \
-        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
-                  : &TVMFFI_I_AS(T *, NULL)->base)) \
-  }; \
+  TVMFFI_I_CHECK_BASE(T, parent) \
   TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
   struct tvmffi_i_align_##T { \
     char tvmffi_head; \
@@ -11714,9 +11786,13 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    converted as parameters are. Use tensor_object for a tensor. Members that are
    not fields are copied bitwise.
 
-   Two files of a library may have a TVMFFI_TYPE of one key, if the fields and
-   the destructor are the same. Methods and attributes are those of the list
-   that is registered first. */
+   Several files of a library may have a TVMFFI_TYPE of one key, from a header
+   that they include, say, if the fields and the destructor are the same: other
+   fields are a TypeError. If the list is in a header, one file has the bodies
+   of the methods, and calls TVMFFI_REGISTER_TYPE before another file uses the
+   type: an earlier use is a TypeError. If several files define a method or
+   attribute, the type has the method of the file that registers it first. In
+   C++ the struct is trivial, because no constructor runs. */
 #define TVMFFI_TYPE(type, key, ...)                                   \
   TVMFFI_TYPE_DECLARE(type, key)                                      \
   TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \

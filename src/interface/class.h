@@ -69,12 +69,18 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    declared, but not around the text that names the alias's target, so the
    message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
    tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, and the type's
-   registration raises a TypeError. */
+   of the file. Other compilers, such as tcc, check nothing, nor is a list
+   checked that is in a header: then the type's registration raises a TypeError,
+   unless the type has the method from another file. */
+#if defined(__INCLUDE_LEVEL__)
+#define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
+#else
+#define TVMFFI_I_IN_HEADER 0
+#endif
 #if defined(__cplusplus)
 extern "C++" {
 namespace { /* each file has its own methods */
-template <typename tvmffi_body>
+template <typename tvmffi_body, bool tvmffi_in_header>
 struct tvmffi_i_defined {
   template <typename tvmffi_same>
   static tvmffi_i_method_body tvmffi_found(
@@ -83,7 +89,8 @@ struct tvmffi_i_defined {
   }
   template <typename tvmffi_same>
   static tvmffi_i_method_body tvmffi_found(...) {
-    static_assert(!sizeof(tvmffi_same *), "write_TVMFFI_METHOD");
+    static_assert(tvmffi_in_header || !sizeof(tvmffi_same *),
+                  "write_TVMFFI_METHOD");
     return {nullptr, nullptr};
   }
   static tvmffi_i_method_body tvmffi_body_of() {
@@ -98,8 +105,9 @@ struct tvmffi_i_method_use;
   namespace {                                       \
   struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name; \
   }
-#define TVMFFI_I_METHOD_OF(T, name) \
-  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name>::tvmffi_body_of)
+#define TVMFFI_I_METHOD_OF(T, name)                             \
+  (&tvmffi_i_defined<tvmffi_i_write_TVMFFI_METHOD_##T##_##name, \
+                     TVMFFI_I_IN_HEADER>::tvmffi_body_of)
 #else
 #define TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static tvmffi_i_method_body tvmffi_i_method_##T##_##name;

@@ -62,6 +62,23 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
   return tvmffi_i_end_metadata(&t);
 }
 
+/* Raises a TypeError if the registered field of a member has another type, of
+   which `had` is the index. Optional values, texts and values of any type have
+   one index, and so have objects, whose keys only the schema has. */
+TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
+              (const tvmffi_i_class *c, const tvmffi_i_member *m,
+               int32_t had)) {
+  const int32_t index = tvmffi_i_field_index(m->word);
+  if (had == index || had == kTVMFFIAny || index == kTVMFFIAny ||
+      (had >= kTVMFFIStaticObjectBegin && index >= kTVMFFIStaticObjectBegin))
+    return 0;
+  return tvmffi_i_raise("TypeError",
+                        "Field `%s` of type `%s` is registered as `%s`, here "
+                        "it is `%s`",
+                        m->name, c->key, tvmffi_i_type_key(had),
+                        tvmffi_i_type_key(index));
+}
+
 TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
                const tvmffi_i_member *m, int64_t flags)) {
@@ -74,13 +91,18 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
   const TVMFFIFieldInfo *had = tvmffi_i_fields_of(type, &n);
   for (i = 0; i < n; ++i, ++had) {
     if (!tvmffi_i_same(had->name, m->name)) continue;
-    if (had->offset == m->offset && had->size == m->size) return 0;
+    if (had->offset == m->offset && had->size == m->size)
+      return tvmffi_i_field_check_type(c, m, had->field_static_type_index);
     return tvmffi_i_raise("TypeError",
                           "Field `%s` of type `%s` is registered with %d bytes "
                           "at offset %d, here it has %d at %d",
                           m->name, c->key, (int)had->size, (int)had->offset,
                           (int)m->size, (int)m->offset);
   }
+  if (TVMFFI_I_LOAD(&type->metadata))
+    return tvmffi_i_raise("TypeError",
+                          "Type `%s` is registered without field `%s`", c->key,
+                          m->name);
   info.name = tvmffi_byte_array(m->name);
   info.metadata = tvmffi_i_field_schema(m, buffer);
   if (!info.metadata.data)
@@ -123,10 +145,13 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
+  if (attr && tvmffi_i_class_attr(type->type_index, m->name)) return 0;
   for (i = 0; !attr && i < n; ++i)
     if (tvmffi_i_same(had[i].name, m->name)) return 0;
   if (!f)
-    return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
+    return tvmffi_i_raise("TypeError",
+                          "write TVMFFI_METHOD for %s, or, if another file has "
+                          "it, first call TVMFFI_REGISTER_TYPE there",
                           m->full_name);
   if (!TVMFFI_I_BODY_OF(m->method).self)
     info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
@@ -150,10 +175,14 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
                TVMFFITypeMetadata *metadata)) {
   const tvmffi_i_member *m = c->members;
   int64_t flags = 0;
+  int32_t fields = 0, registered, last = TVMFFI_I_IS_end;
   if (m->what == TVMFFI_I_IS_doc) metadata->doc = tvmffi_byte_array(m->name);
-  for (; m->what; ++m) switch (m->what) {
+  for (; m->what; ++m) {
+    if (m->what < TVMFFI_I_IS_destructor) last = m->what;
+    switch (m->what) {
       case TVMFFI_I_IS_field:
       case TVMFFI_I_IS_readonly:
+        ++fields;
         TVMFFI_TRY(tvmffi_i_class_add_field(c, type, m, flags));
         break;
       case TVMFFI_I_IS_method:
@@ -164,7 +193,21 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_members,
       case TVMFFI_I_IS_structural:
         metadata->structural_eq_hash_kind = (TVMFFISEqHashKind)m->flags;
         break;
+      case TVMFFI_I_IS_flags:
+      case TVMFFI_I_IS_factory:
+        if (last == TVMFFI_I_IS_field || last == TVMFFI_I_IS_readonly) break;
+        return tvmffi_i_raise("TypeError",
+                              "Type `%s`: (%s, ...) does not follow a field",
+                              c->key,
+                              m->what == TVMFFI_I_IS_flags ? "flags"
+                                                           : "factory");
       default: break;
     }
-  return 0;
+  }
+  (void)tvmffi_i_fields_of(type, &registered);
+  if (fields == registered) return 0;
+  return tvmffi_i_raise("TypeError",
+                        "Type `%s` is registered with %d fields, here it has "
+                        "%d",
+                        c->key, (int)registered, (int)fields);
 }

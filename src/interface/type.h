@@ -126,10 +126,12 @@
   TVMFFI_I_PASS_TO(F##_BAD)(TVMFFI_I_##L##_ITEMS(kind##_with_##n##_parts))
 
 /* The pass TVMFFI_I_NEED requires the bodies of methods: see
-   TVMFFI_I_HEAD_OF_METHOD. */
+   TVMFFI_I_HEAD_OF_METHOD. A list in a header passes without a check, because
+   several files include the header, and one of them has the bodies. */
+#define TVMFFI_I_NEED_METHOD TVMFFI_I_CAT(TVMFFI_I_NEED_AT_, __INCLUDE_LEVEL__)
+#define TVMFFI_I_NEED_AT_0 ~, TVMFFI_I_NEED_BODY,
 #if defined(__cplusplus)
 #define TVMFFI_I_NEED(x, item) TVMFFI_I_EXPAND(x, item)
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
   TVMFFI_I_HEAD_OF_METHOD(T, name)                                \
   typedef tvmffi_i_method_use<TVMFFI_I_METHOD_OF(T, name)>        \
@@ -139,7 +141,6 @@
 #define TVMFFI_I_NEED(x, item)                                       \
   TVMFFI_I_UNUSED static char TVMFFI_I_SKIP x##_needs_tvmffi_methods \
       TVMFFI_I_EXPAND(x, item);
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound) \
   __attribute__((__alias__("tvmffi_i_write_TVMFFI_METHOD_" #T "_" #name)))
 #else
@@ -154,7 +155,6 @@
 #else
 #define TVMFFI_I_TENTATIVE(definition)
 #endif
-#define TVMFFI_I_NEED_METHOD ~, TVMFFI_I_NEED_BODY,
 #define TVMFFI_I_NEED_BODY(T, kind, text, name, full_name, bound)             \
   TVMFFI_I_TENTATIVE(                                                         \
       TVMFFI_I_UNUSED static struct tvmffi_i_write_TVMFFI_METHOD_##T##_##name \
@@ -204,6 +204,14 @@ extern "C++" {
 struct tvmffi_i_all_fit {
   typedef tvmffi_i_all_fit tvmffi_is;
 };
+template <typename tvmffi_a, typename tvmffi_b>
+struct tvmffi_i_one_type {
+  enum { tvmffi_is = 0 };
+};
+template <typename tvmffi_a>
+struct tvmffi_i_one_type<tvmffi_a, tvmffi_a> {
+  enum { tvmffi_is = 1 };
+};
 template <typename tvmffi_a, typename tvmffi_b, typename tvmffi_misfit,
           typename tvmffi_next>
 struct tvmffi_i_members_fit {
@@ -219,6 +227,12 @@ struct tvmffi_i_members_fit<tvmffi_a, tvmffi_a, tvmffi_misfit, tvmffi_next> {
                        TVMFFI_I_MISTYPED(T, x),
 #define TVMFFI_I_FIT_ALL tvmffi_i_all_fit
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value) >
+/* The runtime zeroes and copies an object's bytes, and calls no constructor,
+   assignment or destructor of C++. */
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  static_assert(tvmffi_i_one_type<decltype(T::base), parent>::tvmffi_is, \
+                "base_of_" #T "_is_not_" #parent); \
+  static_assert(__is_trivial(T), #T "_has_a_member_that_is_no_plain_C_value");
 #define TVMFFI_I_CHECK_FIT(T, ...) \
   typedef __VA_ARGS__::tvmffi_is **tvmffi_i_fit_##T; \
   enum { tvmffi_i_fits_##T = sizeof( \
@@ -230,6 +244,11 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
            default: (TVMFFI_I_MISTYPED(T, x) *)0, TVMFFI_I_CTYPE(W):
 #define TVMFFI_I_FIT_ALL (tvmffi_i_all_fit *)0
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value) )
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  TVMFFI_STATIC_ASSERT( \
+      TVMFFI_I_EXTENSION _Generic(TVMFFI_I_AS(T *, NULL)->base, \
+                                  parent: 1, default: 0), \
+      base_of_##T##_is_not_##parent);
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   enum { tvmffi_i_fits_##T = sizeof( \
              TVMFFI_I_EXTENSION _Generic(&*(fit), tvmffi_i_all_fit *: 1)) };
@@ -238,6 +257,12 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   sizeof(TVMFFI_I_AS(T *, NULL)->x) == sizeof(TVMFFI_I_CTYPE(W)) &&
 #define TVMFFI_I_FIT_ALL 1
 #define TVMFFI_I_FIT_END(T, kind, W, x, d, value)
+#define TVMFFI_I_CHECK_BASE(T, parent) \
+  enum { \
+    tvmffi_i_check_##T = \
+        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
+                  : &TVMFFI_I_AS(T *, NULL)->base)) \
+  };
 #define TVMFFI_I_CHECK_FIT(T, fit) \
   TVMFFI_STATIC_ASSERT(fit, T##_has_a_member_without_the_C_type_of_its_word);
 #endif
@@ -329,11 +354,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 /* Checks that struct T begins with the member `base` of type `parent`, measures
    the alignment of T, and defines its members by the items of the list L. */
 #define TVMFFI_I_CLASS_MEMBERS(L, T, K, parent, n, ...) \
-  enum { \
-    tvmffi_i_check_##T = \
-        sizeof(*(1 ? TVMFFI_I_AS(parent *, NULL) \
-                  : &TVMFFI_I_AS(T *, NULL)->base)) \
-  }; \
+  TVMFFI_I_CHECK_BASE(T, parent) \
   TVMFFI_STATIC_ASSERT(offsetof(T, base) == 0, base_of_##T##_is_not_first); \
   struct tvmffi_i_align_##T { \
     char tvmffi_head; \
@@ -427,9 +448,13 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    converted as parameters are. Use tensor_object for a tensor. Members that are
    not fields are copied bitwise.
 
-   Two files of a library may have a TVMFFI_TYPE of one key, if the fields and
-   the destructor are the same. Methods and attributes are those of the list
-   that is registered first. */
+   Several files of a library may have a TVMFFI_TYPE of one key, from a header
+   that they include, say, if the fields and the destructor are the same: other
+   fields are a TypeError. If the list is in a header, one file has the bodies
+   of the methods, and calls TVMFFI_REGISTER_TYPE before another file uses the
+   type: an earlier use is a TypeError. If several files define a method or
+   attribute, the type has the method of the file that registers it first. In
+   C++ the struct is trivial, because no constructor runs. */
 #define TVMFFI_TYPE(type, key, ...)                                   \
   TVMFFI_TYPE_DECLARE(type, key)                                      \
   TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                         \

@@ -696,6 +696,45 @@ typedef struct {
 TVMFFI_TYPE(TestShort, "unit.Pair", TVMFFIObject, (field, int32, a))
 
 typedef struct {
+  TVMFFIObject base;
+  DLDevice a;
+  int64_t b;
+} TestRetyped;
+TVMFFI_TYPE(TestRetyped, "unit.Pair", TVMFFIObject, (field, device, a))
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t c, b;
+} TestRenamed;
+TVMFFI_TYPE(TestRenamed, "unit.Pair", TVMFFIObject, (field, int64, c))
+
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b;
+} TestFewer;
+TVMFFI_TYPE(TestFewer, "unit.Pair", TVMFFIObject, (field, int64, a))
+
+/* Modifiers of fields that stand before the field. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestEarlyFlags;
+TVMFFI_TYPE(TestEarlyFlags, "unit.EarlyFlags", TVMFFIObject,
+            (flags, kTVMFFIFieldFlagBitMaskReprOff), (field, int64, a))
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny a;
+} TestEarlyFactory;
+TVMFFI_TYPE(TestEarlyFactory, "unit.EarlyFactory", TVMFFIObject, (kw_only),
+            (factory, u_fresh), (field, str, a))
+
+/* This list is in a header, so the method's body may be in another file. */
+typedef struct {
+  TVMFFIObject base;
+} TestBodiless;
+TVMFFI_TYPE(TestBodiless, "unit.Bodiless", TVMFFIObject, (method, nowhere))
+
+typedef struct {
   TestNode base;
 } TestStray;
 TVMFFI_TYPE(TestStray, "unit.Pair", TestNode)
@@ -768,6 +807,20 @@ static void test_type_mistakes(TVMFFI_HERE) {
   FAILS(TVMFFI_REGISTER_TYPE(TestShort), "TypeError",
         "Field `a` of type `unit.Pair` is registered with 8 bytes at offset "
         "24, here it has 4 at 24");
+  FAILS(TVMFFI_REGISTER_TYPE(TestRetyped), "TypeError",
+        "Field `a` of type `unit.Pair` is registered as `int`, here it is "
+        "`Device`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestRenamed), "TypeError",
+        "Type `unit.Pair` is registered without field `c`");
+  FAILS(TVMFFI_REGISTER_TYPE(TestFewer), "TypeError",
+        "Type `unit.Pair` is registered with 2 fields, here it has 1");
+  FAILS(TVMFFI_REGISTER_TYPE(TestEarlyFlags), "TypeError",
+        "Type `unit.EarlyFlags`: (flags, ...) does not follow a field");
+  FAILS(TVMFFI_REGISTER_TYPE(TestEarlyFactory), "TypeError",
+        "Type `unit.EarlyFactory`: (factory, ...) does not follow a field");
+  FAILS(TVMFFI_REGISTER_TYPE(TestBodiless), "TypeError",
+        "write TVMFFI_METHOD for unit.Bodiless.nowhere, or, if another file "
+        "has it, first call TVMFFI_REGISTER_TYPE there");
   FAILS(TVMFFI_REGISTER_TYPE(TestStray), "TypeError",
         "Type `unit.Pair` is registered as a child of `ffi.Object`, but "
         "declared as a child of `unit.Node`");

@@ -58,10 +58,11 @@ class Sanitizer:
 
 class Refused:
     """The compiler's first error is about the marked line and has this text, a
-    regular expression. The compiler prints at most `lines` lines."""
+    regular expression. The compiler prints at most `lines` lines. With
+    `only_cxx`, C has no such mistake."""
 
-    def __init__(self, text, lines=15):
-        self.text, self.lines = text, lines
+    def __init__(self, text, lines=15, only_cxx=False):
+        self.text, self.lines, self.only_cxx = text, lines, only_cxx
 
 
 RETURNED = """
@@ -147,6 +148,28 @@ OUT = """
 #else
 #define OUT(T, x) tvmffi_out_##T(&x)
 #endif
+"""
+# The list of a type in a header, and the methods in one of two files.
+NODE = """
+#include "node.h"
+%s
+//// node.h
+#ifdef __cplusplus
+extern "C"
+#endif
+int register_node(void);
+typedef struct { TVMFFIObject base; int64_t x; } Node;
+TVMFFI_TYPE(Node, "mistakes.Node", TVMFFIObject, (field, int64, x),
+            (method, twice), (attribute, "__ffi_repr__", repr))
+//// node.c
+#include "tvmffi.h"
+#include "node.h"
+TVMFFI_METHOD(Node, twice, int64) { TVMFFI_RETURN(2 * self->x); }
+TVMFFI_METHOD(Node, repr, str, (func, repr)) {
+  (void)repr;
+  TVMFFI_RETURN(tvmffi_byte_array("a node"));
+}
+int register_node(void) { return TVMFFI_REGISTER_TYPE(Node); }
 """
 ROWS = [
     ("a parameter is returned", Works(), """
@@ -575,6 +598,78 @@ static int run(TVMFFI_HERE) {
      Refused("Pair_x_has_not_the_C_type_of_its_word"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, float64, x)) /* ! */
 static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
+    ("a struct begins with another struct than its parent's",
+     Refused("base_of_Add_is_not_TVMFFIObject", lines=20), """
+typedef struct { Pair base; int64_t y; } Add;
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Add, "mistakes.Add", TVMFFIObject, (field, int64, y)) /* ! */
+static int run(void) { return TVMFFI_REGISTER_TYPE(Add); }"""),
+    ("a struct has a member with a constructor",
+     Refused("Named_has_a_member_that_is_no_plain_C_value", lines=20,
+             only_cxx=True), """
+#include <string>
+struct Named { Pair base; std::string name; };
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Named, "mistakes.Named", Pair) /* ! */
+static int run(void) { return TVMFFI_REGISTER_TYPE(Named); }"""),
+    ("flags stand before the first field",
+     Raises(r"Type `mistakes.Pair`: \(flags, ...\) does not follow a field"), """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject,
+            (flags, kTVMFFIFieldFlagBitMaskReprOff), (field, int64, x))
+static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
+    ("a factory follows a flag for comparison",
+     Raises(r"Type `mistakes.Pair`: \(factory, ...\) does not follow a field"), """
+TVMFFI_FUNC(one, int64) { TVMFFI_RETURN(1); }
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject,
+            (structural, kTVMFFISEqHashKindTreeNode), (factory, one),
+            (field, int64, x))
+static int run(void) { return TVMFFI_REGISTER_TYPE(Pair); }"""),
+    ("a list has another type for a field",
+     Raises("Field `x` of type `mistakes.Pair` is registered as `int`, here it "
+            "is `float`"), """
+typedef struct { TVMFFIObject base; double x; } Older;
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Older, "mistakes.Pair", TVMFFIObject, (field, float64, x))
+static int run(void) {
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Pair));
+  return TVMFFI_REGISTER_TYPE(Older);
+}"""),
+    ("a list has another name for a field",
+     Raises("Type `mistakes.Pair` is registered without field `y`"), """
+typedef struct { TVMFFIObject base; int64_t y; } Older;
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Older, "mistakes.Pair", TVMFFIObject, (field, int64, y))
+static int run(void) {
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Pair));
+  return TVMFFI_REGISTER_TYPE(Older);
+}"""),
+    ("a list lacks a field",
+     Raises("Type `mistakes.Pair` is registered with 1 fields, here it has 0"),
+     """
+typedef struct { TVMFFIObject base; int64_t x; } Older;
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_TYPE(Older, "mistakes.Pair", TVMFFIObject)
+static int run(void) {
+  TVMFFI_TRY(TVMFFI_REGISTER_TYPE(Pair));
+  return TVMFFI_REGISTER_TYPE(Older);
+}"""),
+    ("a type in a header has its methods in another file", Works(),
+     NODE % """
+static int run(TVMFFI_HERE) {
+  Node *node;
+  int64_t n = 0;
+  TVMFFIAny text;
+  TVMFFI_TRY(register_node());
+  TVMFFI_TRY((node = TVMFFI_NEW(Node, 2)) ? 0 : -1);
+  TVMFFI_TRY(tvmffi_method(node, "twice", &n));
+  TVMFFI_TRY(tvmffi_call("ffi.ReprPrint", &text, node));
+  return n == 4 && tvmffi_equal(text, "a node") ? 0 : 1;
+}"""),
+    ("a type in a header is used before its methods are registered",
+     Raises("write TVMFFI_METHOD for mistakes.Node.twice, or, if another file "
+            "has it, first call TVMFFI_REGISTER_TYPE there"),
+     NODE % """
+static int run(TVMFFI_HERE) { return TVMFFI_NEW(Node, 2) ? 0 : -1; }"""),
     ("a method in the list has no body",
      Refused("tvmffi_i_write_TVMFFI_METHOD_Pair_twice"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x), /* ! */
@@ -696,8 +791,12 @@ class Box:
         name = "user.cpp" if cxx else "user.c"
         main = MAIN if "run(TVMFFI_HERE)" in text else MAIN.replace(
             "tvmffi_here", "")
+        text, *files = re.split(r"^//// (\S+)\n", text, flags=re.M)
         text = HEAD + text + main
         (self.folder / name).write_text(text)
+        for path, content in zip(files[::2], files[1::2]):
+            (self.folder / path).write_text(content)
+        others = [path for path in files[::2] if path.endswith(".c")]
         compiler = ([*self.args.cxx.split(), "-std=c++11"] if cxx
                     else [*self.args.cc.split(), "-std=c11"])
         debug = isinstance(wanted, Debug)
@@ -713,8 +812,14 @@ class Box:
             return wrong
         if done.returncode:
             return done.stderr
-        done = self.run(*compiler, *options, "user.o",
-                        "debug.o" if debug else "runtime.o", "-o", "user",
+        objects = ["user.o", "debug.o" if debug else "runtime.o"]
+        for other in others:
+            objects.append(other + ".o")
+            done = self.run(*self.args.cc.split(), "-std=c11", *options, "-c",
+                            other, "-o", objects[-1])
+            if done.returncode:
+                return done.stderr
+        done = self.run(*compiler, *options, *objects, "-o", "user",
                         "-lpthread")
         if done.returncode:
             return done.stderr
@@ -768,6 +873,8 @@ def main():
         for name, wanted, text in ROWS:
             how = {Debug: ", TVMFFI_DEBUG", Sanitizer: ", AddressSanitizer"}
             for cxx in [False, True] if args.cxx else [False]:
+                if getattr(wanted, "only_cxx", False) and not cxx:
+                    continue
                 if args.only in name:
                     wrong = box.check(wanted, text, cxx)
                     tap.ok(not wrong, f"{name} ({'C++' if cxx else 'C'}"
