@@ -7606,12 +7606,13 @@ typedef struct {
   const tvmffi_i_word *word; /* NULL: the Any itself is moved to *target */
   tvmffi_i_getter *get;      /* converts to the word */
   void *target;              /* NULL: discard the result */
+  int or_null;               /* 1: None stores NULL, for pointers to objects */
 } tvmffi_out;
 
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_make_out(const tvmffi_i_word *word,
                                              tvmffi_i_getter *get,
                                              void *target) {
-  const tvmffi_out out = {word, get, target};
+  const tvmffi_out out = {word, get, target, 0};
   return out;
 }
 
@@ -7698,9 +7699,25 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_out_none(const void *null) {
                            tvmffi_i_take_nothing, (void *)(uintptr_t)null);
 }
 
+TVMFFI_I_INLINE tvmffi_out tvmffi_i_or_null(tvmffi_out out) {
+  out.or_null = 1;
+  return out;
+}
+
+/* Raises the error of a result that does not convert. But None stores NULL if
+   tvmffi_or_null made `out`, and then 0 is returned. */
 TVMFFI_I_ONCE(int, tvmffi_i_bad_result,
               (const tvmffi_out *out, const TVMFFIAny *any, int code)) {
   if (code < 0) return code;
+  if (any->type_index == kTVMFFINone && out->target &&
+      out->word->kind >= TVMFFI_I_OBJECT) {
+    *(tvmffi_i_object_slot *)out->target = NULL;
+    if (out->or_null) return 0;
+    return tvmffi_i_raise("TypeError",
+                          "Cannot convert from type `None` to `%s`: write "
+                          "tvmffi_or_null(out) for a result that may be None",
+                          out->word->name);
+  }
   if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(out->word, any, code);
   return tvmffi_i_raise("TypeError", "Cannot convert from type `%s` to `%s`",
                         tvmffi_i_type_key(any->type_index), out->word->name);
@@ -7961,6 +7978,12 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
                 "no_object__its_first_member_is_not_base");
   return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
 }
+/* Accepts std::string, std::string_view and other texts, borrowed. */
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type &x)
+    -> decltype(tvmffi_i_text_of({x.data(), x.size()})) {
+  return tvmffi_i_text_of({x.size() ? x.data() : "", x.size()});
+}
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
@@ -8069,7 +8092,14 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
 /* clang-format off */
 #define TVMFFI_I_OUT(x) \
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
-           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out)(x)
+           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
+           default: tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct)(x)
+/* C cannot find the word of a struct: no pointer converts to the parameter, and
+   the compiler's error shows the function's name. */
+TVMFFI_I_INLINE tvmffi_out
+tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct(tvmffi_out out) {
+  return out;
+}
 #define TVMFFI_I_MAKE_OUT(ctype, make) ctype *: make,
 /* clang-format on */
 #else
@@ -8114,6 +8144,13 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
 #endif /* C */
 
 /* -------- Values, and functions by name -------- */
+
+/* Returns a tvmffi_out like `out`, which is the address of a pointer to an
+   object, or tvmffi_out_T for a struct T. But None, a result of an optional(T),
+   stores NULL there instead of raising a TypeError:
+       tvmffi_call("ir.parse", tvmffi_or_null(tvmffi_out_Program(&p)), text)
+   Cannot fail. The scope owns the object. */
+#define tvmffi_or_null(out) tvmffi_i_or_null(TVMFFI_I_OUT(out))
 
 /* Converts a value to the type of *out, by the conversions of tvmffi_call:
        TVMFFI_TRY(tvmffi_as("float16x2", &dtype));

@@ -576,7 +576,8 @@ TVMFFI_FUNC(u_same, any, (any, x)) { TVMFFI_RETURN(x); }
 static void test_type_results(TVMFFI_HERE) {
   TestLeaf *leaf = TVMFFI_NEW(TestLeaf), *same = NULL;
   TestNode *node = NULL;
-  TVMFFIObject *call = NULL;
+  TVMFFIObject *call = NULL, *none = &tvmffi_i_memory_error.base;
+  int64_t n;
   if (leaf) leaf->last = 'l';
   OK(leaf ? TVMFFI_FUNCTION_NEW(u_same, &call) : -1);
   OK(tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same),
@@ -604,7 +605,15 @@ static void test_type_results(TVMFFI_HERE) {
       tvmffi_call(tvmffi_obj(call), tvmffi_out_TestLeaf(&same), tvmffi_none()),
       "TypeError",
       "result of the function: Cannot convert from type `None` to "
-      "`unit.Leaf`");
+      "`unit.Leaf`: write tvmffi_or_null(out) for a result that may be None");
+  same = leaf;
+  OK(tvmffi_call(tvmffi_obj(call), tvmffi_or_null(tvmffi_out_TestLeaf(&same)),
+                 tvmffi_none()));
+  OK(tvmffi_call(tvmffi_obj(call), tvmffi_or_null(tvmffi_out_object(&none)),
+                 tvmffi_none()));
+  CHECK(!same && !none);
+  FAILS(tvmffi_as(tvmffi_none(), tvmffi_or_null(tvmffi_out_int64(&n))),
+        "TypeError", "Cannot convert from type `None` to `int`");
 #if !TVMFFI_NO_CONTAINERS
   call = tvmffi_list(tvmffi_obj(leaf));
   OK(call ? 0 : -1);

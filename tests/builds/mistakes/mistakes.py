@@ -670,6 +670,45 @@ static int run(TVMFFI_HERE) {
             "has it, first call TVMFFI_REGISTER_TYPE there"),
      NODE % """
 static int run(TVMFFI_HERE) { return TVMFFI_NEW(Node, 2) ? 0 : -1; }"""),
+    ("a result may be None", Works(), OUT + """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_FUNC(find, optional(Pair), (int64, x)) {
+  if (!x) TVMFFI_RETURN(NULL);
+  TVMFFI_RETURN(TVMFFI_NEW(Pair, x));
+}
+static int run(TVMFFI_HERE) {
+  Pair *pair, *none;
+  TVMFFIObject *no_object;
+  TVMFFI_TRY(TVMFFI_REGISTER("find", find));
+  TVMFFI_TRY(tvmffi_call("find", tvmffi_or_null(OUT(Pair, pair)), 5));
+  TVMFFI_TRY(tvmffi_call("find", tvmffi_or_null(OUT(Pair, none)), 0));
+  TVMFFI_TRY(tvmffi_call("find", tvmffi_or_null(&no_object), 0));
+  return pair->x == 5 && !none && !no_object ? 0 : 1;
+}"""),
+    ("a result is None", Raises(r"`None` to `mistakes.Pair`: write "
+                                r"tvmffi_or_null\(out\)"), OUT + """
+TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x))
+TVMFFI_FUNC(find, optional(Pair)) { TVMFFI_RETURN(NULL); }
+static int run(TVMFFI_HERE) {
+  Pair *pair;
+  TVMFFI_TRY(TVMFFI_REGISTER("find", find));
+  return tvmffi_call("find", OUT(Pair, pair));
+}"""),
+    ("a text of C++ is an argument", Works(), """
+#ifdef __cplusplus
+#include <string>
+static int run(TVMFFI_HERE) {
+  const std::string text("a text that is longer than seven bytes"), empty;
+  TVMFFIObject *list = tvmffi_list(text, text + "!", empty);
+  TVMFFIAny item;
+  TVMFFI_TRY(tvmffi_at(list, 1, &item));
+  if (!tvmffi_equal(item, text + "!")) return 1;
+  TVMFFI_TRY(tvmffi_at(list, 2, &item));
+  return !tvmffi_equal(item, "");
+}
+#else
+static int run(TVMFFI_HERE) { return tvmffi_list("text") ? 0 : -1; }
+#endif"""),
     ("a method in the list has no body",
      Refused("tvmffi_i_write_TVMFFI_METHOD_Pair_twice"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x), /* ! */
