@@ -1998,6 +1998,17 @@ TVMFFI_PY_COLD int tvmffi_py_put_dlpack(tvmffi_py_context *c, PyObject *arg,
 
 static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out);
 
+/* Converts an int of up to 64 bits without a search for its type. Returns 0 for
+   another object. */
+TVMFFI_I_INLINE int tvmffi_py_put_int(PyObject *arg, TVMFFIAny *out) {
+  int overflow;
+  if (Py_TYPE(arg) != &PyLong_Type) return 0;
+  out->type_index = kTVMFFIInt;
+  out->zero_padding = 0;
+  out->v_int64 = PyLong_AsLongLongAndOverflow(arg, &overflow);
+  return TVMFFI_I_LIKELY(!overflow);
+}
+
 /* Finds a global function, which is kept. Returns NULL if there is none. */
 TVMFFI_PY_COLD TVMFFIObject *tvmffi_py_constructor(const char *name,
                                                    TVMFFIObject **kept) {
@@ -2028,7 +2039,8 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   inner.num_temps = 0;
   inner.api = NULL;
   for (i = 0; i < n && !code; ++i)
-    code = tvmffi_py_put(&inner, items[i], args + i);
+    if (!tvmffi_py_put_int(items[i], args + i))
+      code = tvmffi_py_put(&inner, items[i], args + i);
   if (!code) code = TVMFFIFunctionCall(constructor, args, (int32_t)n, &made);
   tvmffi_py_end_temps(&inner);
   if (args != few) free(args);
@@ -2745,18 +2757,13 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   TVMFFIAny result;
   TVMFFIObject *error = NULL;
   Py_ssize_t i;
-  int code = 0, overflow;
+  int code = 0;
   c->api = NULL;
   c->device_type = -1;
   c->num_temps = c->depth = c->has_numpy = 0;
   c->is_export = f->func != NULL;
   for (i = 0; i < n; ++i) {
-    if (Py_TYPE(in[i]) == &PyLong_Type) {
-      args[i].type_index = kTVMFFIInt;
-      args[i].zero_padding = 0;
-      args[i].v_int64 = PyLong_AsLongLongAndOverflow(in[i], &overflow);
-      if (TVMFFI_I_LIKELY(!overflow)) continue;
-    }
+    if (tvmffi_py_put_int(in[i], args + i)) continue;
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
       code = tvmffi_py_put_otherwise(c, f->func, (int32_t)i, in[i], args + i);
