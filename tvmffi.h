@@ -11376,8 +11376,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
     return tvmffi_i_raise("TypeError",
                           "The default of an object can only be NULL");
   if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
-      (is_none && is_optional))
-    return tvmffi_i_own_value(&view, into);
+      (is_none && is_optional)) {
+    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
+      return tvmffi_i_own_value(&view, into);
+    *into = view; /* a number, which needs no runtime */
+    return 0;
+  }
   device.device_type = kDLCPU;
   device.device_id = 0;
   code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
@@ -11784,8 +11788,11 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   TVMFFI_I_CLASS_OF(T, K, &tvmffi_i_class_##parent, tvmffi_i_class_delete, \
                     tvmffi_i_create_##T, 0, \
                     tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                                       &self, tvmffi_args, tvmffi_count))
+                                       &self, tvmffi_args, tvmffi_count)) \
+  TVMFFI_I_ON_TYPE(T)
 /* clang-format on */
+/* A companion header redefines this to list the types of a library. */
+#define TVMFFI_I_ON_TYPE(T)
 
 /* Defines an object type by a struct. The first use registers the type.
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,

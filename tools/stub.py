@@ -6,7 +6,7 @@
     python3 tools/stub.py ops.so --types register_types > ops.pyi
 
 An extension module by tvmffi_python.h is imported, without any package: the stubs
-are what its functions take and return when Python imports it. Any other library is
+are its classes, and what its functions take and return when Python imports it. Any other library is
 loaded by the package apache-tvm-ffi. Without --global, the stubs
 are of its exported functions; with it, of the global functions demo.NAME that
 are registered then. --types calls an exported function after the load, and
@@ -20,11 +20,13 @@ import argparse
 import ast
 import importlib.machinery
 import importlib.util
+import inspect
 import json
 import keyword
 import math
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 try:
@@ -90,10 +92,11 @@ NUMPY_TYPES = {"bool", "float16", "float32", "float64", "complex64", "complex128
 
 
 class Types(ast.NodeTransformer):
-    """Replaces a type of the documentation by that of a stub. With `is_numpy`,
-    tensors are NumPy's arrays."""
+    """Replaces a type of the documentation by that of a stub. `classes` are the
+    module's, by type key. With `is_numpy`, tensors are NumPy's arrays."""
 
-    def __init__(self, is_result, is_numpy):
+    def __init__(self, classes, is_result, is_numpy=False):
+        self.classes = classes
         self.is_result = is_result
         self.is_numpy = is_numpy
 
@@ -115,11 +118,12 @@ class Types(ast.NodeTransformer):
             return self.tensor("")
         known = TYPES.get(node.id)
         name = known[self.is_result] if known else \
-            node.id if node.id in PLAIN_TYPES else "Any"
+            node.id if node.id in PLAIN_TYPES else \
+            self.classes.get(node.id, "Any")
         return ast.Name(name)
 
     def visit_Attribute(self, node):  # a type key such as ffi.Object
-        return ast.Name("Any")
+        return ast.Name(self.classes.get(ast.unparse(node), "Any"))
 
     def visit_Subscript(self, node):
         return ast.Subscript(node.value, self.visit(node.slice))
@@ -144,20 +148,21 @@ def tensors(node):
             n.id == "tensor"]
 
 
-def module_function(doc):
+def module_function(doc, classes):
     """The stub of an extension module's function, from the first line of its
     documentation, which is a signature with types. A function that takes and
     returns tensors returns NumPy's arrays for NumPy's arrays."""
     head = doc.partition("\n\n")[0]
     made = ast.parse(f"def {head}: ...").body[0]
-    types = [p.annotation for p in made.args.args]
+    types = [p.annotation for p in made.args.args if p.annotation]
     contracts = [n.args[0].value for n in ast.walk(made)
                  if isinstance(n, ast.Call)]
     if tensors(made.returns) and any(map(tensors, types)) and \
             all(map(is_on_cpu, contracts)):
-        return "\n".join(f"@overload\n{module_overload(doc, is_numpy)}"
-                         for is_numpy in (True, False))
-    return module_overload(doc, False)
+        return "\n".join(
+            f"@overload\n{module_overload(doc, classes, is_numpy)}"
+            for is_numpy in (True, False))
+    return module_overload(doc, classes, False)
 
 
 def is_default(value, parameter):
@@ -170,19 +175,79 @@ def is_default(value, parameter):
         return False
 
 
-def module_overload(doc, is_numpy):
-    head, _, rest = doc.partition("\n\n")
-    made = ast.parse(f"def {head}: ...").body[0]
-    for parameter in made.args.args:
-        parameter.annotation = Types(False, is_numpy).visit(parameter.annotation)
-    made.args.defaults = [
-        d if is_default(d, p) else ast.Constant(...) for p, d in
-        zip(made.args.args[-len(made.args.defaults):], made.args.defaults)]
-    made.returns = Types(True, is_numpy).visit(made.returns)
-    if rest:
-        made.body.insert(0, ast.Expr(ast.Constant(rest)))
+def stub_parameters(args, classes, is_numpy):
+    """Replaces the types and defaults of parameters by those of a stub."""
+    def default(value, parameter):
+        return value if is_default(value, parameter) else ast.Constant(...)
+
+    for parameter in [*args.args, *args.kwonlyargs]:
+        if parameter.annotation:
+            parameter.annotation = Types(classes, False, is_numpy).visit(
+                parameter.annotation)
+    for rest in args.vararg, args.kwarg:
+        if rest:
+            rest.annotation = ast.Name("Any")
+    args.defaults = [default(d, p) for d, p in zip(
+        args.defaults, args.args[-len(args.defaults):])]
+    args.kw_defaults = [d and default(d, p) for d, p in zip(
+        args.kw_defaults, args.kwonlyargs)]
+
+
+def unparsed(made):
     return ast.unparse(ast.fix_missing_locations(made)).replace(
         ":\n    ...", ": ...")
+
+
+def module_overload(doc, classes, is_numpy):
+    head, _, rest = doc.partition("\n\n")
+    made = ast.parse(f"def {head}: ...").body[0]
+    stub_parameters(made.args, classes, is_numpy)
+    made.returns = Types(classes, True, is_numpy).visit(made.returns)
+    if rest:
+        made.body.insert(0, ast.Expr(ast.Constant(rest)))
+    return unparsed(made)
+
+
+def module_field(doc, classes):
+    """The stub of a field, from the first line of its documentation, such as
+    "order: int  # read-only"."""
+    head = doc.partition("\n\n")[0]
+    made = ast.parse(head).body[0]
+    kind = ast.unparse(Types(classes, True).visit(made.annotation))
+    if head.endswith("# read-only"):
+        return f"@property\ndef {made.target.id}(self) -> {kind}: ..."
+    return f"{made.target.id}: {kind}"
+
+
+def module_class(name, found, classes):
+    """The stub of a class, whose documentation begins with its constructor."""
+    head, _, rest = found.__doc__.partition("\n\n")
+    made = ast.parse(f"def {head}: ...").body[0]
+    stub_parameters(made.args, classes, False)
+    made.name, made.returns = "__init__", ast.Constant(None)
+    made.args.args.insert(0, ast.arg("self"))
+    parent = classes.get(getattr(found.__base__, "_type_key", None))
+    lines = [ast.unparse(ast.Expr(ast.Constant(rest)))] if rest else []
+    members = [(n, m) for n, m in sorted(vars(found).items())
+               if getattr(m, "__doc__", None) and not n.startswith("_type")
+               and n not in ("__doc__", "__module__")]
+    for _, member in members:
+        if inspect.isgetsetdescriptor(member):
+            lines.append(module_field(member.__doc__, classes))
+    lines.append(unparsed(made))
+    if not parent:
+        lines.append("def same_as(self, other: object) -> bool: ...")
+    for _, member in members:
+        if isinstance(member, staticmethod):
+            check_contract(member.__func__)
+            lines.append("@staticmethod")
+        elif inspect.isgetsetdescriptor(member):
+            continue
+        else:
+            check_contract(member)
+        lines.append(module_function(member.__doc__, classes))
+    return f"class {name}{f'({parent})' if parent else ''}:\n" + \
+        textwrap.indent("\n".join(lines), "    ")
 
 
 def module_head(text):
@@ -203,7 +268,8 @@ def module_head(text):
 
 def check_contract(function):
     """Ends the program if a text of tensor("...") is malformed."""
-    check = getattr(getattr(function, "__self__", None), "_check_contract", None)
+    check = getattr(getattr(function, "__self__", function), "_check_contract",
+                    None)
     try:
         if check:
             check()
@@ -228,11 +294,17 @@ def module_text(path):
                                                   loader=loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    functions = [(n, f) for n, f in sorted(vars(module).items())
-                 if not n.startswith("__") and callable(f) and usable(n)]
-    for _, f in functions:
+    members = [(n, m) for n, m in sorted(vars(module).items())
+               if not n.startswith("__") and callable(m) and usable(n)]
+    functions = [f for _, f in members if not isinstance(f, type)]
+    types = sorted(((n, t) for n, t in members if isinstance(t, type)),
+                   key=lambda member: len(member[1].__mro__))
+    classes = {t._type_key: n for n, t in types}
+    for f in functions:
         check_contract(f)
-    text = "\n".join(module_function(f.__doc__) for _, f in functions) + "\n"
+    text = "\n".join([*(module_class(n, t, classes) for n, t in types),
+                      *(module_function(f.__doc__, classes)
+                        for f in functions)]) + "\n"
     doc = ast.Module([ast.Expr(ast.Constant(module.__doc__))], [])
     return (ast.unparse(doc) + "\n\n") * bool(module.__doc__) + \
         module_head(text) + text

@@ -1,4 +1,4 @@
-/* tvmffi_python.h: typed functions as a Python extension module.
+/* tvmffi_python.h: typed functions and types as a Python extension module.
 
    Include it instead of tvmffi.h, write TVMFFI_EXPORT functions, and add one
    line. The library is then an extension module, and tvm_ffi.load_module still
@@ -206,6 +206,7 @@ typedef enum {
   TVMFFI_PY_DLPACK,   /* the type has only the method __dlpack__ */
   TVMFFI_PY_EXCHANGE, /* the type has a DLPack exchange API */
   TVMFFI_PY_OBJECT,
+  TVMFFI_PY_OWN, /* an object of a type of this library */
   TVMFFI_PY_CONTAINER,
   TVMFFI_PY_TENSOR,
   TVMFFI_PY_NATIVE, /* String and Bytes of tvm_ffi */
@@ -283,7 +284,9 @@ static TVMFFI_I_UNUSED struct {
   tvmffi_py_types *types;
   int has_runtime;
   int release_gil; /* during calls of exported functions */
-  PyTypeObject *function_type;
+  PyTypeObject *function_type, *method_type;
+  PyTypeObject *object_type; /* the base of this library's classes, or NULL */
+  PyObject *(*to_class)(TVMFFIAny *value); /* NULL without such classes */
   PyObject *namespace_;      /* of the Python code below, or NULL */
   TVMFFIObject *array, *map; /* constructors */
   tvmffi_py_numpy *numpy;    /* NULL until a result is an array */
@@ -304,7 +307,8 @@ static TVMFFI_I_UNUSED __thread struct {
 /* A callable: an exported function, or a Function of tvm_ffi. */
 typedef struct {
   PyObject_HEAD vectorcallfunc vectorcall;
-  const tvmffi_func *func; /* NULL for a Function of tvm_ffi */
+  const tvmffi_func *func; /* also of a method; NULL for a Function of
+                              tvm_ffi */
   PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
                               until needed */
   PyObject *module;        /* the name of the module that exports it, or NULL */
@@ -372,7 +376,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
-    "                   r'argument #(\\d+) when calling: `(\\w+)\\(')\n"
+    "                   r'argument #(\\d+) when calling: `([\\w.]+)\\(')\n"
     "RANGE = re.compile(r'Expected `(u?)int(\\d+)` but got')\n"
     "RESULT = re.compile('result of the function: Cannot convert from type '\n"
     "                    '`(.+)` to `(.+)`')\n"
@@ -386,6 +390,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "CLASSES = {**NUMBERS, 'str': str, 'bytes': (bytes, bytearray)}\n"
     "CONTAINERS = {'Sequence': 'list or tuple', 'Mapping': 'dict'}\n"
     "PLAIN = *NUMBERS, 'str', 'tensor', *CONTAINERS\n"
+    "OWN = re.compile(r'(?!ffi\\.)\\w+\\.')\n" /* the key of a user's type */
     "HOOKS = ('__tvm_ffi_int__', '__tvm_ffi_float__', '__tvm_ffi_value__',\n"
     "         '__tvm_ffi_object__', '__dlpack__')\n"
     "def is_missing(error):\n"
@@ -483,7 +488,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "def expected(of, got):\n"
     "    want = of.removesuffix(' | None')\n"
     "    kind = CONTAINERS.get(want.partition('[')[0])\n"
-    "    article = 'an' if (kind or want)[0] in 'aeio' else 'a'\n"
+    "    article = 'an' if (kind or want)[0] in 'Aaeio' else 'a'\n"
     "    return (f'expected {article} ' +\n"
     "            (f'{kind} ({want})' if kind else want) +\n"
     "            f\"{' or None' * (want != of)}, got {got}\")\n"
@@ -519,6 +524,13 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    got = (short(x) + ', which is out of range' if is_far else\n"
     "           'None' if x is None else type(x).__name__)\n"
     "    return f'{where}{part}{expected(of, got)}', found, is_far\n"
+    /* The package has classes of eight kinds. */
+    "def with_kind(error):\n"
+    "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
+    "    kind = getattr(cell, 'kind', None)\n"
+    "    if type(error) is RuntimeError and kind and kind not in KINDS:\n"
+    "        error = replaced(error, make(kind, *error.args))\n"
+    "    return error\n"
     /* Makes the exception of a call more precise than the package does: a
        plain sentence, then the text of the package as the next line. The
        argument `at` could not be converted, unless it is -1. */
@@ -529,8 +541,9 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
     "            kind = types[at].removesuffix(' | None').partition('[')[0]\n"
-    "            if is_missing(error.__cause__) and kind in PLAIN and \\\n"
-    "                    (found or kind not in CONTAINERS) and \\\n"
+    "            if is_missing(error.__cause__) and \\\n"
+    "                    (OWN.match(kind) or kind in PLAIN and\n"
+    "                     (found or kind not in CONTAINERS)) and \\\n"
     "                    not any(hasattr(type(values[at]), hook)\n"
     "                            for hook in HOOKS):\n"
     "                return TypeError(said)\n"
@@ -539,10 +552,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            more = said + '\\n' if type(error) is TypeError else where\n"
     "            error.args = (f'{more}{error.args[0]}',)\n"
     "        return error\n"
-    "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
-    "    kind = getattr(cell, 'kind', None)\n"
-    "    if type(error) is RuntimeError and kind and kind not in KINDS:\n"
-    "        error = replaced(error, make(kind, *error.args))\n"
+    "    error = with_kind(error)\n"
     "    if type(error) not in (TypeError, OverflowError):\n"
     "        return error\n"
     "    text, said = str(error), None\n"
@@ -1168,6 +1178,10 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
       return result;
     default: break;
   }
+  if (is_object && tvmffi_py.to_class) {
+    result = tvmffi_py.to_class(value);
+    if (result || PyErr_Occurred()) return result;
+  }
   if (is_like) {
     result = tvmffi_py_like_arguments(value->v_obj, is_plain, c);
     if (result || PyErr_Occurred()) {
@@ -1491,6 +1505,9 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   const tvmffi_py_package *p =
       tvmffi_py_bind_stock() ? tvmffi_py.package : NULL;
   if (type == tvmffi_py.function_type) return TVMFFI_PY_FAST;
+  if (type == tvmffi_py.method_type) return TVMFFI_PY_CALLABLE;
+  if (tvmffi_py.object_type && PyType_IsSubtype(type, tvmffi_py.object_type))
+    return TVMFFI_PY_OWN;
   if (p) {
     if (PyType_IsSubtype(type, p->tensor)) return TVMFFI_PY_TENSOR;
     if (PyType_IsSubtype(type, p->container)) return TVMFFI_PY_CONTAINER;
@@ -2121,14 +2138,27 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
   return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.package), NULL);
 }
 
-/* Lets the package tvm_ffi convert the result of a callback, which it takes. A
-   failed conversion has its own exception where there is no package. */
-TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, TVMFFIAny *result) {
+/* Imports the package tvm_ffi for an object. Returns 0, or -1 with an exception
+   that names the object's type. */
+TVMFFI_PY_COLD int tvmffi_py_import_for_type(const char *what, PyObject *of) {
+  PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(of), "__name__");
+  PyObject *all =
+      name ? PyUnicode_FromFormat("%s of type %S", what, name) : NULL;
+  const char *text = all ? PyUnicode_AsUTF8AndSize(all, NULL) : NULL;
+  const int code = text ? tvmffi_py_import_stock(text) : -1;
+  Py_XDECREF(all);
+  Py_XDECREF(name);
+  return code;
+}
+
+/* Lets the package tvm_ffi convert an object, which it takes. `what` describes
+   it. A failed conversion has its own exception where there is no package. */
+TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, const char *what,
+                                          TVMFFIAny *result) {
   if (!PyErr_Occurred() && tvmffi_py_is_array(Py_TYPE(answer)))
     tvmffi_py_ask_numpy(answer);
   if (PyErr_Occurred() ? !tvmffi_py_bind_stock()
-                       : tvmffi_py_import_stock(
-                             "a callback's result of this type")) {
+                       : tvmffi_py_import_for_type(what, answer)) {
     Py_DECREF(answer);
     return tvmffi_py_set_error();
   }
@@ -2138,9 +2168,11 @@ TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, TVMFFIAny *result) {
   return tvmffi_py_by_accept(result);
 }
 
-/* Stores the result of a callback, which it takes. A tensor or function that is
-   made for it owns it from now on. */
+/* Stores an owned value for an object, such as a callback's result, which it
+   takes. A tensor or function that is made for it owns it from now on. `what`
+   describes the object. Returns 0, or -1 with the library's error. */
 static TVMFFI_I_UNUSED int tvmffi_py_put_answer(PyObject *answer,
+                                                const char *what,
                                                 TVMFFIAny *result) {
   tvmffi_py_context c;
   TVMFFIObject *temp;
@@ -2149,7 +2181,7 @@ static TVMFFI_I_UNUSED int tvmffi_py_put_answer(PyObject *answer,
   c.temps = &temp;
   if (tvmffi_py_put(&c, answer, result) ||
       result->type_index == kTVMFFIDLTensorPtr)
-    return tvmffi_py_other_answer(answer, result);
+    return tvmffi_py_other_answer(answer, what, result);
   if (c.num_temps && temp->deleter == tvmffi_py_delete_loan)
     tvmffi_py_give_away((tvmffi_py_loan *)(void *)temp);
   else if (!c.num_temps && result->type_index >= kTVMFFIStaticObjectBegin)
@@ -2175,7 +2207,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_callback(void *self, const TVMFFIAny *args,
                                  NULL);
   while (n > 0) Py_DECREF(in[--n]);
   if (in != few) free(in);
-  code = answer ? tvmffi_py_put_answer(answer, result) : tvmffi_py_set_error();
+  code = answer ? tvmffi_py_put_answer(answer, "a callback's result", result)
+                : tvmffi_py_set_error();
   PyGILState_Release(state);
   return code;
 }
@@ -2194,6 +2227,25 @@ TVMFFI_I_INLINE int tvmffi_py_put_callable(tvmffi_py_context *c, PyObject *arg,
 /* Converts an object of the package tvm_ffi. */
 TVMFFI_I_INLINE int tvmffi_py_put_stock_object(PyObject *arg, TVMFFIAny *out) {
   TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, arg);
+  if (!o) return -1;
+  tvmffi_py_put_object(out, o);
+  return 0;
+}
+
+/* Returns the handle of an object of this library's classes, borrowed. NULL
+   with an exception if __init__ of its class has not run. */
+TVMFFI_I_INLINE TVMFFIObject *tvmffi_py_handle(PyObject *self) {
+  TVMFFIObject *o = TVMFFI_I_LOAD(TVMFFI_PY_FIRST(TVMFFIObject *, self));
+  if (TVMFFI_I_UNLIKELY(!o))
+    PyErr_Format(PyExc_TypeError,
+                 "the object of %R is not made: call super().__init__()",
+                 (PyObject *)Py_TYPE(self));
+  return o;
+}
+
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_own(
+    PyObject *arg, TVMFFIAny *out) {
+  TVMFFIObject *o = tvmffi_py_handle(arg);
   if (!o) return -1;
   tvmffi_py_put_object(out, o);
   return 0;
@@ -2303,6 +2355,7 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
       if (*TVMFFI_PY_SECOND(void *, arg)) return -1;
       return tvmffi_py_put_stock_object(arg, out);
     case TVMFFI_PY_OBJECT: return tvmffi_py_put_stock_object(arg, out);
+    case TVMFFI_PY_OWN: return tvmffi_py_put_own(arg, out);
     case TVMFFI_PY_NATIVE: return tvmffi_py_put_native(arg, out);
     case TVMFFI_PY_DTYPE:
       out->type_index = kTVMFFIDataType;
@@ -2386,7 +2439,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
                {kTVMFFIMap, "Mapping"},       {kTVMFFIDict, "Mapping"},
                {kTVMFFIShape, "Shape"},       {kTVMFFIModule, "Module"},
                {kTVMFFIError, "Error"}};
-  const char *name = type->name;
+  const char *name = tvmffi_i_shown(type)->name;
   size_t i;
   if (type->kind == TVMFFI_I_OPTIONAL) {
     tvmffi_py_say_type(t, type->of[0], contract);
@@ -2605,19 +2658,16 @@ TVMFFI_I_INLINE int tvmffi_py_fit(tvmffi_py_context *c, const tvmffi_func *func,
    0, or -1 with an exception that names the parameter. */
 TVMFFI_PY_COLD int tvmffi_py_import_for(const tvmffi_func *func, int at,
                                         PyObject *arg) {
-  PyObject *name, *what;
+  PyObject *what;
   const char *text = NULL;
   int code = -1;
   if (!func->params || at >= func->num_args)
     return tvmffi_py_import_stock("an argument of this type");
-  name = PyObject_GetAttrString((PyObject *)Py_TYPE(arg), "__name__");
-  what = name ? PyUnicode_FromFormat("%s: argument `%s` of type %S", func->name,
-                                     tvmffi_py_parameter(func, at), name)
-              : NULL;
+  what = PyUnicode_FromFormat("%s: argument `%s`", func->name,
+                              tvmffi_py_parameter(func, at));
   if (what) text = PyUnicode_AsUTF8AndSize(what, NULL);
-  if (text) code = tvmffi_py_import_stock(text);
+  if (text) code = tvmffi_py_import_for_type(text, arg);
   Py_XDECREF(what);
-  Py_XDECREF(name);
   return code;
 }
 
@@ -3025,6 +3075,8 @@ static TVMFFI_I_UNUSED void tvmffi_py_dealloc(PyObject *self) {
 
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_repr(PyObject *self) {
   tvmffi_py_function *f = (tvmffi_py_function *)self;
+  if (Py_TYPE(self) == tvmffi_py.method_type)
+    return PyUnicode_FromFormat("<method %s>", f->func->name);
   return f->func ? PyUnicode_FromFormat("<exported function %s>", f->func->name)
                  : PyUnicode_FromFormat("tvmffi.fast(%R)", f->stock);
 }
@@ -3077,17 +3129,18 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_reduce(PyObject *self, PyObject *none) {
   return load ? Py_BuildValue("(N(O))", load, name) : NULL;
 }
 
+static TVMFFI_I_UNUSED PyMemberDef tvmffi_py_members[] = {
+    {"__vectorcalloffset__",
+#if PY_VERSION_HEX >= 0x030c0000
+     Py_T_PYSSIZET, offsetof(tvmffi_py_function, vectorcall), Py_READONLY,
+#else
+     T_PYSSIZET, offsetof(tvmffi_py_function, vectorcall), READONLY,
+#endif
+     NULL},
+    {NULL, 0, 0, 0, NULL}};
+
 /* Makes the type once per library. */
 TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
-#if PY_VERSION_HEX >= 0x030c0000
-  enum { size_type = Py_T_PYSSIZET, read_only = Py_READONLY };
-#else
-  enum { size_type = T_PYSSIZET, read_only = READONLY };
-#endif
-  static PyMemberDef members[] = {
-      {"__vectorcalloffset__", size_type,
-       offsetof(tvmffi_py_function, vectorcall), read_only, NULL},
-      {NULL, 0, 0, 0, NULL}};
   static PyMethodDef methods[] = {
       {"__tvm_ffi_object__", tvmffi_py_get_stock, METH_NOARGS, NULL},
       {"__reduce__", tvmffi_py_reduce, METH_NOARGS, NULL},
@@ -3102,7 +3155,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
       {Py_tp_traverse, (void *)(uintptr_t)tvmffi_py_traverse},
       {Py_tp_call, (void *)(uintptr_t)PyVectorcall_Call},
       {Py_tp_repr, (void *)(uintptr_t)tvmffi_py_repr},
-      {Py_tp_members, members},
+      {Py_tp_members, tvmffi_py_members},
       {Py_tp_methods, methods},
       {Py_tp_getset, getters},
       {0, NULL}};
@@ -3144,11 +3197,9 @@ TVMFFI_PY_COLD int tvmffi_py_make_type(void) {
 #define TVMFFI_PY_SHARE(function) (void)(function)
 #endif
 
-TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(void) {
+TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(PyTypeObject *type) {
   const PyMethodDef none = {NULL, NULL, 0, NULL};
-  tvmffi_py_function *f;
-  if (tvmffi_py_make_type()) return NULL;
-  f = PyObject_GC_New(tvmffi_py_function, tvmffi_py.function_type);
+  tvmffi_py_function *f = PyObject_GC_New(tvmffi_py_function, type);
   if (!f) return NULL;
   f->vectorcall = NULL;
   f->func = NULL;
@@ -3175,7 +3226,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
                  (PyObject *)Py_TYPE(function));
     return NULL;
   }
-  f = tvmffi_py_new_function();
+  f = tvmffi_py_new_function(tvmffi_py.function_type);
   if (!f) return NULL;
   f->vectorcall = tvmffi_py_call_function;
   f->stock = function;
@@ -3224,25 +3275,28 @@ TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t, const char *equals,
   Py_XDECREF(object);
 }
 
-/* Appends "name(a, b=1)", or with types "name(a: int, b: int = 1) -> int". */
+/* Appends "name(a, b=1)", or with types "name(a: int, b: int = 1) -> int". Of
+   a method, the first parameter is `self`, which CPython expects as $self. */
 TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
-                                       const tvmffi_func *func, int has_types) {
+                                       const tvmffi_func *func,
+                                       const char *name, int is_method,
+                                       int has_types) {
   TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
   int32_t i, least = func->least;
   if (func->defaults && func->defaults(defaults)) {
     tvmffi_error_clear();
     least = func->num_args;
   }
-  tvmffi_py_say(t, func->name);
-  tvmffi_py_say(t, "(");
+  tvmffi_py_say(t, name);
+  tvmffi_py_say(t, is_method && !has_types ? "($" : "(");
   for (i = 0; i < func->num_args; ++i) {
-    const char *name = tvmffi_py_parameter(func, i);
     if (i) tvmffi_py_say(t, ", ");
     tvmffi_py_say_parameter(t, func, i);
-    if (has_types) {
+    if (has_types && (i || !is_method)) {
+      const char *parameter = tvmffi_py_parameter(func, i);
       tvmffi_py_say(t, ": ");
       tvmffi_py_say_type(t, func->types[i + 1],
-                         tvmffi_i_contract_text(func->contract, name));
+                         tvmffi_i_contract_text(func->contract, parameter));
     }
     if (i >= least)
       tvmffi_py_say_default(t, has_types ? " = " : "=", defaults + i);
@@ -3256,49 +3310,74 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
                          : NULL);
 }
 
-/* Returns "name(a, b=1)\n--\n\n", from which CPython makes
-   __text_signature__, and what it makes __doc__ of: the signature with types,
-   which the first line cannot have, and the documentation. To be freed. NULL if
-   there is no memory. */
-TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *doc) {
-  tvmffi_py_text t = {NULL, 0, 0};
-  tvmffi_py_say_call(&t, func, 0);
-  tvmffi_py_say(&t, "\n--\n\n");
-  tvmffi_py_say_call(&t, func, 1);
+/* Ends a text: what CPython makes __text_signature__ of, then what it makes
+   __doc__ of, whose first line is the signature with types, and the
+   documentation. Returns it, to be freed, or NULL if there is no memory. */
+TVMFFI_PY_COLD char *tvmffi_py_end_doc(tvmffi_py_text *t, const char *doc) {
   if (doc) {
-    tvmffi_py_say(&t, "\n\n");
-    tvmffi_py_say(&t, doc);
+    tvmffi_py_say(t, "\n\n");
+    tvmffi_py_say(t, doc);
   }
-  return t.data;
+  return t->data;
 }
 
-TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module,
-                                        const char *module_name,
+#define TVMFFI_PY_END_OF_SIGNATURE "\n--\n\n"
+TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *name,
+                                   int is_method, const char *doc) {
+  tvmffi_py_text t = {NULL, 0, 0};
+  tvmffi_py_say_call(&t, func, name, is_method, 0);
+  tvmffi_py_say(&t, TVMFFI_PY_END_OF_SIGNATURE);
+  tvmffi_py_say_call(&t, func, name, is_method, 1);
+  return tvmffi_py_end_doc(&t, doc);
+}
+
+/* Returns a new object of `type`, which has the function, its name in Python
+   and its documentation. NULL with an exception. */
+TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_describe(PyTypeObject *type,
+                                                      const tvmffi_func *func,
+                                                      const char *name,
+                                                      const char *doc) {
+  tvmffi_py_function *f = tvmffi_py_new_function(type);
+  if (!f) return NULL;
+  f->func = func;
+  f->method.ml_name = name;
+  f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
+  f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+  f->method.ml_doc =
+      tvmffi_py_doc(func, name, type == tvmffi_py.method_type, doc);
+  if (f->method.ml_doc) return f;
+  Py_DECREF((PyObject *)f);
+  PyErr_NoMemory();
+  return NULL;
+}
+
+/* Returns the builtin_function_or_method of an exported function, or NULL with
+   an exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_new_export(PyObject *module_name,
+                                              const tvmffi_func *func,
+                                              const char *name,
+                                              const char *doc) {
+  tvmffi_py_function *f =
+      tvmffi_py_describe(tvmffi_py.function_type, func, name, doc);
+  PyObject *made =
+      f ? PyCFunction_NewEx(&f->method, (PyObject *)f, module_name) : NULL;
+  if (made) TVMFFI_PY_SHARE(made);
+  Py_XDECREF((PyObject *)f);
+  return made;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module, PyObject *module_name,
                                         const tvmffi_func *func,
                                         const char *doc) {
-  tvmffi_py_function *f = tvmffi_py_new_function();
-  PyObject *name = PyUnicode_FromString(module_name), *made = NULL;
+  PyObject *made = tvmffi_py_new_export(module_name, func, func->name, doc);
   int code = -1;
-  if (f && name) {
-    f->func = func;
-    f->module = name;
-    Py_INCREF(name);
-    f->method.ml_name = func->name;
-    f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
-    f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
-    f->method.ml_doc = tvmffi_py_doc(func, doc);
-    if (f->method.ml_doc)
-      made = PyCFunction_NewEx(&f->method, (PyObject *)f, name);
-    else
-      PyErr_NoMemory();
-  }
   if (made) {
-    TVMFFI_PY_SHARE(made);
+    tvmffi_py_function *f = (tvmffi_py_function *)PyCFunction_GetSelf(made);
+    Py_INCREF(module_name);
+    f->module = module_name;
     code = PyObject_SetAttrString(module, func->name, made);
   }
   Py_XDECREF(made);
-  Py_XDECREF(name);
-  Py_XDECREF((PyObject *)f);
   return code;
 }
 
@@ -3309,15 +3388,14 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
                                          const tvmffi_py_entry *const *end) {
   const tvmffi_py_entry *const *e, *const *other;
   PyObject *name = PyModule_GetNameObject(module);
-  const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-  int code = text ? tvmffi_py_make_type() : -1;
+  int code = name ? tvmffi_py_make_type() : -1;
   for (e = begin; e < end && !code; ++e) {
     for (other = begin; other < end; ++other)
       if (!(*other)->func != !(*e)->func &&
           !strcmp((*other)->name, (*e)->name))
         break;
     if ((*e)->func) {
-      code = tvmffi_py_add_export(module, text, (*e)->func,
+      code = tvmffi_py_add_export(module, name, (*e)->func,
                                   other < end ? (*other)->doc : NULL);
     } else if (other == end) {
       PyErr_Format(PyExc_ImportError,
@@ -3328,6 +3406,931 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
   }
   Py_XDECREF(name);
   return code;
+}
+
+/* ---- Classes: the types of the library ---- */
+
+/* A type that TVMFFI_TYPE defines, as a class. Only the record refers to the
+   code that makes classes, so a module without types does not have it. */
+typedef struct tvmffi_py_record {
+  tvmffi_i_class *of;
+  int (*make)(PyObject *module, struct tvmffi_py_record *const *begin,
+              struct tvmffi_py_record *const *end);
+  PyTypeObject *type; /* kept for the life of the process */
+  PyObject *init;     /* a function: the type's own __ffi_init__; or NULL */
+  PyObject *fallback; /* the class that the package made for the type, if any */
+  int32_t index;      /* the type index, or 0 before the first result */
+} tvmffi_py_record;
+
+TVMFFI_PY_COLD int tvmffi_py_make_classes(PyObject *module,
+                                          tvmffi_py_record *const *begin,
+                                          tvmffi_py_record *const *end);
+
+/* The records of the module, in a section of the library. */
+static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_first_record;
+static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_end_record;
+#define TVMFFI_PY_EACH_RECORD(c) \
+  for (c = tvmffi_py_first_record; c < tvmffi_py_end_record; ++c)
+
+#undef TVMFFI_I_ON_TYPE
+#define TVMFFI_I_ON_TYPE(T)                                              \
+  static tvmffi_py_record tvmffi_py_record_##T = {                       \
+      &tvmffi_i_class_##T, tvmffi_py_make_classes, NULL, NULL, NULL, 0}; \
+  static tvmffi_py_record *tvmffi_py_record_at_##T                       \
+      __attribute__((__section__("tvmffi_python_types"), __used__)) =    \
+          &tvmffi_py_record_##T;
+
+/* Returns the record of a type key, or NULL. */
+TVMFFI_PY_COLD tvmffi_py_record *tvmffi_py_find_record(const char *key) {
+  tvmffi_py_record *const *c;
+  TVMFFI_PY_EACH_RECORD(c)
+  if (!strcmp((*c)->of->key, key)) return *c;
+  return NULL;
+}
+
+/* Returns the record for objects with a type index: the record of the type or
+   of its nearest ancestor that has one. NULL if none has. */
+TVMFFI_PY_COLD tvmffi_py_record *tvmffi_py_search_record(int32_t index) {
+  const TVMFFITypeInfo *info = TVMFFIGetTypeInfo(index);
+  int32_t depth = info ? info->type_depth : 0;
+  for (; depth > 0; --depth) {
+    tvmffi_py_record *c =
+        tvmffi_py_find_record(tvmffi_i_ancestor(info, depth)->type_key.data);
+    if (c && depth == info->type_depth) TVMFFI_I_STORE(&c->index, index);
+    if (c) return c;
+  }
+  return NULL;
+}
+
+static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_at(int32_t index) {
+  tvmffi_py_record *const *c;
+  if (index < kTVMFFIDynObjectBegin) return NULL;
+  TVMFFI_PY_EACH_RECORD(c)
+  if (TVMFFI_I_LOAD(&(*c)->index) == index) return *c;
+  return tvmffi_py_search_record(index);
+}
+
+/* Returns the record of a class or of its nearest base that has one. */
+static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_for(
+    PyTypeObject *type) {
+  tvmffi_py_record *const *c;
+  for (; type; type = (PyTypeObject *)PyType_GetSlot(type, Py_tp_base))
+    TVMFFI_PY_EACH_RECORD(c)
+  if ((*c)->type == type) return *c;
+  return NULL;
+}
+
+/* Does what tvmffi_py_bind_stock does, in less time: each result asks. */
+static TVMFFI_I_UNUSED int tvmffi_py_has_stock(void) {
+  static PyObject *name;
+  PyObject *made;
+  if (TVMFFI_I_LOAD(&tvmffi_py.package)) return 1;
+  if (!TVMFFI_I_LOAD(&name)) {
+    made = PyUnicode_InternFromString("tvm_ffi");
+    if (!TVMFFI_PY_PUBLISH(&name, made)) Py_XDECREF(made);
+  }
+  return name && PyDict_GetItem(PyImport_GetModuleDict(), name) &&
+         tvmffi_py_bind_stock();
+}
+
+/* Returns 1 if somebody registered a class with the package for a type, which
+   results then have, else 0. A class that the package made because nobody did
+   does not count. */
+static TVMFFI_I_UNUSED int tvmffi_py_is_registered(tvmffi_py_record *c,
+                                                   int32_t index) {
+  PyObject *type, *doc;
+  const char *text;
+  int is_fallback;
+  if (!tvmffi_py_has_stock()) return 0;
+  type = tvmffi_py_class_of(index);
+  if (!type) return 0;
+  if (type == TVMFFI_I_LOAD(&c->fallback)) {
+    Py_DECREF(type);
+    return 0;
+  }
+  doc = PyObject_GetAttrString(type, "__doc__");
+  text = doc && PyUnicode_Check(doc) ? PyUnicode_AsUTF8AndSize(doc, NULL) : "";
+  is_fallback = text && !strncmp(text, "Auto-generated fallback class", 29);
+  PyErr_Clear();
+  Py_XDECREF(doc);
+  if (!is_fallback || !TVMFFI_PY_PUBLISH(&c->fallback, type)) Py_DECREF(type);
+  return !is_fallback;
+}
+
+/* Makes an object of a class for a handle, which it takes. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_new_object(PyTypeObject *type,
+                                                      TVMFFIObject *o) {
+  PyObject *self = PyType_GenericAlloc(type, 0);
+  if (self)
+    *TVMFFI_PY_FIRST(TVMFFIObject *, self) = o;
+  else
+    tvmffi_release(o);
+  return self;
+}
+
+/* Converts an owned object of a type of this library. Returns NULL for another
+   one, or with an exception. */
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_class(TVMFFIAny *value) {
+  tvmffi_py_record *c = tvmffi_py_record_at(value->type_index);
+  if (!c || tvmffi_py_is_registered(c, value->type_index)) return NULL;
+  return tvmffi_py_new_object(c->type, value->v_obj);
+}
+
+/* ---- Objects: what all classes have ---- */
+
+/* Raises the library's error as an exception of its kind. Returns NULL. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_raise_kind(int code) {
+  PyObject *error, *helper, *made = NULL;
+  tvmffi_py_raise(code);
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+  error = tvmffi_py_take_error();
+  helper = tvmffi_py_helper("with_kind");
+  if (helper) made = PyObject_CallFunctionObjArgs(helper, error, NULL);
+  PyErr_Clear();
+  if (made) Py_DECREF(error);
+  tvmffi_py_give_error(made ? made : error);
+  return NULL;
+}
+
+/* Calls a global function. Returns 0, or -1 with an exception. */
+TVMFFI_PY_COLD int tvmffi_py_call_global(const char *name, TVMFFIObject **kept,
+                                         TVMFFIAny *args, int32_t n,
+                                         TVMFFIAny *result) {
+  TVMFFIObject *function = tvmffi_py_constructor(name, kept);
+  int code;
+  *result = tvmffi_none();
+  if (!function) {
+    tvmffi_error_clear();
+    PyErr_Format(PyExc_RuntimeError, "the runtime has no function %s", name);
+    return -1;
+  }
+  code = TVMFFIFunctionCall(function, args, n, result);
+  if (code) tvmffi_py_raise_kind(code);
+  return code ? -1 : 0;
+}
+
+static TVMFFI_I_UNUSED void tvmffi_py_end_object(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  freefunc end = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
+  tvmffi_release(*TVMFFI_PY_FIRST(TVMFFIObject *, self));
+  end(self);
+  Py_DECREF((PyObject *)type);
+}
+
+/* Returns the handle of an object of a class, also of one of the package, or
+   NULL. */
+static TVMFFI_I_UNUSED TVMFFIObject *tvmffi_py_handle_of(PyObject *x) {
+  if (!PyObject_TypeCheck(x, tvmffi_py.object_type) &&
+      (!TVMFFI_I_LOAD(&tvmffi_py.package) ||
+       !PyObject_TypeCheck(x, tvmffi_py.package->object)))
+    return NULL;
+  return *TVMFFI_PY_FIRST(TVMFFIObject *, x);
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_same_as(PyObject *self,
+                                                   PyObject *other) {
+  TVMFFIObject *o = tvmffi_py_handle_of(other);
+  return PyBool_FromLong(o && o == *TVMFFI_PY_FIRST(TVMFFIObject *, self));
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_compare(PyObject *self,
+                                                   PyObject *other, int op) {
+  TVMFFIObject *o = tvmffi_py_handle_of(other);
+  if (!o || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong((o == *TVMFFI_PY_FIRST(TVMFFIObject *, self)) ==
+                         (op == Py_EQ));
+}
+
+static TVMFFI_I_UNUSED Py_hash_t tvmffi_py_hash(PyObject *self) {
+  const Py_hash_t hash =
+      (Py_hash_t)(uintptr_t)*TVMFFI_PY_FIRST(TVMFFIObject *, self);
+  return hash == -1 ? -2 : hash;
+}
+
+/* Never fails for want of a text, as the package's repr does not. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_object_repr(PyObject *self) {
+  static TVMFFIObject *print;
+  TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
+  TVMFFIAny arg = tvmffi_obj(o), text;
+  PyObject *made = NULL;
+  if (o && !tvmffi_py_call_global("ffi.ReprPrint", &print, &arg, 1, &text))
+    made = tvmffi_py_result(&text, 1, NULL);
+  if (made) return made;
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
+  PyErr_Clear();
+  return PyUnicode_FromFormat("<an object of %R at %p>",
+                              (PyObject *)Py_TYPE(self), (void *)o);
+}
+
+/* Makes an object of the class of `self` for a handle that it takes, a copy.
+   Returns NULL with an exception if `value` is not an object of its type. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_new_copy(PyObject *self, TVMFFIAny *value) {
+  TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
+  if (value->type_index == o->type_index && value->v_obj)
+    return tvmffi_py_new_object(Py_TYPE(self), value->v_obj);
+  tvmffi_any_release(value);
+  PyErr_SetString(PyExc_TypeError, "the copy has another type");
+  return NULL;
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_copy(PyObject *self, PyObject *none) {
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  const TVMFFIAny *copy;
+  TVMFFIAny arg, made = TVMFFI_I_ZERO;
+  int code;
+  (void)none;
+  if (!o) return NULL;
+  copy = tvmffi_i_class_attr(o->type_index, "__ffi_shallow_copy__");
+  if (!copy) {
+    PyErr_Format(PyExc_TypeError, "objects of type %s cannot be copied",
+                 TVMFFIGetTypeInfo(o->type_index)->type_key.data);
+    return NULL;
+  }
+  arg = tvmffi_obj(o);
+  code = TVMFFIFunctionCall(copy->v_obj, &arg, 1, &made);
+  return code ? tvmffi_py_raise_kind(code) : tvmffi_py_new_copy(self, &made);
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_deep_copy(PyObject *self, PyObject *memo) {
+  static TVMFFIObject *copy;
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  TVMFFIAny arg, made;
+  (void)memo;
+  if (!o) return NULL;
+  arg = tvmffi_obj(o);
+  return tvmffi_py_call_global("ffi.DeepCopy", &copy, &arg, 1, &made)
+             ? NULL
+             : tvmffi_py_new_copy(self, &made);
+}
+
+/* An object is pickled as its JSON graph, as the package pickles it. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_get_state(PyObject *self, PyObject *none) {
+  static TVMFFIObject *save;
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  TVMFFIAny args[2], text;
+  (void)none;
+  if (!o) return NULL;
+  args[0] = tvmffi_obj(o);
+  args[1] = tvmffi_none();
+  return tvmffi_py_call_global("ffi.ToJSONGraphString", &save, args, 2, &text)
+             ? NULL
+             : tvmffi_py_result(&text, 1, NULL);
+}
+
+/* Gives an object its handle, once. Takes the value. Returns 0, or -1 with an
+   exception. */
+TVMFFI_PY_COLD int tvmffi_py_set_handle(PyObject *self, TVMFFIAny *value) {
+  const tvmffi_py_record *c = tvmffi_py_record_for(Py_TYPE(self));
+  const char *wrong = "the object has been made already";
+  if (value->type_index < kTVMFFIStaticObjectBegin || !value->v_obj || !c ||
+      !tvmffi_is_instance(value->type_index, c->of->index))
+    wrong = "the constructor returned no object of the class";
+  else if (TVMFFI_PY_PUBLISH(TVMFFI_PY_FIRST(TVMFFIObject *, self),
+                             value->v_obj))
+    return 0;
+  tvmffi_any_release(value);
+  PyErr_Format(PyExc_TypeError, "%R: %s", (PyObject *)Py_TYPE(self), wrong);
+  return -1;
+}
+
+/* Prepares the type of a class for its first object from Python. */
+TVMFFI_PY_COLD int tvmffi_py_need_type(const tvmffi_py_record *c) {
+  int code;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.has_runtime) && tvmffi_py_first_call())
+    return -1;
+  code = tvmffi_i_class_ready(c->of);
+  if (code) tvmffi_py_raise_kind(code);
+  return code ? -1 : 0;
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_set_state(PyObject *self, PyObject *state) {
+  static TVMFFIObject *load;
+  const tvmffi_py_record *c = tvmffi_py_record_for(Py_TYPE(self));
+  TVMFFIByteArray text;
+  TVMFFIAny arg, made;
+  Py_ssize_t size;
+  int code;
+  text.data =
+      PyUnicode_Check(state) ? PyUnicode_AsUTF8AndSize(state, &size) : NULL;
+  if (!text.data || !c) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_TypeError, "the state is no text of __getstate__");
+    return NULL;
+  }
+  if (tvmffi_py_need_type(c)) return NULL;
+  text.size = (size_t)size;
+  if (TVMFFIStringFromByteArray(&text, &arg)) return tvmffi_py_raise_kind(-1);
+  code =
+      tvmffi_py_call_global("ffi.FromJSONGraphString", &load, &arg, 1, &made);
+  tvmffi_any_release(&arg);
+  if (code || tvmffi_py_set_handle(self, &made)) return NULL;
+  Py_RETURN_NONE;
+}
+
+/* Returns the package's object for the handle, so that the package takes this
+   object for it. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_stock_object(PyObject *self,
+                                                PyObject *none) {
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  TVMFFIAny value;
+  (void)none;
+  if (!o || tvmffi_py_import_stock("an object of tvm_ffi")) return NULL;
+  tvmffi_retain(o);
+  value = tvmffi_obj(o);
+  return tvmffi_py_wrap_any(&value);
+}
+
+/* ---- Construction ---- */
+
+/* Stores an owned value for an object. Returns 0, or -1 with the library's
+   error. */
+TVMFFI_PY_COLD int tvmffi_py_own(PyObject *object, TVMFFIAny *out) {
+  *out = tvmffi_none();
+  Py_INCREF(object);
+  return tvmffi_py_put_answer(object, "a value", out);
+}
+
+/* Stores a keyword, without the "_" of a name that Python has for its own use.
+ */
+TVMFFI_PY_COLD int tvmffi_py_own_name(PyObject *name, TVMFFIAny *out) {
+  char word[16];
+  Py_ssize_t size;
+  TVMFFIByteArray text;
+  text.data = PyUnicode_AsUTF8AndSize(name, &size);
+  if (!text.data) return tvmffi_py_set_error();
+  if (size > 1 && size < (Py_ssize_t)sizeof(word) &&
+      text.data[size - 1] == '_') {
+    memcpy(word, text.data, (size_t)size);
+    word[size - 1] = 0;
+    if (tvmffi_py_is_keyword(word)) --size;
+  }
+  text.size = (size_t)size;
+  return TVMFFIStringFromByteArray(&text, out);
+}
+
+/* Converts the arguments of a constructor to owned values: those by position,
+   then, if there are keywords, an object that says so, and names and values in
+   turn. Returns their number, or -1 - number with the library's error or an
+   exception. */
+TVMFFI_PY_COLD int32_t tvmffi_py_own_all(PyObject *args, PyObject *keywords,
+                                         TVMFFIAny *values) {
+  static TVMFFIObject *marker;
+  PyObject *name, *object;
+  Py_ssize_t i, at = 0, n = PyTuple_Size(args);
+  int32_t count = 0;
+  for (i = 0; i < n; ++i, ++count)
+    if (tvmffi_py_own(PyTuple_GetItem(args, i), values + count))
+      return -1 - count;
+  if (!keywords || !PyDict_Size(keywords)) return count;
+  if (tvmffi_py_call_global("ffi.GetKwargsObject", &marker, NULL, 0,
+                            values + count))
+    return -1 - count;
+  ++count;
+  while (PyDict_Next(keywords, &at, &name, &object)) {
+    if (tvmffi_py_own_name(name, values + count)) return -1 - count;
+    ++count;
+    if (tvmffi_py_own(object, values + count)) return -1 - count;
+    ++count;
+  }
+  return count;
+}
+
+/* Makes an object by the constructor that the runtime made of the fields. */
+TVMFFI_PY_COLD int tvmffi_py_make_by_fields(const tvmffi_py_record *c,
+                                            PyObject *args, PyObject *keywords,
+                                            TVMFFIAny *made) {
+  const TVMFFIAny *init = tvmffi_i_class_attr(c->of->index, "__ffi_init__");
+  TVMFFIAny few[2 * TVMFFI_PY_ARGS + 1], *values = few;
+  const Py_ssize_t n =
+      PyTuple_Size(args) + 1 + (keywords ? 2 * PyDict_Size(keywords) : 0);
+  int32_t count, i;
+  int code = -1;
+  if (n > 2 * TVMFFI_PY_ARGS + 1)
+    values =
+        n < INT32_MAX ? (TVMFFIAny *)malloc((size_t)n * sizeof(*values)) : NULL;
+  if (!values || !init) {
+    PyErr_Format(PyExc_TypeError, "%s has no constructor", c->of->key);
+    return -1;
+  }
+  count = tvmffi_py_own_all(args, keywords, values);
+  if (count >= 0)
+    code = TVMFFIFunctionCall(init->v_obj, values, count, made);
+  else
+    code = tvmffi_error_context(-1, "%s", c->of->key);
+  for (i = count < 0 ? -1 - count : count; i-- > 0;)
+    tvmffi_any_release(values + i);
+  if (values != few) free(values);
+  if (code && !PyErr_Occurred()) tvmffi_py_raise_kind(code);
+  return code ? -1 : 0;
+}
+
+/* Makes an object by the type's own constructor, a static method. */
+TVMFFI_PY_COLD int tvmffi_py_make_by_function(const tvmffi_py_record *c,
+                                              PyObject *args,
+                                              PyObject *keywords,
+                                              TVMFFIAny *made) {
+  PyObject *result = PyObject_Call(c->init, args, keywords);
+  TVMFFIObject *o = result ? tvmffi_py_handle_of(result) : NULL;
+  if (o) {
+    tvmffi_retain(o);
+    *made = tvmffi_obj(o);
+  }
+  Py_XDECREF(result);
+  return result ? 0 : -1;
+}
+
+static TVMFFI_I_UNUSED int tvmffi_py_init_object(PyObject *self, PyObject *args,
+                                                 PyObject *keywords) {
+  const tvmffi_py_record *c = tvmffi_py_record_for(Py_TYPE(self));
+  TVMFFIAny made = TVMFFI_I_ZERO;
+  if (!c) {
+    PyErr_Format(PyExc_TypeError, "%R has no constructor",
+                 (PyObject *)Py_TYPE(self));
+    return -1;
+  }
+  if (tvmffi_py_need_type(c) ||
+      (c->init ? tvmffi_py_make_by_function(c, args, keywords, &made)
+               : tvmffi_py_make_by_fields(c, args, keywords, &made)))
+    return -1;
+  return tvmffi_py_set_handle(self, &made);
+}
+
+/* ---- Fields ---- */
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_field(PyObject *self,
+                                                     void *member) {
+  const tvmffi_i_member *m = (const tvmffi_i_member *)member;
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  TVMFFIAny value = TVMFFI_I_ZERO;
+  int code;
+  if (!o) return NULL;
+  code = m->get(tvmffi_i_field_at(o, m->offset), &value);
+  return code ? tvmffi_py_raise_kind(code) : tvmffi_py_result(&value, 1, NULL);
+}
+
+static TVMFFI_I_UNUSED int tvmffi_py_set_field(PyObject *self, PyObject *object,
+                                               void *member) {
+  const tvmffi_i_member *m = (const tvmffi_i_member *)member;
+  TVMFFIObject *o = tvmffi_py_handle(self);
+  TVMFFIAny value;
+  int code;
+  if (!o) return -1;
+  if (!object) {
+    PyErr_Format(PyExc_AttributeError, "the field `%s` cannot be deleted",
+                 m->name);
+    return -1;
+  }
+  code = tvmffi_py_own(object, &value);
+  if (!code) {
+    code = m->set(tvmffi_i_field_at(o, m->offset), &value);
+    tvmffi_any_release(&value);
+  }
+  if (!code) return 0;
+  code = tvmffi_error_context(
+      code, "%s.%s", TVMFFIGetTypeInfo(o->type_index)->type_key.data, m->name);
+  tvmffi_py_raise_kind(code);
+  return -1;
+}
+
+/* ---- The documentation of classes ---- */
+
+TVMFFI_I_INLINE int tvmffi_py_is_field(const tvmffi_i_member *m) {
+  return m->what == TVMFFI_I_IS_field || m->what == TVMFFI_I_IS_readonly;
+}
+
+TVMFFI_I_INLINE int tvmffi_py_is_method(const tvmffi_i_member *m) {
+  return m->what == TVMFFI_I_IS_method;
+}
+
+TVMFFI_PY_COLD void tvmffi_py_say_name(tvmffi_py_text *t, const char *name) {
+  tvmffi_py_say(t, name);
+  if (tvmffi_py_is_keyword(name)) tvmffi_py_say(t, "_");
+}
+
+TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
+                                             const tvmffi_i_member *m) {
+  tvmffi_py_say_type(t, m->word, NULL);
+  if (tvmffi_i_nullable(m)) tvmffi_py_say(t, " | None");
+}
+
+/* Returns "name: type", and the documentation. To be freed. */
+TVMFFI_PY_COLD char *tvmffi_py_field_doc(const tvmffi_i_member *m) {
+  tvmffi_py_text t = {NULL, 0, 0};
+  TVMFFIByteArray doc = {NULL, 0};
+  int64_t flags = 0;
+  (void)tvmffi_i_member_modifiers(m, &doc, &flags);
+  tvmffi_py_say_name(&t, m->name);
+  tvmffi_py_say(&t, ": ");
+  tvmffi_py_say_field_type(&t, m);
+  if (m->what == TVMFFI_I_IS_readonly) tvmffi_py_say(&t, "  # read-only");
+  return tvmffi_py_end_doc(&t, doc.data);
+}
+
+/* Appends a field's default. The value of a text would need a runtime, which an
+   import does not look for. */
+TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
+                                        const tvmffi_i_member *m) {
+  const tvmffi_i_word *word =
+      m->word->kind == TVMFFI_I_OPTIONAL ? m->word->of[0] : m->word;
+  const int is_plain =
+      m->storage == TVMFFI_I_STORED_OBJECT || word->kind == TVMFFI_I_INT ||
+      word->kind == TVMFFI_I_BOOL || word->kind == TVMFFI_I_FLOAT;
+  TVMFFIAny value;
+  if (m->value && is_plain && !m->value(&value)) {
+    tvmffi_py_say_default(t, equals, &value);
+    return;
+  }
+  tvmffi_py_say(t, equals);
+  tvmffi_py_say(t, "...");
+}
+
+/* Appends the parameters of a type's and its ancestors' constructor that are
+   keyword-only or not, and have a default or not. Returns 0 if the fields of an
+   ancestor are unknown, because another library defines it. */
+TVMFFI_PY_COLD int tvmffi_py_say_fields(tvmffi_py_text *t,
+                                        const tvmffi_i_class *c, int is_keyword,
+                                        int has_default, int has_types) {
+  const tvmffi_i_member *m = c->members, *factory;
+  TVMFFIByteArray doc;
+  int only = 0;
+  if (!c->parent) return c->index == kTVMFFIObject;
+  if (!tvmffi_py_say_fields(t, c->parent, is_keyword, has_default, has_types))
+    return 0;
+  for (; m->what; ++m) {
+    int64_t flags = 0;
+    if (m->what == TVMFFI_I_IS_kw_only) only = 1;
+    if (!tvmffi_py_is_field(m)) continue;
+    factory = tvmffi_i_member_modifiers(m, &doc, &flags);
+    if ((flags & kTVMFFIFieldFlagBitMaskInitOff) || only != is_keyword ||
+        (m->value || factory) != has_default)
+      continue;
+    if (t->size) tvmffi_py_say(t, ", ");
+    tvmffi_py_say_name(t, m->name);
+    if (has_types) {
+      tvmffi_py_say(t, ": ");
+      tvmffi_py_say_field_type(t, m);
+    }
+    if (has_default) tvmffi_py_say_value(t, has_types ? " = " : "=", m);
+  }
+  return 1;
+}
+
+/* Appends "Name(a, b=1, *, c)", or with types "Name(a: int, ...". */
+TVMFFI_PY_COLD void tvmffi_py_say_class(tvmffi_py_text *t,
+                                        const tvmffi_i_class *c,
+                                        const char *name, int has_types) {
+  int is_keyword, is_known = 1, has_any = 0;
+  tvmffi_py_say(t, name);
+  tvmffi_py_say(t, "(");
+  for (is_keyword = 0; is_keyword <= 1; ++is_keyword) {
+    tvmffi_py_text part = {NULL, 0, 0};
+    is_known = tvmffi_py_say_fields(&part, c, is_keyword, 0, has_types) &&
+               tvmffi_py_say_fields(&part, c, is_keyword, 1, has_types);
+    if (is_known && part.data) {
+      tvmffi_py_say(t, has_any && is_keyword ? ", *, "
+                       : is_keyword          ? "*, "
+                                             : "");
+      tvmffi_py_say(t, part.data);
+      has_any = 1;
+    }
+    free(part.data);
+  }
+  tvmffi_py_say(t, is_known ? ")" : "*args, **kwargs)");
+}
+
+/* Returns the documentation of a class, in the form of tvmffi_py_doc. `init` is
+   the type's own constructor, or NULL. */
+TVMFFI_PY_COLD char *tvmffi_py_class_doc(const tvmffi_i_class *c,
+                                         const char *name,
+                                         const tvmffi_func *init) {
+  tvmffi_py_text t = {NULL, 0, 0};
+  int has_types;
+  for (has_types = 0; has_types <= 1; ++has_types) {
+    if (has_types) tvmffi_py_say(&t, TVMFFI_PY_END_OF_SIGNATURE);
+    if (init)
+      tvmffi_py_say_call(&t, init, name, 0, has_types);
+    else
+      tvmffi_py_say_class(&t, c, name, has_types);
+  }
+  return tvmffi_py_end_doc(
+      &t, c->members->what == TVMFFI_I_IS_doc ? c->members->name : NULL);
+}
+
+/* ---- Methods ---- */
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_method(PyObject *self,
+                                                       PyObject *const *in,
+                                                       size_t given,
+                                                       PyObject *keywords) {
+  return tvmffi_py_call_export(self, in, PyVectorcall_NARGS(given), keywords);
+}
+
+/* Binds a method to an object. CPython calls a method without this, because of
+   Py_TPFLAGS_METHOD_DESCRIPTOR. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_bind(PyObject *self, PyObject *object,
+                                        PyObject *type) {
+  PyObject *types, *bound = NULL;
+  (void)type;
+  if (!object || object == Py_None) {
+    Py_INCREF(self);
+    return self;
+  }
+  types = PyImport_ImportModule("types");
+  if (types)
+    bound = PyObject_CallMethod(types, "MethodType", "OO", self, object);
+  Py_XDECREF(types);
+  return bound;
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_method_name(PyObject *self, void *none) {
+  (void)none;
+  return PyUnicode_FromString(((tvmffi_py_function *)self)->method.ml_name);
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_method_doc(PyObject *self, void *none) {
+  const char *doc = ((tvmffi_py_function *)self)->method.ml_doc;
+  (void)none;
+  doc = strstr(doc, TVMFFI_PY_END_OF_SIGNATURE);
+  return PyUnicode_FromString(doc + sizeof(TVMFFI_PY_END_OF_SIGNATURE) - 1);
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_method_signature(PyObject *self,
+                                                    void *none) {
+  const PyMethodDef *method = &((tvmffi_py_function *)self)->method;
+  const char *begin = method->ml_doc + strlen(method->ml_name);
+  (void)none;
+  return PyUnicode_FromStringAndSize(
+      begin, strstr(begin, TVMFFI_PY_END_OF_SIGNATURE) - begin);
+}
+
+/* Makes the type of methods, once per library. */
+TVMFFI_PY_COLD int tvmffi_py_make_method_type(void) {
+  static PyMethodDef methods[] = {
+      {"_check_contract", tvmffi_py_check_contract, METH_NOARGS, NULL},
+      {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getters[] = {
+      {"__name__", tvmffi_py_method_name, NULL, NULL, NULL},
+      {"__doc__", tvmffi_py_method_doc, NULL, NULL, NULL},
+      {"__text_signature__", tvmffi_py_method_signature, NULL, NULL, NULL},
+      {NULL, NULL, NULL, NULL, NULL}};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, (void *)(uintptr_t)tvmffi_py_dealloc},
+      {Py_tp_traverse, (void *)(uintptr_t)tvmffi_py_traverse},
+      {Py_tp_call, (void *)(uintptr_t)PyVectorcall_Call},
+      {Py_tp_repr, (void *)(uintptr_t)tvmffi_py_repr},
+      {Py_tp_descr_get, (void *)(uintptr_t)tvmffi_py_bind},
+      {Py_tp_members, tvmffi_py_members},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getters},
+      {0, NULL}};
+  static PyType_Spec spec = {
+      "tvmffi.Method", sizeof(tvmffi_py_function), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+          Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+      slots};
+  tvmffi_py.method_type = (PyTypeObject *)PyType_FromSpec(&spec);
+  return tvmffi_py.method_type ? 0 : -1;
+}
+
+/* Returns a new static method: an exported function that no class binds. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_new_static(PyObject *module_name,
+                                              const tvmffi_func *func,
+                                              const char *name,
+                                              const char *doc) {
+  PyObject *function = tvmffi_py_new_export(module_name, func, name, doc);
+  PyObject *type = PyDict_GetItemString(PyEval_GetBuiltins(), "staticmethod");
+  PyObject *made = function && type
+                       ? PyObject_CallFunctionObjArgs(type, function, NULL)
+                       : NULL;
+  Py_XDECREF(function);
+  return made;
+}
+
+/* ---- Classes ---- */
+
+/* Makes the base of all classes, once per library. */
+TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
+  static PyMethodDef methods[] = {
+      {"same_as", tvmffi_py_same_as, METH_O,
+       "same_as($self, other, /)\n--\n\n"
+       "Returns whether both are the same object of the library."},
+      {"__copy__", tvmffi_py_copy, METH_NOARGS, NULL},
+      {"__deepcopy__", tvmffi_py_deep_copy, METH_O, NULL},
+      {"__getstate__", tvmffi_py_get_state, METH_NOARGS, NULL},
+      {"__setstate__", tvmffi_py_set_state, METH_O, NULL},
+      {"__tvm_ffi_object__", tvmffi_py_stock_object, METH_NOARGS, NULL},
+      {NULL, NULL, 0, NULL}};
+  static PyType_Slot slots[] = {
+      {Py_tp_init, (void *)(uintptr_t)tvmffi_py_init_object},
+      {Py_tp_dealloc, (void *)(uintptr_t)tvmffi_py_end_object},
+      {Py_tp_repr, (void *)(uintptr_t)tvmffi_py_object_repr},
+      {Py_tp_hash, (void *)(uintptr_t)tvmffi_py_hash},
+      {Py_tp_richcompare, (void *)(uintptr_t)tvmffi_py_compare},
+      {Py_tp_methods, methods},
+      {0, NULL}};
+  static PyType_Spec spec = {"tvmffi.Object",
+                             sizeof(PyObject) + sizeof(TVMFFIObject *), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  tvmffi_py.object_type = (PyTypeObject *)PyType_FromSpec(&spec);
+  return tvmffi_py.object_type ? 0 : -1;
+}
+
+/* Returns what a class needs to read and write the fields of a type itself, or
+   NULL if there is no memory. */
+TVMFFI_PY_COLD PyGetSetDef *tvmffi_py_field_getters(const tvmffi_i_class *c) {
+  const tvmffi_i_member *m;
+  PyGetSetDef *getters, *at;
+  size_t n = 1;
+  for (m = c->members; m->what; ++m) n += (size_t)tvmffi_py_is_field(m);
+  at = getters = (PyGetSetDef *)calloc(n, sizeof(*getters));
+  for (m = c->members; getters && m->what; ++m) {
+    tvmffi_py_text name = {NULL, 0, 0};
+    if (!tvmffi_py_is_field(m)) continue;
+    tvmffi_py_say_name(&name, m->name);
+    at->name = name.data;
+    at->get = tvmffi_py_get_field;
+    if (m->what == TVMFFI_I_IS_field) at->set = tvmffi_py_set_field;
+    at->doc = tvmffi_py_field_doc(m);
+    at->closure = (void *)(uintptr_t)m;
+    if (!at->name || !at->doc) return NULL;
+    ++at;
+  }
+  return getters;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
+                                        PyObject *module_name,
+                                        const tvmffi_i_member *m) {
+  tvmffi_func *func = tvmffi_i_method_func(m->method, c->of->key);
+  const int is_static = !TVMFFI_I_BODY_OF(m->method).self;
+  TVMFFIByteArray doc = {NULL, 0};
+  tvmffi_py_text name = {NULL, 0, 0};
+  PyObject *made = NULL;
+  int64_t flags = 0;
+  int code = -1;
+  (void)tvmffi_i_member_modifiers(m, &doc, &flags);
+  tvmffi_py_say_name(&name, m->name); /* kept, as the class is */
+  func->name = m->full_name;          /* as its registration does */
+  if (!name.data) {
+    PyErr_NoMemory();
+  } else if (is_static) {
+    made = tvmffi_py_new_static(module_name, func, name.data, doc.data);
+  } else {
+    tvmffi_py_function *f =
+        tvmffi_py_describe(tvmffi_py.method_type, func, name.data, doc.data);
+    if (f) f->vectorcall = tvmffi_py_call_method;
+    made = (PyObject *)f;
+  }
+  if (made) code = PyObject_SetAttrString((PyObject *)c->type, name.data, made);
+  Py_XDECREF(made);
+  return code;
+}
+
+/* Returns the type's own constructor, or NULL. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_find_init(
+    const tvmffi_i_class *c) {
+  const tvmffi_i_member *m;
+  for (m = c->members; m->what; ++m)
+    if (tvmffi_py_is_method(m) && !strcmp(m->name, "__ffi_init__") &&
+        !TVMFFI_I_BODY_OF(m->method).self)
+      return m;
+  return NULL;
+}
+
+TVMFFI_PY_COLD const char *tvmffi_py_last_part(const char *key) {
+  const char *dot = strrchr(key, '.');
+  return dot ? dot + 1 : key;
+}
+
+/* Returns "module.Name", to be kept. The name is the last part of the key, or
+   the key with "_" for "." if that is the last part of another key, too. */
+TVMFFI_PY_COLD char *tvmffi_py_class_name(const char *key,
+                                          const char *module_name) {
+  const char *name = tvmffi_py_last_part(key);
+  tvmffi_py_text t = {NULL, 0, 0};
+  tvmffi_py_record *const *c;
+  size_t at;
+  int is_shared = 0;
+  TVMFFI_PY_EACH_RECORD(c)
+  is_shared |= strcmp((*c)->of->key, key) &&
+               !strcmp(tvmffi_py_last_part((*c)->of->key), name);
+  tvmffi_py_say(&t, module_name);
+  tvmffi_py_say(&t, ".");
+  at = t.size;
+  tvmffi_py_say(&t, is_shared ? key : name);
+  for (; t.data && t.data[at]; ++at)
+    if (t.data[at] == '.') t.data[at] = '_';
+  return t.data;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
+                                        PyObject *module_name);
+
+/* Returns the base of a class: the class of the type's parent, which it makes
+   first, or the base of all. NULL with an exception. */
+TVMFFI_PY_COLD PyTypeObject *tvmffi_py_make_base(const tvmffi_py_record *c,
+                                                 PyObject *module_name) {
+  tvmffi_py_record *parent = tvmffi_py_find_record(c->of->parent->key);
+  if (!parent) return tvmffi_py.object_type;
+  return tvmffi_py_make_class(parent, module_name) ? NULL : parent->type;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_fill_class(tvmffi_py_record *c,
+                                        PyObject *module_name) {
+  const tvmffi_i_member *m, *init = tvmffi_py_find_init(c->of);
+  PyObject *key = PyUnicode_FromString(c->of->key);
+  int code =
+      key ? PyObject_SetAttrString((PyObject *)c->type, "_type_key", key) : -1;
+  Py_XDECREF(key);
+  for (m = c->of->members; m->what && !code; ++m)
+    if (tvmffi_py_is_method(m) && m != init)
+      code = tvmffi_py_add_method(c, module_name, m);
+  if (init && !code) {
+    tvmffi_func *func = tvmffi_i_method_func(init->method, c->of->key);
+    func->name = init->full_name;
+    c->init = tvmffi_py_new_export(module_name, func, "__ffi_init__", NULL);
+    code = c->init ? 0 : -1;
+  }
+  return code;
+}
+
+TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
+                                        PyObject *module_name) {
+  const char *module = PyUnicode_AsUTF8AndSize(module_name, NULL);
+  tvmffi_py_record *same = tvmffi_py_find_record(c->of->key);
+  const tvmffi_i_member *init = tvmffi_py_find_init(c->of);
+  PyType_Slot slots[3] = {{Py_tp_doc, NULL}, {Py_tp_getset, NULL}, {0, NULL}};
+  PyType_Spec spec = {NULL, sizeof(PyObject) + sizeof(TVMFFIObject *), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, NULL};
+  PyTypeObject *base;
+  PyObject *bases = NULL;
+  char *name, *doc;
+  if (c->type) return 0;
+  if (!module) return -1;
+  if (same != c) { /* a second file has the type, too */
+    if (tvmffi_py_make_class(same, module_name)) return -1;
+    Py_INCREF((PyObject *)same->type);
+    c->type = same->type;
+    c->init = same->init;
+    return 0;
+  }
+  base = tvmffi_py_make_base(c, module_name);
+  if (!base) return -1;
+  name = tvmffi_py_class_name(c->of->key, module);
+  doc = name ? tvmffi_py_class_doc(
+                   c->of, strrchr(name, '.') + 1,
+                   init ? TVMFFI_I_BODY_OF(init->method).func : NULL)
+             : NULL;
+  spec.name = name;
+  spec.slots = slots;
+  slots[0].pfunc = doc;
+  slots[1].pfunc = tvmffi_py_field_getters(c->of);
+  if (doc && slots[1].pfunc)
+    bases = PyTuple_Pack(1, (PyObject *)base);
+  else
+    PyErr_NoMemory();
+  if (bases) c->type = (PyTypeObject *)PyType_FromSpecWithBases(&spec, bases);
+  Py_XDECREF(bases);
+  free(doc);
+  return c->type ? tvmffi_py_fill_class(c, module_name) : -1;
+}
+
+/* Makes the classes and adds them to the module. */
+TVMFFI_PY_COLD int tvmffi_py_make_classes(PyObject *module,
+                                          tvmffi_py_record *const *begin,
+                                          tvmffi_py_record *const *end) {
+  PyObject *module_name = PyModule_GetNameObject(module);
+  tvmffi_py_record *const *c;
+  int code = module_name ? tvmffi_py_make_type() : -1;
+  tvmffi_py_first_record = begin;
+  tvmffi_py_end_record = end;
+  if (!code && !tvmffi_py.object_type)
+    code = tvmffi_py_make_method_type() || tvmffi_py_make_object_type();
+  TVMFFI_PY_EACH_RECORD(c) {
+    PyObject *name = NULL;
+    if (!code) code = tvmffi_py_make_class(*c, module_name);
+    if (!code)
+      name = PyObject_GetAttrString((PyObject *)(*c)->type, "__name__");
+    if (!name || PyObject_SetAttr(module, name, (PyObject *)(*c)->type))
+      code = -1;
+    Py_XDECREF(name);
+  }
+  tvmffi_py.to_class = tvmffi_py_to_class;
+  Py_XDECREF(module_name);
+  return code ? -1 : 0;
+}
+
+/* ---- The module's definition ---- */
+
+TVMFFI_PY_COLD int tvmffi_py_add_all(PyObject *module,
+                                     const tvmffi_py_entry *const *begin,
+                                     const tvmffi_py_entry *const *end,
+                                     tvmffi_py_record *const *first_record,
+                                     tvmffi_py_record *const *end_record) {
+  if (first_record < end_record &&
+      (*first_record)->make(module, first_record, end_record))
+    return -1;
+  return tvmffi_py_add_exports(module, begin, end);
 }
 
 /* The state of a library belongs to one interpreter. Calls that keep the GIL
@@ -3352,26 +4355,30 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
 
    The string must live as long as the process, as a literal does. */
 #define TVMFFI_PYTHON_MODULE(...) TVMFFI_PY_MODULE(__VA_ARGS__, NULL, ~)
-#define TVMFFI_PY_MODULE(name, doc, ...)                        \
-  TVMFFI_PY_EXTERN_C_BEGIN                                      \
-  TVMFFI_PY_CHOOSE                                              \
-  extern TVMFFI_I_HIDDEN __attribute__((__weak__))              \
-  const tvmffi_py_entry *const __start_tvmffi_python[],         \
-      *const __stop_tvmffi_python[];                            \
-  static int tvmffi_py_exec(PyObject *module) {                 \
-    return tvmffi_py_add_exports(module, __start_tvmffi_python, \
-                                 __stop_tvmffi_python);         \
-  }                                                             \
-  static PyModuleDef_Slot tvmffi_py_slots[] = {                 \
-      {Py_mod_exec, (void *)(uintptr_t)tvmffi_py_exec},         \
-      TVMFFI_PY_SLOTS{0, NULL}};                                \
-  static PyModuleDef tvmffi_py_module = {                       \
-      PyModuleDef_HEAD_INIT, #name, doc,  0,   NULL,            \
-      tvmffi_py_slots,       NULL,  NULL, NULL};                \
-  PyMODINIT_FUNC PyInit_##name(void);                           \
-  PyMODINIT_FUNC PyInit_##name(void) {                          \
-    return PyModuleDef_Init(&tvmffi_py_module);                 \
-  }                                                             \
+#define TVMFFI_PY_MODULE(name, doc, ...)                          \
+  TVMFFI_PY_EXTERN_C_BEGIN                                        \
+  TVMFFI_PY_CHOOSE                                                \
+  extern TVMFFI_I_HIDDEN __attribute__((__weak__))                \
+  const tvmffi_py_entry *const __start_tvmffi_python[],           \
+      *const __stop_tvmffi_python[];                              \
+  extern TVMFFI_I_HIDDEN __attribute__((__weak__))                \
+  tvmffi_py_record *const __start_tvmffi_python_types[],          \
+      *const __stop_tvmffi_python_types[];                        \
+  static int tvmffi_py_exec(PyObject *module) {                   \
+    return tvmffi_py_add_all(                                     \
+        module, __start_tvmffi_python, __stop_tvmffi_python,      \
+        __start_tvmffi_python_types, __stop_tvmffi_python_types); \
+  }                                                               \
+  static PyModuleDef_Slot tvmffi_py_slots[] = {                   \
+      {Py_mod_exec, (void *)(uintptr_t)tvmffi_py_exec},           \
+      TVMFFI_PY_SLOTS{0, NULL}};                                  \
+  static PyModuleDef tvmffi_py_module = {                         \
+      PyModuleDef_HEAD_INIT, #name, doc,  0,   NULL,              \
+      tvmffi_py_slots,       NULL,  NULL, NULL};                  \
+  PyMODINIT_FUNC PyInit_##name(void);                             \
+  PyMODINIT_FUNC PyInit_##name(void) {                            \
+    return PyModuleDef_Init(&tvmffi_py_module);                   \
+  }                                                               \
   TVMFFI_PY_EXTERN_C_END
 
 #ifdef __cplusplus

@@ -230,8 +230,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
     return tvmffi_i_raise("TypeError",
                           "The default of an object can only be NULL");
   if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
-      (is_none && is_optional))
-    return tvmffi_i_own_value(&view, into);
+      (is_none && is_optional)) {
+    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
+      return tvmffi_i_own_value(&view, into);
+    *into = view; /* a number, which needs no runtime */
+    return 0;
+  }
   device.device_type = kDLCPU;
   device.device_id = 0;
   code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)

@@ -409,8 +409,11 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
   TVMFFI_I_CLASS_OF(T, K, &tvmffi_i_class_##parent, tvmffi_i_class_delete, \
                     tvmffi_i_create_##T, 0, \
                     tvmffi_i_class_new(tvmffi_to, tvmffi_i_class_of_##T(), \
-                                       &self, tvmffi_args, tvmffi_count))
+                                       &self, tvmffi_args, tvmffi_count)) \
+  TVMFFI_I_ON_TYPE(T)
 /* clang-format on */
+/* A companion header redefines this to list the types of a library. */
+#define TVMFFI_I_ON_TYPE(T)
 
 /* Defines an object type by a struct. The first use registers the type.
        TVMFFI_TYPE(Point, "demo.Point", TVMFFIObject,

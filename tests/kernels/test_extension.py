@@ -3,8 +3,8 @@
     python test_extension.py --dropin DIR --cc CC [--cxx CXX] [--calls N]
                              [--free-python PYTHON]
 
-Builds extension.c for this Python and imports it where tvm_ffi is not
-installed, where it is not imported, and where it is. The same library is loaded
+Builds extension.c and classes.c for this Python and imports them where tvm_ffi
+is not installed, where it is not imported, and where it is. The same library is loaded
 by tvm_ffi.load_module, too, and each function has to give the same. Threads
 make their first calls at the same time. A debug CPython (python3-dbg) counts
 references during N random calls. PYTHON is a free-threaded CPython with
@@ -491,7 +491,7 @@ True
 [0. 1. 2.] 2 64: 3/1
 BufferError: Cannot export readonly array since signalling readonly is \
 unsupported by DLPack (supported by newer DLPack version).
-ImportError: a callback's result of this type needs the package \
+ImportError: a callback's result of type set needs the package \
 apache-tvm-ffi, version 0.1.15
 UnicodeEncodeError: 'utf-8' codec can't encode character \
 '\\ud800' in position 0: surrogates not allowed
@@ -672,6 +672,300 @@ BAD_CONTRACTS = {
     "float32[n, cpu": "\",\" or \"]\" is missing at \"\"",
     "float32[n] strided gpuu": "the word is not known at \"gpuu\"",
 }
+# Types of a module's own as its classes: calls, with the answers.
+F = 'demo.Filter(cutoff=0.5, order=3, name="low", calls=0)'
+CHAIN = 'demo.Chain(cutoff=1, order=2, name="low", calls=0, next=None, ' \
+    'taps=None, from=None)'
+OWN = {
+    "m.Filter(0.5, order=3)": f"{F} Filter",
+    "m.Filter(cutoff=0.5, order=3, name='low')": f"{F} Filter",
+    "[getattr(f, n) for n in ('cutoff', 'order', 'name', 'calls')]":
+        "[0.5, 3, 'low', 0] list",
+    "m.lowpass(2.5), type(m.lowpass(2.5)) is m.Filter":
+        '(demo.Filter(cutoff=2.5, order=2, name="low", calls=0), True) tuple',
+    "round(f.gain(1.0), 4), f.gain(frequency=0.5, unit=0.0), f.calls":
+        "(0.0894, 0.0, 2) tuple",
+    "m.Filter.gain(m.Filter(1), 0)": "1.0 float",
+    "m.Filter.of_text('abc', factor=2).cutoff, f.of_text('a').cutoff":
+        "(6.0, 1.0) tuple",
+    "f.halved().order, type(f.halved())":
+        "(3, <class 'classes.Filter'>) tuple",
+    "[setattr(f, n, v) or getattr(f, n) for n, v in (('cutoff', 2), "
+    "('name', 'a long name'), ('order', numpy.int8(4)))]":
+        "[2.0, 'a long name', 4] list",
+    "setattr(f, 'order', 'x')":
+        "TypeError: demo.Filter.order: Cannot convert from type "
+        "`ffi.SmallStr` to `int`",
+    "setattr(f, 'order', 2**40)":
+        "OverflowError: demo.Filter.order: The value 1099511627776 is out of "
+        "range of int32",
+    "setattr(c, 'next', 3)":
+        "TypeError: demo.Chain.next: Cannot convert from type `int` to "
+        "`Optional<demo.Filter>`",
+    "setattr(f, 'calls', 3)":
+        "AttributeError: attribute 'calls' of 'classes.Filter' objects is not "
+        "writable",
+    "delattr(f, 'order')":
+        "AttributeError: the field `order` cannot be deleted",
+    "m.Filter()": "TypeError: demo.Filter.__ffi_init__() missing required "
+                  "argument: 'cutoff'",
+    "m.Filter('x')": "TypeError: demo.Filter.__ffi_init__() field 'cutoff':\n"
+                     "  Cannot convert from type `ffi.SmallStr` to `float`",
+    "m.Filter(1, 2)": "TypeError: demo.Filter.__ffi_init__() takes at most 1 "
+                      "positional argument(s), but 2 were given",
+    "m.Filter(1, calls=2)":
+        "TypeError: demo.Filter.__ffi_init__() got an unexpected keyword "
+        "argument 'calls'",
+    "f.gain('x')":
+        "TypeError: demo.Filter.gain: argument `frequency`: expected a float, "
+        "got str\nMismatched type on argument #1 when calling: `demo.Filter"
+        ".gain(0: demo.Filter, 1: float, 2: float) -> float`. Expected `float` "
+        "but got `ffi.SmallStr`",
+    "f.gain(1, of=2)":
+        "TypeError: demo.Filter.gain() got an unexpected keyword argument 'of'; "
+        "its parameters are: self, frequency, unit",
+    "m.cutoff(3)":
+        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got int\n"
+        "Mismatched type on argument #0 when calling: `cutoff(0: demo.Filter, "
+        "1: Optional<demo.Chain>) -> float`. Expected `demo.Filter` but got "
+        "`int`",
+    "m.cutoff(f, f)":
+        "TypeError: cutoff: argument `chain`: expected a demo.Chain or None, "
+        "got Filter\nMismatched type on argument #1 when calling: `cutoff(0: "
+        "demo.Filter, 1: Optional<demo.Chain>) -> float`. Expected "
+        "`Optional<demo.Chain>` but got `demo.Filter`",
+    # A child: its own fields, those of its parent, and keywords of Python.
+    "m.Chain(1)": f"{CHAIN} Chain",
+    "isinstance(c, m.Filter), issubclass(m.Chain, m.Filter), type(c).__mro__[1]"
+    " is m.Filter": "(True, True, True) tuple",
+    "m.cutoff(f, c), m.cutoff(c), c.gain(0)": "(1.5, 1.0, 1.0) tuple",
+    "setattr(c, 'next', f), c.next == f, c.is_(f), c.is_(in_=c), c.calls":
+        "(None, True, True, False, 0) tuple",
+    "m.Chain(1, f, from_='x').from_, m.Chain(1, **{'from': 2}).from_":
+        "('x', 2) tuple",
+    "m.chain(f).next == f, type(m.chain(None)), m.chain(None).next":
+        "(True, <class 'classes.Chain'>, None) tuple",
+    # A constructor of its own, and operators.
+    "m.other_Count(3, b=4), len(m.other_Count(2)), m.other_Count(1).value":
+        "(other.Count(value=7), 2, 1) tuple",
+    "m.other_Count(3) + m.other_Count(4)": "other.Count(value=7) other_Count",
+    "m.other_Count(-3)": "ValueError: -3 is negative",
+    "m.other_Count()":
+        "TypeError: other.Count.__ffi_init__() is missing argument `a`\n"
+        "Mismatched number of arguments when calling: `other.Count"
+        ".__ffi_init__(0: int, 1: int) -> other.Count`. Expected 1 to 2 but got "
+        "0 arguments",
+    "type(f).__mro__[-2]()":
+        "TypeError: <class 'tvmffi.Object'> has no constructor",
+    # Identity.
+    "f == m.echo(f), f != m.echo(f), f is m.echo(f), hash(f) == "
+    "hash(m.echo(f)), f.same_as(m.echo(f)), f == m.Filter(0.5, order=3), f == 3":
+        "(True, False, False, True, True, False, False) tuple",
+    "{f: 1}[m.echo(f)], f < f":
+        "TypeError: '<' not supported between instances of 'classes.Filter' and "
+        "'classes.Filter'",
+    # In containers, callbacks, and kept by the library.
+    "m.both([f, c], {'a': f})[0]": "1.5 float",
+    "m.both([f, 3], {})":
+        "TypeError: both: argument `filters`: expected a list or tuple "
+        "(Sequence[demo.Filter]), got list\nMismatched type on argument #0 when "
+        "calling: `both(0: Array<demo.Filter>, 1: Map<str, demo.Filter>) -> "
+        "Array<Any>`. Expected `Array<demo.Filter>` but got `Array[index 1: int]`",
+    "m.call(lambda x: (type(x) is m.Filter, x == f), f)[0]": "True bool",
+    "m.called(lambda x: x.halved(), f)": "0.25 float",
+    "m.called(lambda x: 3, f)":
+        "TypeError: Cannot convert from type `int` to `demo.Filter`",
+    "f.call(lambda x, y: x == f and y, 'a text')": "'a text' str",
+    "m.call(f.gain, 0), m.call(m.Filter.halved, f).order": "(1.0, 3) tuple",
+    "m.keep(m.Filter(7)), m.kept(), m.keep(None)":
+        '(None, demo.Filter(cutoff=7, order=2, name="low", calls=0), None) tuple',
+    # A subclass in Python, and objects that are not made.
+    "My(4), My(4).gain(0), My(4).more, m.cutoff(My(4)), type(m.echo(My(4)))":
+        '(demo.Filter(cutoff=4, order=4, name="low", calls=0), 101.0, 4, 4.0, '
+        "<class 'classes.Filter'>) tuple",
+    "Bad().order": "TypeError: the object of <class '__main__.Bad'> is not made: "
+                   "call super().__init__()",
+    "m.cutoff(Bad())":
+        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got Bad\n"
+        "the object of <class '__main__.Bad'> is not made: call "
+        "super().__init__()",
+    "Bad().gain(1)":
+        "TypeError: demo.Filter.gain: argument `self`: expected a demo.Filter, "
+        "got Bad\nthe object of <class '__main__.Bad'> is not made: call "
+        "super().__init__()",
+    "copy.copy(Bad()), Bad() == f":
+        "TypeError: the object of <class '__main__.Bad'> is not made: call "
+        "super().__init__()",
+    "'object of <class' in repr(Bad())": "True bool",
+    "f.__init__(1)":
+        "TypeError: <class 'classes.Filter'>: the object has been made already",
+    # Copies, as those of the package's classes.
+    "copy.copy(c) == c, copy.copy(g).next == f, type(copy.copy(My(1)))":
+        "(False, True, <class '__main__.My'>) tuple",
+    "copy.deepcopy(g).next == f, copy.deepcopy(g).next.order":
+        "(False, 3) tuple",
+    "[repr(pickle.loads(pickle.dumps(g, p))) == repr(g) for p in range(6)]":
+        "[True, True, True, True, True, True] list",
+    "copy.copy(m.other_Count(1))":
+        "TypeError: objects of type other.Count cannot be copied",
+    "pickle.loads(pickle.dumps(m.Filter)) is m.Filter, m.Filter(1).__setstate__("
+    "g.__getstate__())":
+        "TypeError: <class 'classes.Filter'>: the object has been made already",
+    "m.Chain.__new__(m.Chain).__setstate__(f.__getstate__())":
+        "TypeError: <class 'classes.Chain'>: the constructor returned no object "
+        "of the class",
+    "f.__setstate__(3)": "TypeError: the state is no text of __getstate__",
+    # What help() and inspect say.
+    "str(inspect.signature(m.Filter)), str(inspect.signature(m.Chain))":
+        "('(cutoff, *, order=2, name=Ellipsis)', '(cutoff, next=None, taps=None, "
+        "from_=Ellipsis, *, order=2, name=Ellipsis)') tuple",
+    "str(inspect.signature(f.gain)), str(inspect.signature(m.Filter.of_text)), "
+    "str(inspect.signature(m.other_Count))":
+        "('(frequency, unit=1.0)', '(text, factor=1.0)', '(a, b=0)') tuple",
+    "m.Filter.__doc__":
+        "'Filter(cutoff: float, *, order: int = 2, name: str = ...)\\n\\nA "
+        "low-pass filter.' str",
+    "m.Filter.cutoff.__doc__, m.Filter.calls.__doc__, m.Chain.next.__doc__":
+        "('cutoff: float\\n\\nIn Hz.', 'calls: int  # read-only', 'next: "
+        "demo.Filter | None') tuple",
+    "m.Filter.gain.__doc__":
+        "'gain(self, frequency: float, unit: float = 1.0) -> float\\n\\nReturns "
+        "the gain at a frequency.' str",
+    "'gain(self, /, frequency, unit=1.0)' in pydoc.plain("
+    "pydoc.render_doc(m.Filter))":
+        "True bool",
+    "m.Filter.gain, m.Filter.gain.__name__, m.Filter.__module__":
+        "(<method demo.Filter.gain>, 'gain', 'classes') tuple",
+    "sorted(n for n in dir(m) if n[0].isupper() or 'Count' in n)":
+        "['Chain', 'Filter', 'demo_inner_Count', 'other_Count'] list",
+}
+# Only where the package is missing: what needs it with the package.
+OWN_ALONE = {
+    "m.Filter(1j)": "ImportError: demo.Filter: a value of type complex needs the "
+                    "package apache-tvm-ffi, version 0.1.15",
+    "setattr(f, 'order', 1j)":
+        "ImportError: demo.Filter.order: a value of type complex needs the "
+        "package apache-tvm-ffi, version 0.1.15",
+    "m.cutoff(1j)": "TypeError: cutoff: argument `filter`: expected a "
+                    "demo.Filter, got complex",
+    "m.both([f, c], {'a': f})[1:]":
+        "([demo.Filter(cutoff=0.5, order=3, name=\"low\", calls=0), "
+        f"{CHAIN}], {{'a': {F}}}) tuple",
+    "m.echo([f, {'a': f}])[1]['a'] == f, type(m.echo((c,))[0])":
+        "(True, <class 'classes.Chain'>) tuple",
+    "m.Chain(1, taps=[1, 2.5]).taps": "(1.0, 2.5) tuple",
+}
+OWN_NAMES = """
+import copy, inspect, json, numpy, pickle, pydoc
+import classes as m
+class My(m.Filter):
+    def __init__(self, n):
+        super().__init__(n, order=n)
+        self.more = n
+    def gain(self, *given): return super().gain(*given) + 100
+class Bad(m.Filter):
+    def __init__(self): pass
+def own(calls):
+    out = []
+    for call in calls:
+        f, c = m.Filter(0.5, order=3), m.Chain(1)
+        out += answers(m, [call], f=f, c=c, g=m.Chain(1, f), My=My, Bad=Bad,
+                       copy=copy, inspect=inspect, numpy=numpy, pickle=pickle,
+                       pydoc=pydoc)
+    return out
+def answers_of(calls):
+    return json.dumps([own(json.loads(calls)), m.counts()])
+"""
+# The package is there, and nobody has registered a class with it, so results are
+# of the module's class, before and after its import.
+OWN_BESIDE = """
+before = type(m.lowpass(1))
+import tvm_ffi
+print(before is m.Filter, answers_of(sys.argv[1]))
+"""
+OWN_REGISTERED = """
+import tvm_ffi
+f = m.Filter(0.5)
+other = tvm_ffi.load_module(m.__file__)
+print(other.cutoff(f, None), m.cutoff(other.lowpass(2)), f == other.echo(f))
+made = other.echo(f)  # of the class that the package makes by itself
+print(type(made) is m.Filter, type(m.lowpass(1)) is m.Filter, made.cutoff)
+@tvm_ffi.register_object('demo.Filter')
+class Registered(tvm_ffi.Object): pass
+print(type(m.lowpass(1)), type(f.halved()), type(m.Chain(1, f).next))
+print(type(m.Filter(2)), type(m.chain(f)), m.cutoff(m.lowpass(2)))
+print(m.call(lambda x: type(x) is Registered, f), m.called(lambda x: x, f))
+"""
+ANSWERS_REGISTERED = """\
+0.5 2.0 True
+False True 0.5
+<class '__main__.Registered'> <class '__main__.Registered'> \
+<class '__main__.Registered'>
+<class 'classes.Filter'> <class 'classes.Chain'> 2.0
+True 0.5
+"""
+# Objects are released: the destructor of each has run.
+OWN_RELEASED = """
+n = 100000
+for i in range(n):
+    x = m.other_Count(1) + m.other_Count(2)
+    m.echo(x), m.total({'a': [x, x]}), m.call(lambda y: y, x), x.value
+    try: m.other_Count(i, 'x')
+    except TypeError: pass
+m.keep(x)
+del x
+left = m.counts()
+m.keep(None)
+print(left, m.counts())
+"""
+# The stub of these classes.
+OWN_STUBS = """
+class Filter:
+    @property
+    def calls(self) -> int: ...
+    def __init__(self, cutoff: _Float, *, order: _Int=2, name: str=...) -> None: ...
+    def halved(self) -> Filter: ...
+    @staticmethod
+    def of_text(text: str, factor: _Float=1.0) -> Filter: ...
+class Chain(Filter):
+    next: Filter | None
+    def __init__(self, cutoff: _Float, next: Filter | None=None, taps: \
+Sequence[_Float] | None=None, from_: Any=..., *, order: _Int=2, name: str=...) \
+-> None: ...
+class other_Count:
+    def __init__(self, a: _Int, b: _Int=0) -> None: ...
+def both(filters: Sequence[Filter], named: Mapping[str, Filter]) -> \
+Sequence[Any]: ...
+def cutoff(filter: Filter, chain: Chain | None=None) -> float: ...
+"""
+OWN_USE = """
+from typing import assert_type
+import classes as m, numpy
+f = m.Filter(0.5, order=numpy.int8(3))
+assert_type(f.gain(2, unit=1), float)
+assert_type(m.Chain(1, f).next, m.Filter | None)
+assert_type(m.other_Count(1) + m.other_Count(2), m.other_Count)
+m.cutoff(m.Chain(1), chain=m.Chain(2))
+f.name = 'x'
+f.calls = 3  # wrong
+f.order = 'x'  # wrong
+m.Filter(1, 2)  # wrong
+m.cutoff(m.other_Count(1))  # wrong
+f.gain('x')  # wrong
+"""
+OWN_LEAKS = """
+m.Filter(0.5, order=3) | m.Filter() | m.Filter('x') | m.Filter(1, bad=2)
+m.lowpass(1).halved().gain(2, unit=3) | m.lowpass(1).gain('x') | m.Filter.of_text
+m.Chain(1, m.Filter(2), [1, 2.5], 'a long text', name='a long name').taps
+setattr(m.Filter(1), 'name', 'another long text') | setattr(m.Filter(1), 'order', 'x')
+m.other_Count(3, b=4) + m.other_Count(2) | m.other_Count(-1) | m.other_Count('x')
+m.call(lambda x: x.halved(), m.Filter(1)) | m.both([m.Filter(1)], {'a': m.Chain(2)})
+m.lowpass(1).gain | m.Filter.gain | m.Filter(1).of_text('x') | m.Filter(1).__copy__()
+repr(m.Chain(1)) | m.Chain(1) == m.Chain(1) | m.Chain(1).__deepcopy__(None)
+m.Filter.__new__(m.Filter).__setstate__(m.Filter(1).__getstate__()) | m.echo(m.Chain)
+m.Filter.__new__(m.Filter).cutoff | m.cutoff(1) | m.keep(m.Filter(1)) | m.kept()
+m.Filter(1).__init__(2)
+"""
 PICKLE = """
 import copy, importlib, pickle, sys
 m = importlib.import_module('extension')
@@ -697,11 +991,11 @@ def split(calls):
 
 
 def compile_module(compiler, source, python, folder, *flags):
-    """Builds an extension module for a Python."""
+    """Builds an extension module, of the source's name, for a Python."""
     code = "import sysconfig; print(sysconfig.get_path('include'))"
     include = subprocess.run([python, "-c", code], capture_output=True,
                              text=True, check=True).stdout.strip()
-    target = folder / "extension.so"
+    target = folder / f"{source.stem}.so"
     folder.mkdir(exist_ok=True)
     subprocess.run(
         [*shlex.split(compiler), "-O1", "-g", "-fPIC", "-shared", "-Wall",
@@ -815,25 +1109,35 @@ def stubs(args, folder):
         source.write_text(
             '#include "tvmffi_python.h"\n\nTVMFFI_EXPORT(f, none, (tensor("'
             f'{contract}"), x)) {{\n  (void)x;\n  TVMFFI_RETURN();\n}}\n'
-            "TVMFFI_PYTHON_MODULE(extension)\n")
+            "TVMFFI_PYTHON_MODULE(bad)\n")
         done = stub(compile_module(args.cc, source, sys.executable,
                                    source.parent))
         tap.ok(done.returncode == 1 and done.stderr ==
                f"{source}:3: error: f: the text \"{contract}\" of x: {wrong}\n"
                and not done.stdout,
                f"no stub of {contract}", done.stderr)
-    name = "mypy reads the stub, and finds the wrong calls"
+    check_types(folder, "extension", text, USE)
+    text = stub(folder / "classes.so").stdout
+    missing = [line for line in OWN_STUBS.strip().split("\n")
+               if line not in text.split("\n")]
+    tap.ok(not missing, "a stub has classes, with their fields and methods",
+           "\n".join([*missing, "are not in", text]))
+    check_types(folder, "classes", text, OWN_USE)
+
+
+def check_types(folder, module, stub, use):
+    name = f"mypy reads the stub of {module}, and finds the wrong calls"
     if not importlib.util.find_spec("mypy"):
         tap.skip(name, "no mypy")
         return
-    folder = folder / "mypy"
+    folder = folder / f"mypy-{module}"
     folder.mkdir()
-    (folder / "extension.pyi").write_text(text)
-    (folder / "use.py").write_text(USE)
+    (folder / f"{module}.pyi").write_text(stub)
+    (folder / "use.py").write_text(use)
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict",
-                           "extension.pyi", "use.py"], cwd=folder,
+                           f"{module}.pyi", "use.py"], cwd=folder,
                           capture_output=True, text=True)
-    wanted = [i for i, line in enumerate(USE.split("\n"), 1) if "# wrong" in line]
+    wanted = [i for i, line in enumerate(use.split("\n"), 1) if "# wrong" in line]
     found = re.findall(r"^(\S+):(\d+): error", done.stdout, re.M)
     tap.ok(sorted({*found}, key=lambda f: int(f[1])) ==
            [("use.py", str(i)) for i in wanted], name, done.stdout)
@@ -850,6 +1154,52 @@ def documentation_of_none(args, folder):
                  "except ImportError as e: print(e)", folders=[source.parent])
     tap.ok(text == "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)\n",
            "the documentation of no function is an ImportError", text)
+
+
+def own_types(name, folder, dropin):
+    """Types of the module as classes, where the package is missing."""
+    calls = {**OWN, **OWN_ALONE}
+    text = child(sys.executable, NAMES + "sys.modules['tvm_ffi'] = None\n" +
+                 OWN_NAMES + "print(answers_of(sys.argv[1]))",
+                 json.dumps(list(calls)), folders=[folder, dropin], bare=False)
+    try:
+        got, left = json.loads(text)
+    except ValueError:
+        got, left = [text], None
+    same(f"types as classes, {name}", list(calls), got, list(calls.values()))
+    tap.ok(left == 0, f"types as classes, {name}: objects are released", left)
+
+
+def own_types_beside(folder, dropin):
+    """The same beside the package, whose classes they can also be."""
+    text = child(sys.executable, NAMES + OWN_NAMES + OWN_BESIDE,
+                 json.dumps(list(OWN)), folders=[folder, dropin], bare=False)
+    before, _, rest = text.partition(" ")
+    try:
+        got, left = json.loads(rest)
+    except ValueError:
+        got, left = [text], None
+    same("types as classes, beside tvm_ffi", list(OWN), precise(got),
+         precise(OWN.values()))
+    tap.ok(before == "True" and left == 0, "they are the same classes before "
+           "its import, and released", text[:99])
+    text = child(sys.executable, NAMES + OWN_NAMES + OWN_REGISTERED,
+                 folders=[folder, dropin], bare=False)
+    tap.ok(text == ANSWERS_REGISTERED, "a class that is registered with tvm_ffi "
+           "is that of results", text)
+    text = child(sys.executable, "import classes as m" + OWN_RELEASED,
+                 folders=[folder, dropin])
+    tap.ok(text == "1 0\n", "100000 objects are released", text)
+    text = child(sys.executable, "import classes as m, threading\n"
+                 "begin, got = threading.Barrier(8), []\n"
+                 "def work():\n"
+                 "    begin.wait()\n"
+                 "    got.append(m.lowpass(1).gain(0) + m.Filter(2).cutoff)\n"
+                 "made = [threading.Thread(target=work) for _ in range(8)]\n"
+                 "for t in made: t.start()\n"
+                 "for t in made: t.join()\n"
+                 "print(got == [3.0] * 8)", folders=[folder, dropin])
+    tap.ok(text == "True\n", "threads make the first objects", text)
 
 
 def pickles(folder, dropin):
@@ -1032,12 +1382,16 @@ def leaks(args, folder):
     if not python:
         tap.skip(name, "install python3-dbg")
         return
-    compile_module(args.cc, HERE / "extension.c", python, folder)
-    for what, bad in ((name, []), ("the count finds a leak",
-                                   ["m.__dict__.setdefault('leaked', [])"
-                                    ".append(bytearray(999))"])):
-        text = child(python, LEAKS, args.calls if not bad else 20000,
-                     *split(CALLS), *bad, folders=[folder, args.dropin])
+    for source in "extension", "classes":
+        compile_module(args.cc, HERE / f"{source}.c", python, folder)
+    leak = "m.__dict__.setdefault('leaked', []).append(bytearray(999))"
+    for what, module, calls, bad in (
+            (name, "extension", CALLS, []),
+            (f"{name}, with types", "classes", OWN_LEAKS, []),
+            ("the count finds a leak", "extension", CALLS, [leak])):
+        text = child(python, LEAKS.replace("extension", module),
+                     args.calls if not bad else 20000,
+                     *split(calls), *bad, folders=[folder, args.dropin])
         try:
             references, size = map(int, text.split())
         except ValueError:
@@ -1065,6 +1419,8 @@ def main():
         work = pathlib.Path(work)
         library = compile_module(args.cc, HERE / "extension.c", sys.executable,
                                  work / "c", "-std=gnu11")
+        compile_module(args.cc, HERE / "classes.c", sys.executable, work / "c",
+                       "-std=gnu11")
         sys.path.insert(0, str(work / "c"))
         import extension as m
         signatures(m)
@@ -1080,6 +1436,8 @@ def main():
         pickles(work / "c", args.dropin)
         stubs(args, work / "c")
         documentation_of_none(args, work / "c")
+        own_types("C", work / "c", args.dropin)
+        own_types_beside(work / "c", args.dropin)
         results(work / "c", args.dropin)
         passed_exceptions(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
@@ -1093,6 +1451,9 @@ def main():
                                    json.dumps(split(CALLS)),
                                    folders=[work / "cxx", args.dropin]))
             same("compiled as C++", split(CALLS), got, wanted)
+            compile_module(args.cxx, HERE / "classes.c", sys.executable,
+                           work / "cxx", "-std=gnu++17", "-x", "c++")
+            own_types("C++", work / "cxx", args.dropin)
         together("at the same time", sys.executable, work / "c", args.dropin,
                  True)
         if args.free_python:
