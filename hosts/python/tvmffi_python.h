@@ -3443,8 +3443,9 @@ static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_end_record;
 /* Returns the record of a type key, or NULL. */
 TVMFFI_PY_COLD tvmffi_py_record *tvmffi_py_find_record(const char *key) {
   tvmffi_py_record *const *c;
-  TVMFFI_PY_EACH_RECORD(c)
-  if (!strcmp((*c)->of->key, key)) return *c;
+  TVMFFI_PY_EACH_RECORD(c) {
+    if (!strcmp((*c)->of->key, key)) return *c;
+  }
   return NULL;
 }
 
@@ -3465,8 +3466,9 @@ TVMFFI_PY_COLD tvmffi_py_record *tvmffi_py_search_record(int32_t index) {
 static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_at(int32_t index) {
   tvmffi_py_record *const *c;
   if (index < kTVMFFIDynObjectBegin) return NULL;
-  TVMFFI_PY_EACH_RECORD(c)
-  if (TVMFFI_I_LOAD(&(*c)->index) == index) return *c;
+  TVMFFI_PY_EACH_RECORD(c) {
+    if (TVMFFI_I_LOAD(&(*c)->index) == index) return *c;
+  }
   return tvmffi_py_search_record(index);
 }
 
@@ -3474,9 +3476,11 @@ static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_at(int32_t index) {
 static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_for(
     PyTypeObject *type) {
   tvmffi_py_record *const *c;
-  for (; type; type = (PyTypeObject *)PyType_GetSlot(type, Py_tp_base))
-    TVMFFI_PY_EACH_RECORD(c)
-  if ((*c)->type == type) return *c;
+  for (; type; type = (PyTypeObject *)PyType_GetSlot(type, Py_tp_base)) {
+    TVMFFI_PY_EACH_RECORD(c) {
+      if ((*c)->type == type) return *c;
+    }
+  }
   return NULL;
 }
 
@@ -3805,11 +3809,15 @@ TVMFFI_PY_COLD int tvmffi_py_make_by_fields(const tvmffi_py_record *c,
       PyTuple_Size(args) + 1 + (keywords ? 2 * PyDict_Size(keywords) : 0);
   int32_t count, i;
   int code = -1;
+  if (!init) {
+    PyErr_Format(PyExc_TypeError, "%s has no constructor", c->of->key);
+    return -1;
+  }
   if (n > 2 * TVMFFI_PY_ARGS + 1)
     values =
         n < INT32_MAX ? (TVMFFIAny *)malloc((size_t)n * sizeof(*values)) : NULL;
-  if (!values || !init) {
-    PyErr_Format(PyExc_TypeError, "%s has no constructor", c->of->key);
+  if (!values) {
+    PyErr_NoMemory();
     return -1;
   }
   count = tvmffi_py_own_all(args, keywords, values);
@@ -4211,9 +4219,10 @@ TVMFFI_PY_COLD char *tvmffi_py_class_name(const char *key,
   tvmffi_py_record *const *c;
   size_t at;
   int is_shared = 0;
-  TVMFFI_PY_EACH_RECORD(c)
-  is_shared |= strcmp((*c)->of->key, key) &&
-               !strcmp(tvmffi_py_last_part((*c)->of->key), name);
+  TVMFFI_PY_EACH_RECORD(c) {
+    is_shared |= strcmp((*c)->of->key, key) &&
+                 !strcmp(tvmffi_py_last_part((*c)->of->key), name);
+  }
   tvmffi_py_say(&t, module_name);
   tvmffi_py_say(&t, ".");
   at = t.size;

@@ -106,6 +106,16 @@ TVMFFI_EXPORT(total, int64, (map(str, array(Count)), counts)) {
   TVMFFI_RETURN(sum);
 }
 
+/* A constructor with more arguments than the stack has room for. */
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b, c, d, e, f, g, h, i, j;
+} Wide;
+TVMFFI_TYPE(Wide, "Wide", TVMFFIObject, (field, int64, a, 0),
+            (field, int64, b, 0), (field, int64, c, 0), (field, int64, d, 0),
+            (field, int64, e, 0), (field, int64, f, 0), (field, int64, g, 0),
+            (field, int64, h, 0), (field, int64, i, 0), (field, int64, j, 0))
+
 /* Another type of that name, in another namespace. */
 typedef struct {
   TVMFFIObject base;

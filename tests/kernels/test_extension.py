@@ -757,6 +757,11 @@ OWN = {
         "0 arguments",
     "type(f).__mro__[-2]()":
         "TypeError: <class 'tvmffi.Object'> has no constructor",
+    "m.Wide(**{n: i for i, n in enumerate('abcdefghij')}), m.Wide(*'ab', **{})":
+        "TypeError: Wide.__ffi_init__() field 'a':\n  Cannot convert from type "
+        "`ffi.SmallStr` to `int`",
+    "m.Wide(**{n: i for i, n in enumerate('abcdefghij')}), m.Wide(*range(10)).j":
+        "(Wide(a=0, b=1, c=2, d=3, e=4, f=5, g=6, h=7, i=8, j=9), 9) tuple",
     # Identity.
     "f == m.echo(f), f != m.echo(f), f is m.echo(f), hash(f) == "
     "hash(m.echo(f)), f.same_as(m.echo(f)), f == m.Filter(0.5, order=3), f == 3":
@@ -837,7 +842,7 @@ OWN = {
     "m.Filter.gain, m.Filter.gain.__name__, m.Filter.__module__":
         "(<method demo.Filter.gain>, 'gain', 'classes') tuple",
     "sorted(n for n in dir(m) if n[0].isupper() or 'Count' in n)":
-        "['Chain', 'Filter', 'demo_inner_Count', 'other_Count'] list",
+        "['Chain', 'Filter', 'Wide', 'demo_inner_Count', 'other_Count'] list",
 }
 # Only where the package is missing: what needs it with the package.
 OWN_ALONE = {
@@ -964,7 +969,7 @@ m.lowpass(1).gain | m.Filter.gain | m.Filter(1).of_text('x') | m.Filter(1).__cop
 repr(m.Chain(1)) | m.Chain(1) == m.Chain(1) | m.Chain(1).__deepcopy__(None)
 m.Filter.__new__(m.Filter).__setstate__(m.Filter(1).__getstate__()) | m.echo(m.Chain)
 m.Filter.__new__(m.Filter).cutoff | m.cutoff(1) | m.keep(m.Filter(1)) | m.kept()
-m.Filter(1).__init__(2)
+m.Filter(1).__init__(2) | m.Wide(**{n: i for i, n in enumerate('abcdefghij')})
 """
 PICKLE = """
 import copy, importlib, pickle, sys
