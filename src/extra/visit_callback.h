@@ -13,7 +13,6 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   if (index == target || target == kTVMFFIAny) return 1;
   if (target == kTVMFFIStr) return index == kTVMFFISmallStr;
   if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
-  if (index < kTVMFFIStaticObjectBegin) return 0;
   /* A target without a registered type matches nothing. tvmffi_is_instance
      would raise an error for such a target. */
   return index > target && target >= kTVMFFIStaticObjectBegin &&
