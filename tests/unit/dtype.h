@@ -388,6 +388,9 @@ static void test_devices(TVMFFI_HERE) {
                {"cpu:x", 0, 0},
                {"cpu:1x", 0, 0},
                {"cpu:-1", 0, 0},
+               {"cpu:/", 0, 0},
+               {"cpu:1:", 0, 0},
+               {"cuda_host", 0, 0},
                {"cuda:2147483648", 0, 0},
                {"cuda:99999999999999999999", 0, 0},
                {" cpu", 0, 0}};
@@ -405,6 +408,18 @@ static void test_devices(TVMFFI_HERE) {
                       strlen(cases[i].text));
   }
 }
+
+static void test_device_names(TVMFFI_HERE) {
+  static const char *const names[] = {
+      "unknown", "cpu",       "cuda",    "cuda_host",    "opencl",
+      "unknown", "unknown",   "vulkan",  "metal",        "vpi",
+      "rocm",    "rocm_host", "ext_dev", "cuda_managed", "oneapi",
+      "webgpu",  "hexagon",   "maia",    "trn",          "unknown"};
+  int i;
+  for (i = 0; i < TEST_COUNT(names); ++i)
+    CHECK(strcmp(tvmffi_i_device_name(TVMFFIDLDeviceFromIntPair(i, 0)),
+                 names[i]) == 0);
+}
 #endif
 
 static const test_case test_dtype_cases[] = {
@@ -415,5 +430,6 @@ static const test_case test_dtype_cases[] = {
     {"dtypes: print and parse", test_dtype_round_trip},
     {"dtypes: custom", test_custom_dtypes},
     {"devices: parse", test_devices},
+    {"devices: names", test_device_names},
 #endif
     {NULL, NULL}};
