@@ -205,7 +205,7 @@ def macro_names(tree):
 NO_NAMES = re.compile(
     r"TVMFFI[CP]y[A-Z]\w*"  # of the package tvm_ffi
     r"|\w*_$|tvmffi_(ROOT|gdb|sys|noun_verb|i_xxx)"
-    r"|TVMFFI_(CXX(_INCLUDE)?|INSTALL|WHEEL_PYTHONS)"
+    r"|TVMFFI_(CXX(_INCLUDE)?|INSTALL|ONE_RUNTIME|WHEEL_PYTHONS)"
     r"|k?TVMFFI(Xxx|_XXX|IXxx|_I_XXX|_I_X_name)|tvmffi_(NOUN|VERB)\w*")
 OUR_NAME = re.compile(r"\b(?:tvmffi_|TVMFFI|kTVMFFI)\w+\b(?!\.(?:[ch]|py)\b)")
 

@@ -48,6 +48,17 @@ def kernels(work):
     return work.block("CMake", "cmake", 1)
 
 
+def refused(work, name, text, said, *options, language="C"):
+    """CMake stops with an error that has the words `said`."""
+    try:
+        configure(work, name, language, "Ninja", text, *options)
+    except RuntimeError as error:
+        found = " ".join(str(error).split())
+        expect(said in found, found)
+    else:
+        expect(False, f"{name} is not refused")
+
+
 # -- find_package --------------------------------------------------------
 
 
@@ -144,13 +155,9 @@ def components(work):
     prefix = f"-DCMAKE_PREFIX_PATH={root}"
     configure(work, "static only", "C", "Ninja", text.format("header static"),
               prefix)
-    try:
-        configure(work, "no shared", "C", "Ninja", text.format("tvmffi"),
-                  prefix)
-    except RuntimeError as error:
-        expect("tvmffi::tvmffi is not installed" in str(error), str(error))
-    else:
-        expect(False, "the absent library was found")
+    for name, said in (("tvmffi", "tvmffi::tvmffi is not installed"),
+                       ("cxx", "from its sources with -DTVMFFI_CXX=ON")):
+        refused(work, f"no {name}", text.format(name), said, prefix)
 
 
 # -- from sources --------------------------------------------------------
@@ -293,11 +300,18 @@ CXX = "C++ with upstream's headers"
 BINARY = "One binary without Python"
 LISTS = "c-symbols", "cxx-symbols", "cxx-symbols-older"
 PRINTED = "equal: 1\nadd_one(1): 2\n"
-# The kernel in C++, what the document says of a program that needs only libc,
-# and a program that leaks an object.
+# Modules on our header and on upstream's, what the document says of a program
+# that needs only libc, and a program that leaks an object.
 MORE = """
 add_library(kernels MODULE kernels.cpp)
 target_link_libraries(kernels PRIVATE tvmffi::header)
+file(WRITE ${CMAKE_BINARY_DIR}/upstream.cpp [[
+#include <tvm/ffi/function.h>
+static int add_one(int x) { return x + 1; }
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(add_one, add_one)
+]])
+add_library(upstream MODULE ${CMAKE_BINARY_DIR}/upstream.cpp)
+target_link_libraries(upstream PRIVATE tvmffi::cxx_header)
 """
 WHOLE = """
 set_target_properties(program_static PROPERTIES ENABLE_EXPORTS ON)
@@ -324,9 +338,12 @@ def upstream(work, text, name, *options):
 
 
 def runs(built, name, library):
-    """A program loads the kernel, and needs `library` or no runtime."""
-    printed = run([built / name, built / "libkernels.so"])
-    expect(printed == PRINTED, printed)
+    """A program loads the modules, and needs `library` or no runtime."""
+    for module in "libkernels.so", "libupstream.so":
+        printed = run([built / name, built / module])
+        expect(printed == PRINTED, printed)
+        expect(not any("tvm" in n for n in needed(built / module)),
+               f"{module} is linked with a runtime")
     wanted = [library] if library else []
     found = [n for n in needed(built / name) if "tvm" in n]
     expect(found == wanted, f"{name} needs {found}, not {wanted}")
@@ -409,21 +426,30 @@ def cxx_refused(work):
     (older / "tvm/ffi").mkdir(parents=True)
     write(older / "tvm/ffi", c_api_h="#define TVM_FFI_VERSION_MAJOR 0\n"
           "#define TVM_FFI_VERSION_MINOR 1\n#define TVM_FFI_VERSION_PATCH 9\n")
+    (older / "dlpack").mkdir()
+    write(older / "dlpack", dlpack_h="")
+    bare_include = work.folder("without DLPack")
+    (bare_include / "tvm/ffi").mkdir(parents=True)
+    shutil.copy(ROOT / "tvmffi.h", bare_include / "tvm/ffi/c_api.h")
+    text = work.block(CXX, "cmake")
     for number, (message, *given) in enumerate((
             ("Install the Python package apache-tvm-ffi",
              f"-DPython_EXECUTABLE={bare}/bin/python"),
             ("has no folder with tvm/ffi/c_api.h",
              f"-DTVMFFI_CXX_INCLUDE={bare}"),
+            ("cxx refused 2 C++ Ninja/up",
+             "-DTVMFFI_CXX_INCLUDE=up"),
+            ("Add the folder that has it to TVMFFI_CXX_INCLUDE",
+             f"-DTVMFFI_CXX_INCLUDE={bare_include}"),
             ("c_api.h has 0.1.9", f"-DTVMFFI_CXX_INCLUDE={older}"),
             ("does not go with TVMFFI_NO_EXTRA", "-DTVMFFI_NO_EXTRA=ON"))):
-        try:
-            configure(work, f"cxx refused {number}", "C++", "Ninja",
-                      work.block(CXX, "cmake"), *given)
-        except RuntimeError as error:
-            text = " ".join(str(error).split())
-            expect(message in text, text)
-        else:
-            expect(False, f"not refused: {given}")
+        refused(work, f"cxx refused {number}", text, message, *given,
+                language="C++")
+    for other in "tvmffi", "cxx_static":
+        refused(work, f"cxx and {other}", text.replace(
+            "tvmffi::cxx", f"tvmffi::cxx tvmffi::{other}"),
+            "does not agree with the value of TVMFFI_ONE_RUNTIME",
+            language="C++")
 
 
 CASES = [
