@@ -366,6 +366,7 @@
      >>functions/json_strict         RFC 8259 and nothing else
      >>functions/bigint_function     comparison, hash and JSON of big integers
      >>functions/graph_function      values to JSON graphs and back
+     >>tables/builtin_function       None
      >>tables/builtin_attribute      the attributes of built-in types
      >>tables/type_field             the fields of built-in types
      >>tables/builtin_type           the methods and metadata of built-in types
@@ -2993,7 +2994,7 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_type_key, (int32_t index)) {
 
 /* Multiplies extents or strides that are not validated. Returns INT64_MAX on
    overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
+TVMFFI_I_SMALL_NOINLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
 #if TVMFFI_I_HAS_MUL_OVERFLOW
   int64_t product;
   return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
@@ -3001,9 +3002,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
 #else
   uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
   uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
-    return INT64_MAX;
-  return a * b;
+  uint64_t cross = (x >> 32) * (y & UINT32_MAX) + (x & UINT32_MAX) * (y >> 32);
+  cross += (x & UINT32_MAX) * (y & UINT32_MAX) >> 32;
+  return (x >> 32 && y >> 32) || cross >> 31 ? INT64_MAX : a * b;
 #endif
 }
 
@@ -3162,15 +3163,36 @@ TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
   TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
 #endif
 
+/* Divides *x. Returns the remainder. For small code on 32 bits, does without
+   the compiler's division of 64-bit numbers, which takes 750 bytes. */
+TVMFFI_I_SMALL_ONCE(uint32_t, tvmffi_i_divide, (uint64_t *x, uint32_t by)) {
+#if defined(__OPTIMIZE_SIZE__) && UINTPTR_MAX <= UINT32_MAX
+  const uint32_t high = (uint32_t)(*x >> 32), low = (uint32_t)*x;
+  uint32_t rest = high ? high % by : low % by, quotient = low / by, bit;
+  if (high) {
+    for (quotient = 0, bit = (uint32_t)1 << 31; bit; bit >>= 1) {
+      const uint32_t carry = rest >> 31;
+      rest = rest << 1 | !!(low & bit);
+      if (!carry && rest < by) continue;
+      rest -= by;
+      quotient |= bit;
+    }
+  }
+  *x = (uint64_t)(high / by) << 32 | quotient;
+#else
+  const uint32_t rest = (uint32_t)(*x % by);
+  *x /= by;
+#endif
+  return rest;
+}
+
 /* Writes x in a base up to 16, with `width` digits at least, so that the text
    ends before `end`. Returns the address of the first digit. */
 TVMFFI_I_INLINE char *tvmffi_i_digits_before(char *end, uint64_t x,
                                              unsigned base, int width) {
   char *p = end;
-  do {
-    *--p = "0123456789abcdef"[x % base];
-    x /= base;
-  } while (x || end - p < width);
+  do *--p = "0123456789abcdef"[tvmffi_i_divide(&x, base)];
+  while (x || end - p < width);
   return p;
 }
 
@@ -3845,6 +3867,17 @@ typedef struct {
   const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
 } tvmffi_func;
+/* Describes a function of the runtime. Upstream's metadata of these has no
+   names of parameters, and no parameter has a default. */
+typedef struct {
+  const char *name;
+  TVMFFISafeCallType call;
+  const tvmffi_i_word *const *types;
+  int32_t num_args; /* -1: a packed function with any arguments */
+#if defined(__OPTIMIZE_SIZE__)
+  TVMFFISafeCallType body; /* see tvmffi_i_call_typed; NULL if packed */
+#endif
+} tvmffi_i_builtin_func;
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else
@@ -4716,6 +4749,26 @@ TVMFFI_I_ONCE(int, tvmffi_i_refuse,
                const TVMFFIAny *result, int32_t bad, int code)) {
   return code ? tvmffi_i_bad_arg(f, bad, args, code)
               : tvmffi_i_bad_call(f, count, result);
+}
+
+/* Returns the description that the functions above read. */
+TVMFFI_I_COLD tvmffi_func tvmffi_i_describe(const char *name,
+                                            const tvmffi_i_word *const *types,
+                                            int32_t num_args) {
+  tvmffi_func f = TVMFFI_I_ZERO;
+  f.name = name;
+  f.types = types;
+  f.num_args = (int16_t)num_args;
+  return f;
+}
+
+/* Does what tvmffi_i_refuse does, for a function of the runtime. */
+TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse_builtin(
+    const tvmffi_i_builtin_func *builtin, const TVMFFIAny *args, int32_t count,
+    const TVMFFIAny *result, int32_t bad, int code) {
+  const tvmffi_func f =
+      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
+  return tvmffi_i_refuse(&f, args, count, result, bad, code);
 }
 
 /* Called if the argument count is wrong or *result is not None. If only
@@ -6849,12 +6902,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
-/* The names of the parameters. Upstream's metadata of built-in functions has no
-   names, so the runtime stores none. */
-#define TVMFFI_I_NAMES_tvmffi_user(n, ...) \
-  "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__)
-#define TVMFFI_I_NAMES_tvmffi_exported TVMFFI_I_NAMES_tvmffi_user
-#define TVMFFI_I_NAMES_tvmffi_builtin(n, ...) NULL
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
@@ -6982,9 +7029,24 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_LINKAGE_tvmffi_user static
 #define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
-#define TVMFFI_I_ATTRIBUTE_tvmffi_user
-#define TVMFFI_I_ATTRIBUTE_tvmffi_exported
-#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED const
+#define TVMFFI_I_DESCRIPTION_tvmffi_user(func, text, call, n, least, defaults, \
+                                         site, R, ...) \
+  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
+  static tvmffi_func func = { \
+      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
+          "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
+          defaults, site)};
+#define TVMFFI_I_DESCRIPTION_tvmffi_exported TVMFFI_I_DESCRIPTION_tvmffi_user
+#define TVMFFI_I_DESCRIPTION_tvmffi_builtin(func, text, call, n, ...) \
+  TVMFFI_I_UNUSED static const tvmffi_i_builtin_func func = { \
+      text, TVMFFI_I_BUILTIN_CALLS(call), tvmffi_i_types_##func, \
+      (n) - 1 TVMFFI_I_BUILTIN_BODY(call)};
+#define TVMFFI_I_THIS_tvmffi_user tvmffi_func
+#define TVMFFI_I_THIS_tvmffi_exported tvmffi_func
+#define TVMFFI_I_THIS_tvmffi_builtin tvmffi_i_builtin_func
+#define TVMFFI_I_REFUSE_tvmffi_user tvmffi_i_refuse
+#define TVMFFI_I_REFUSE_tvmffi_exported tvmffi_i_refuse
+#define TVMFFI_I_REFUSE_tvmffi_builtin tvmffi_i_refuse_builtin
 /* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
    where the body makes nothing. In C++, a destructor closes the scope, after an
    exception, too. */
@@ -7024,6 +7086,14 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
+/* The object of a built-in function. Its safe_call receives this struct as
+   `handle`. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIFunctionCell cell;
+  const tvmffi_i_builtin_func *typed;
+} tvmffi_i_builtin;
+
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
@@ -7053,21 +7123,42 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
   }
 }
 
-/* Converts the arguments of a built-in function, as
-   TVMFFI_I_CALL_tvmffi_user does. Returns 0, or an error's code. */
-TVMFFI_I_ONCE(int, tvmffi_i_load_args,
-              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
-               const TVMFFIAny *result, tvmffi_i_value *to)) {
+enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
+
+/* Calls a built-in function that is not packed. Converts the arguments, as
+   TVMFFI_I_CALL_tvmffi_user does. The body receives the converted arguments as
+   its handle. */
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result) {
+  tvmffi_i_value values[TVMFFI_I_BUILTIN_PARAMS];
   int32_t i = count;
   if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
-    return tvmffi_i_refuse(f, args, count, result, 0, 0);
+    return tvmffi_i_refuse_builtin(f, args, count, result, 0, 0);
   while (i--) {
     const int code =
-        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, to + i);
-    if (code) return tvmffi_i_refuse(f, args, count, result, i, code);
+        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
+    if (code) return tvmffi_i_refuse_builtin(f, args, count, result, i, code);
   }
-  return 0;
+  return f->body(values, args, count, result);
 }
+
+/* Calls the built-in function whose object `handle` is. */
+TVMFFI_I_COLD int tvmffi_i_call_builtin(void *handle, const TVMFFIAny *args,
+                                        int32_t count, TVMFFIAny *result) {
+  const tvmffi_i_builtin *b = TVMFFI_I_AS(const tvmffi_i_builtin *, handle);
+  return tvmffi_i_call_typed(b->typed, args, count, result);
+}
+#define TVMFFI_I_BUILTIN_CALLS(body) tvmffi_i_call_builtin
+#define TVMFFI_I_BUILTIN_BODY(body) , body
+#else
+TVMFFI_I_INLINE int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                        const TVMFFIAny *args, int32_t count,
+                                        TVMFFIAny *result) {
+  return f->call(NULL, args, count, result);
+}
+#define TVMFFI_I_BUILTIN_CALLS(body) body
+#define TVMFFI_I_BUILTIN_BODY(body)
 #endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
@@ -7187,8 +7278,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_DEFINE_CALL_0(checked, kind, call, text, func, body, self, n, \
                                ...) \
   TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
-                       tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
-                                       tvmffi_count, tvmffi_into, 0, 0), \
+                       TVMFFI_I_REFUSE_##kind(tvmffi_this, tvmffi_args, \
+                                              tvmffi_count, tvmffi_into, 0, \
+                                              0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
 /* The contract of a function: the literals in tensor("...") of its parameters
    and of its result. The call checks the arguments against it before it calls
@@ -7248,11 +7340,8 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
-  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
-  static TVMFFI_I_ATTRIBUTE_##kind tvmffi_func func = { \
-      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
-          TVMFFI_I_NAMES_##kind(n, __VA_ARGS__), least, defaults, \
-          TVMFFI_I_SITE_##checked(func))}; \
+  TVMFFI_I_DESCRIPTION_##kind(func, text, call, n, least, defaults, \
+                              TVMFFI_I_SITE_##checked(func), R, __VA_ARGS__) \
   TVMFFI_I_CALL_##kind(checked, kind, call, func, body, self, refuse, n, R, \
                        __VA_ARGS__)
 #define TVMFFI_I_CALL_tvmffi_user(checked, kind, call, func, body, self, \
@@ -7260,7 +7349,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
-    const tvmffi_func *tvmffi_this = &func; \
+    const TVMFFI_I_THIS_##kind *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0, tvmffi_converts = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
@@ -7274,7 +7363,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
       tvmffi_code = \
-          TVMFFI_I_CONVERT_##kind tvmffi_i_refuse( \
+          TVMFFI_I_CONVERT_##kind TVMFFI_I_REFUSE_##kind( \
               tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, tvmffi_bad, \
               tvmffi_bad_code); \
     } else { \
@@ -7300,22 +7389,21 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
    into one, which then has the code for results of all types. */
 #define TVMFFI_I_INLINED_tvmffi_builtin \
   inline __attribute__((__always_inline__))
-/* With -Os, one function converts the arguments of all built-in functions. The
-   code that checks and converts them in each function would take half of the
-   functions' code. */
+/* With -Os, tvmffi_i_call_typed converts the arguments of all built-in
+   functions. The code that checks and converts them in each function would take
+   half of the functions' code. */
 #define TVMFFI_I_CALL_tvmffi_builtin(checked, kind, call, func, body, self, \
                                      refuse, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
-    tvmffi_i_value tvmffi_values[n]; \
+    const tvmffi_i_value *tvmffi_values = \
+        TVMFFI_I_AS(const tvmffi_i_value *, tvmffi_handle); \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
-    int tvmffi_code = tvmffi_i_load_args(&func, tvmffi_args, tvmffi_count, \
-                                         tvmffi_into, tvmffi_values); \
-    (void)tvmffi_handle; \
-    return tvmffi_code ? tvmffi_code \
-                       : body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), \
-                              &tvmffi_value, tvmffi_into TVMFFI_I_EACH(n)( \
-                                  TVMFFI_I_PASS_VALUE, ~, __VA_ARGS__)); \
+    TVMFFI_STATIC_ASSERT((n) - 1 <= TVMFFI_I_BUILTIN_PARAMS, func##_params); \
+    (void)tvmffi_args, (void)tvmffi_count, (void)tvmffi_values; \
+    return body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), &tvmffi_value, \
+                tvmffi_into TVMFFI_I_EACH(n)(TVMFFI_I_PASS_VALUE, ~, \
+                                             __VA_ARGS__)); \
   }
 #endif
 /* clang-format on */
@@ -7426,14 +7514,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 
 /* Defines a packed function of the runtime, up to its body. Its name is
    "ffi.NAME". */
-#define TVMFFI_I_PACKED(name)                                              \
-  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
-                                  int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static const tvmffi_func tvmffi_func_i_##name = {        \
-      "ffi." #name, tvmffi_call_i_##name, NULL,                            \
-      -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                         \
-  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
-                                  const TVMFFIAny *args, int32_t num_args, \
+#define TVMFFI_I_PACKED(name)                                                 \
+  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,          \
+                                  int32_t num_args, TVMFFIAny *result);       \
+  TVMFFI_I_UNUSED static const tvmffi_i_builtin_func tvmffi_func_i_##name = { \
+      "ffi." #name, tvmffi_call_i_##name, NULL,                               \
+      -1 TVMFFI_I_BUILTIN_BODY(NULL)};                                        \
+  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,                 \
+                                  const TVMFFIAny *args, int32_t num_args,    \
                                   TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the
@@ -13129,7 +13217,7 @@ TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
 
 /* Declared here, because errors and memory need each other: a failed allocation
    raises an error, and an error is allocated. */
-TVMFFI_I_COLD int tvmffi_i_no_memory(void);
+TVMFFI_I_SLOW int tvmffi_i_no_memory(void);
 TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
 
@@ -14432,9 +14520,15 @@ TVMFFI_I_INLINE int tvmffi_i_word_less(const void *a, const void *b,
 
    A double is converted by multiplying its mantissa by a power of ten. The fast
    path computes the first 128 bits of the product. If these bits do not decide
-   the rounding, the slow path computes the whole product. */
+   the rounding, the slow path computes the whole product. With -Os, only the
+   slow path is compiled, because the fast path takes 1.4 KB. */
 
 #if !TVMFFI_NO_EXTRA
+#if defined(__OPTIMIZE_SIZE__)
+#define TVMFFI_I_FAST_DECIMAL 0
+#else
+#define TVMFFI_I_FAST_DECIMAL 1
+#endif
 #define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
 #define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
 #define TVMFFI_I_DOUBLE_NAN ((uint64_t)0xFFF << 51)
@@ -14502,9 +14596,9 @@ static uint32_t tvmffi_i_big_div(tvmffi_i_big *b, uint32_t by) {
   size_t i;
   TVMFFI_ASSERT(by);
   for (i = b->n; i-- > 0;) {
-    rest = rest << 32 | b->limbs[i];
-    b->limbs[i] = (uint32_t)(rest / by);
-    rest %= by;
+    uint64_t part = rest << 32 | b->limbs[i];
+    rest = tvmffi_i_divide(&part, by);
+    b->limbs[i] = (uint32_t)part;
   }
   while (b->n && !b->limbs[b->n - 1]) --b->n;
   return (uint32_t)rest;
@@ -14801,8 +14895,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
   lost |= twice << (64 - shift) != 0;
   twice >>= shift;
   if (twice >= 2 * (n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6)) {
-    lost |= twice % 10 != 0;
-    twice /= 10;
+    lost |= tvmffi_i_divide(&twice, 10) != 0;
     ++*x;
   }
   return tvmffi_i_round_half(twice, lost);
@@ -14825,7 +14918,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   zeros = tvmffi_i_high_zeros(mantissa);
   *x = first = tvmffi_i_log10(power + 63 - zeros);
   ten = n - 1 - first;
-  if (ten > TVMFFI_I_MIN_POWER && ten <= TVMFFI_I_MAX_POWER) {
+  if (TVMFFI_I_FAST_DECIMAL && ten > TVMFFI_I_MIN_POWER &&
+      ten <= TVMFFI_I_MAX_POWER) {
     for (;; --ten, ++*x) {
       low = tvmffi_i_mul_power(mantissa << zeros, ten, &high);
       /* The last `shift` bits of `high` are a fraction. */
@@ -14841,7 +14935,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   TVMFFI_ASSERT(digits >= limit / 10 && digits <= limit);
   if (digits < limit) return digits;
   ++*x;
-  return limit / 10;
+  (void)tvmffi_i_divide(&digits, 10);
+  return digits;
 }
 
 /* Writes a positive double as printf's "%.*g" does, with precision 6 or 17.
@@ -15007,7 +15102,7 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     NULL,
     0};
 
-TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
+TVMFFI_I_SLOW int tvmffi_i_no_memory(void) {
   TVMFFIObject *error = &tvmffi_i_memory_error.base;
   TVMFFI_ASSERT(tvmffi_i_load64(&error->combined_ref_count) & 0x80000000u);
   TVMFFIErrorSetRaised(error);
@@ -19632,8 +19727,7 @@ TVMFFI_I_DELETER(view)
    in an int64_t. */
 TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                                            const DLTensor *t) {
-  const uint64_t most = INT64_MAX;
-  uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
+  int64_t bytes = ((int64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
@@ -19648,12 +19742,11 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
-    if (bytes && (uint64_t)t->shape[i] > most / bytes)
+    bytes = tvmffi_i_times(bytes, t->shape[i]);
+    if (bytes == INT64_MAX)
       return tvmffi_i_fail("ValueError",
                            "%s: the shape has more elements than fit in memory",
                            function);
-    bytes *= (uint64_t)t->shape[i];
-    TVMFFI_ASSERT(bytes <= most);
   }
   return 0;
 }
@@ -19676,13 +19769,13 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
 
 /* Returns 1 if the data's address is aligned, else 0. For a device whose `data`
    is an opaque handle, checks only byte_offset. */
-static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
+static int tvmffi_i_is_aligned(const DLTensor *t, uintptr_t alignment) {
   int32_t type = (int32_t)t->device.device_type;
   int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
                type == kDLROCM || type == kDLROCMHost;
-  uint64_t address = direct ? (uint64_t)(uintptr_t)t->data : 0;
+  uintptr_t address = direct ? (uintptr_t)t->data : 0;
   TVMFFI_ASSERT(alignment > 0);
-  return (address + t->byte_offset) % alignment == 0;
+  return (address + (uintptr_t)t->byte_offset) % alignment == 0;
 }
 
 /* Checks alignment and contiguity if requested; raises upstream's errors. */
@@ -19693,7 +19786,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
                          (int)alignment);
-  if (alignment && !tvmffi_i_is_aligned(t, (uint64_t)alignment))
+  if (alignment && !tvmffi_i_is_aligned(t, (uintptr_t)alignment))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Data is not aligned to %d bytes.",
                          (int)alignment);
@@ -22451,16 +22544,13 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
   TVMFFIAny values[2];
-  tvmffi_func f;
+  const tvmffi_func f =
+      tvmffi_i_describe("", c->kind->types, c->kind->num_args);
   size_t depth;
   int32_t i;
   int code = 0;
   TVMFFI_ASSERT(c->kind->num_values <= 2 &&
                 c->kind->num_values <= c->kind->num_args);
-  memset((void *)&f, 0, sizeof(f));
-  f.name = "";
-  f.num_args = (int16_t)c->kind->num_args;
-  f.types = c->kind->types;
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_call(&f, num_args, result);
@@ -23764,19 +23854,18 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
                        "The binary embedded in the library is malformed");
 }
 
-/* Reads an array, whose number of elements precedes it. An element has `size`
-   bytes. */
-static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
+/* Reads an array, whose number of elements precedes it. An element has
+   1 << shift bytes. */
+static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
                                const unsigned char **out, uint64_t *count) {
-  TVMFFI_ASSERT(size == 1 || size == 8);
   if (in->left < 8) return tvmffi_i_bad_binary();
   *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  if (*count > in->left / size) return tvmffi_i_bad_binary();
+  if (*count > in->left >> shift) return tvmffi_i_bad_binary();
   *out = in->at;
-  in->at += size * *count;
-  in->left -= size * *count;
+  in->at += *count << shift;
+  in->left -= *count << shift;
   return 0;
 }
 
@@ -23785,7 +23874,7 @@ static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   const unsigned char *data = NULL;
   uint64_t size = 0;
-  TVMFFI_TRY(tvmffi_i_read_array(in, 1, &data, &size));
+  TVMFFI_TRY(tvmffi_i_read_array(in, 0, &data, &size));
   if (!size) return tvmffi_i_bad_binary();
   out->data = (const char *)data;
   out->size = (size_t)size;
@@ -23875,8 +23964,8 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   int code;
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
-  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
-  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.begin, &count));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);
@@ -29491,7 +29580,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   if (!digits) return tvmffi_i_json_no_digits(r, start, out);
   point = p;
   p = tvmffi_i_json_exponent(p, end, &power);
-  if (!p || ((digits > 19 || !tvmffi_i_short_to_double(x, power, &bits)) &&
+  if (!p || ((!TVMFFI_I_FAST_DECIMAL || digits > 19 ||
+              !tvmffi_i_short_to_double(x, power, &bits)) &&
              !tvmffi_i_digits_to_double(first, point, power, &bits)))
     return tvmffi_i_json_no_value(r, start);
   TVMFFI_ASSERT(bits < TVMFFI_I_DOUBLE_INFINITY);
@@ -31173,14 +31263,15 @@ TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
    the built-in functions of arrays and lists */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
-TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
-                                   int32_t num_args, TVMFFIAny *result) {
+/* Replaces args[0], an array, by a list copy and calls the built-in `f`. */
+TVMFFI_I_SLOW int tvmffi_i_on_copy(const tvmffi_i_builtin_func *f,
+                                   TVMFFIAny *args, int32_t num_args,
+                                   TVMFFIAny *result) {
   int code;
   TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
   TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
                                   kTVMFFIList, &args[0]));
-  code = call(NULL, args, num_args, result);
+  code = tvmffi_i_call_typed(f, args, num_args, result);
   tvmffi_i_any_release(&args[0]);
   return code;
 }
@@ -31188,12 +31279,12 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
 /* Defines `s` as the list that the built-in function `name` changes. If `list`
    is an array, calls the function again with a list copy and returns. Pass all
    arguments of the function, as Anys, at the end. */
-#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
-  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
-    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
-    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
-                            tvmffi_result);                     \
+#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)      \
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);              \
+  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {    \
+    TVMFFIAny args[num_args] = {__VA_ARGS__};                    \
+    return tvmffi_i_on_copy(&tvmffi_func_##name, args, num_args, \
+                            tvmffi_result);                      \
   }
 
 /* Creates an array of the arguments. */
@@ -31218,7 +31309,8 @@ TVMFFI_I_PACKED(List) {
   TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
     TVMFFI_I_CHECK_INDEX(s, i);                                           \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));            \
+    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);          \
+    return 0;                                                             \
   }                                                                       \
   /* Returns the number of items. */                                      \
   TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
@@ -31273,7 +31365,8 @@ TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
 TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
+  *tvmffi_result = tvmffi_i_take_item(s, i);
+  return 0;
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
@@ -31724,12 +31817,14 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
     TVMFFIAny found;                                                           \
     TVMFFI_TRY(                                                                \
         tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
-    TVMFFI_RETURN(result);                                                     \
+    *tvmffi_result = result;                                                   \
+    return 0;                                                                  \
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
 TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
-                       TVMFFI_I_METHOD_IMPLEMENTS, found.v_int64 != 0)
+                       TVMFFI_I_METHOD_IMPLEMENTS,
+                       tvmffi_bool(found.v_int64 != 0))
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
 TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
@@ -31744,20 +31839,20 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
 
 /* Defines a function that calls a method with the strings `a` and `b`. The
    arguments behind `result` are the function's parameters. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)    \
-  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                     \
-    const TVMFFIByteArray none = {"", 0};                                  \
-    TVMFFIAny value;                                                       \
-    (void)none;                                                            \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),            \
-                                    TVMFFI_I_METHOD_##method, a, b,        \
-                                    &value));                              \
-    TVMFFI_RETURN(result);                                                 \
+#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)       \
+  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                        \
+    const TVMFFIByteArray none = {"", 0};                                     \
+    TVMFFIAny value;                                                          \
+    (void)none;                                                               \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),               \
+                                    TVMFFI_I_METHOD_##method, a, b, &value)); \
+    *tvmffi_result = result;                                                  \
+    return 0;                                                                 \
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
 TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
-                     (int32_t)value.v_int64, (i_module, module))
+                     tvmffi_int((int32_t)value.v_int64), (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
 TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none, value,
                      (i_module, module))
@@ -31770,8 +31865,9 @@ TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
                      value, (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format, ,
-                     (i_module, module), (str, file_name), (str, format))
+TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
+                     tvmffi_none(), (i_module, module), (str, file_name),
+                     (str, format))
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
@@ -32399,7 +32495,7 @@ TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
   int code = 0;
   if (self->type_index != TVMFFI_I_ACCESS_PATH)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessPath");
-  TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
+  TVMFFI_TRY(tvmffi_i_call_typed(&tvmffi_func_i_path_steps, &path, 1, &steps));
   cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
   tvmffi_i_text_str(&b, "<root>");
   for (i = 0; i < cell->size && !code; ++i)
@@ -32439,20 +32535,20 @@ TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
   int code;
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
-      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
-    TVMFFI_I_GIVE(copy);
+      return TVMFFIAnyViewToOwnedAny(&value, tvmffi_result);
+    *tvmffi_result = copy;
+    return 0;
   }
   TVMFFI_I_WALK_OPEN(&c, "ObjectGraphDFS", tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
   tvmffi_i_walk_close(&c.walk);
   if (!code) {
-    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
-    tvmffi_i_retain(copy.v_obj);
+    *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
+    tvmffi_i_retain(tvmffi_result->v_obj);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
-  if (code) return code;
-  TVMFFI_I_GIVE(copy);
+  return code;
 }
 #endif
 
@@ -33004,15 +33100,17 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
 
 /* Visits a root with callbacks. The functions in `with_region` (may be NULL)
    also receive the TVMFFIDefRegionKind of the value. */
-static int tvmffi_i_visit_root(const tvmffi_func *f, tvmffi_i_visit_kind kind,
-                               const TVMFFIAny *root,
+static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
+                               tvmffi_i_visit_kind kind, const TVMFFIAny *root,
                                const TVMFFIAny *callbacks,
                                const TVMFFIAny *with_region,
                                TVMFFIAny *result) {
+  const tvmffi_func f =
+      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
   int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
-  if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
-      !tvmffi_i_check_callbacks(f, 1, callbacks, width))
+  if ((!with_region || !tvmffi_i_check_callbacks(&f, 2, with_region, width)) &&
+      !tvmffi_i_check_callbacks(&f, 1, callbacks, width))
     e = tvmffi_i_new_engine(kind, callbacks->v_obj,
                             with_region ? with_region->v_obj : NULL);
   return tvmffi_i_give(tvmffi_i_run_engine(e, root), result);
@@ -33297,7 +33395,8 @@ TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
   TVMFFI_ASSERT(value);
   args[0] = *value;
   args[1] = tvmffi_int(indent);
-  TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));
+  TVMFFI_TRY(
+      tvmffi_i_call_typed(&tvmffi_func_i_json_Stringify, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
     tvmffi_i_any_release(&text);
     return -1;
@@ -33358,7 +33457,6 @@ TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
 TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
-  TVMFFIAny text = tvmffi_none();
   TVMFFI_ASSERT(value);
   if (value->type_index == kTVMFFIInt)
     tvmffi_i_text_int(&b, value->v_int64);
@@ -33366,13 +33464,11 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
     tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
   else
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
-  TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
-  TVMFFI_I_GIVE(text);
+  return tvmffi_i_text_take_object(&b, tvmffi_result);
 }
 
 TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
                        (i_any_view, value)) {
-  TVMFFIAny made = tvmffi_none();
   TVMFFIByteArray s;
   int negative;
   size_t i;
@@ -33385,8 +33481,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   }
   if (!s.size || i < s.size)
     return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
-  TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
-  TVMFFI_I_GIVE(made);
+  return tvmffi_i_digits_to_int(s.data, s.size, negative, tvmffi_result);
 }
 #endif
 
@@ -33441,6 +33536,18 @@ TVMFFI_I_BUILTIN_FUNC(FromJSONGraphString, any, (str, text)) {
   return code;
 }
 #endif
+
+/* ======== Objects of built-in functions ========= >>tables/builtin_function */
+
+/* Fills the memory of a function object, which is 0. */
+TVMFFI_I_UNUSED static void tvmffi_i_fill_builtin(
+    tvmffi_i_builtin *b, TVMFFISafeCallType call,
+    const tvmffi_i_builtin_func *typed) {
+  b->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
+  b->base.type_index = kTVMFFIFunction;
+  b->cell.safe_call = call;
+  b->typed = typed;
+}
 
 /* ======== Type attributes ========================= >>tables/builtin_attribute
    the attributes of built-in types */
@@ -33549,7 +33656,7 @@ static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
 /* A function object that is the value of an attribute. Its safe_call receives
    this struct as `handle`. */
 typedef struct {
-  tvmffi_i_function_object function;
+  tvmffi_i_builtin builtin; /* its `typed` may be NULL */
   int column;
   int32_t type_index;
 } tvmffi_i_attr;
@@ -33612,10 +33719,7 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
     types[0] = tvmffi_i_target_of(attr->type_index)->word;
   }
   types[1] = &arg;
-  f.name = name;
-  f.call = NULL;
-  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
-  f.types = types;
+  f = tvmffi_i_describe(name, types, attr->column != TVMFFI_I_COLUMN_NEW);
   if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
   return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
 }
@@ -33855,7 +33959,7 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
    the method's name. */
 typedef struct {
   int32_t type_index;
-  const tvmffi_func *func;
+  const tvmffi_i_builtin_func *func;
   const char *const *metadata;
   const char *doc;
 } tvmffi_i_method;
@@ -33884,7 +33988,7 @@ enum {
   TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
 };
 static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
-static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
+static tvmffi_i_builtin tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
 #endif
 
 /* ======== Built-in types =============================== >>tables/builtin_type
@@ -33943,23 +34047,16 @@ enum {
       sizeof(tvmffi_i_builtin_types) / sizeof(tvmffi_i_builtin_types[0])
 };
 
-static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
-                                   TVMFFISafeCallType call) {
-  f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-  f->base.type_index = kTVMFFIFunction;
-  f->cell.safe_call = call;
-}
-
 /* Fills the description of method i of tvmffi_i_methods. A method is static
    unless its first parameter has the type that the method belongs to. */
 static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
-  const tvmffi_func *f = from->func;
+  const tvmffi_i_builtin_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
   TVMFFI_ASSERT(!to->method.v_obj ||
                 to->method.v_obj == &tvmffi_i_method_objects[i].base);
   TVMFFI_ASSERT(strrchr(f->name, '.'));
-  tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
+  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], f->call, f);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
   to->metadata = tvmffi_byte_array(*from->metadata);
@@ -33995,12 +34092,12 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 /* -------- Attribute columns -------- */
 
 /* An attribute's value for one type: the address of a function or, if is_call
-   is 1, a function object that calls the function. tvmffi_i_collect_values adds
-   the values that many types have. */
+   is 1, the object of a built-in function. tvmffi_i_collect_values adds the
+   values that many types have. */
 typedef struct {
   uint8_t column, is_call;
   int16_t type_index;
-  void *function;
+  void *function; /* or a tvmffi_i_builtin_func */
 } tvmffi_i_attr_row;
 #define TVMFFI_I_ATTR_ROW(column, index, is_call, function) \
   { TVMFFI_I_COLUMN_##column, is_call, index, (void *)(uintptr_t)(function) }
@@ -34014,15 +34111,15 @@ typedef struct {
 static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
 #if !TVMFFI_NO_EXTRA
     TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_STRUCTURAL_KEY, 1,
-                      tvmffi_call_i_structural_key_init),
-    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, tvmffi_call_i_step_repr),
-    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, tvmffi_call_i_path_repr),
-    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_hash),
-    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_eq),
-    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_compare),
-    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_to_json),
+                      &tvmffi_func_i_structural_key_init),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, &tvmffi_func_i_step_repr),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, &tvmffi_func_i_path_repr),
+    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_hash),
+    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_eq),
+    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_compare),
+    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_to_json),
     TVMFFI_I_ATTR_ROW(FROM_JSON, kTVMFFIBigInt, 1,
-                      tvmffi_call_i_bigint_from_json),
+                      &tvmffi_func_i_bigint_from_json),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIArray),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIMap),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIList),
@@ -34034,7 +34131,7 @@ static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
                       tvmffi_i_equal_structural_key),
 #endif
     TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_ENUM_STATE, 1,
-                      tvmffi_call_i_enum_state_init),
+                      &tvmffi_func_i_enum_state_init),
     TVMFFI_I_ATTR_ROW(ANY_HASH, kTVMFFIBigInt, 0, tvmffi_i_hash_bigint),
     TVMFFI_I_ATTR_ROW(ANY_EQUAL, kTVMFFIBigInt, 0, tvmffi_i_equal_bigint),
     TVMFFI_I_ATTR_ROW(ANY_HASH, TVMFFI_I_STRUCTURAL_KEY, 0,
@@ -34056,8 +34153,9 @@ typedef struct {
 } tvmffi_i_collected;
 
 /* Adds a value to the column that `to` collects; ignores values of other
-   columns. The value is a function object that calls `call`, or `value` if
-   `call` is NULL. In the first pass, only measures. */
+   columns. The value is a function object that calls `call`, for the built-in
+   function whose address `value` is, or `value` if `call` is NULL. In the first
+   pass, only measures. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                int32_t type_index, TVMFFISafeCallType call,
                                TVMFFIAny value) {
@@ -34067,10 +34165,11 @@ static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
     TVMFFI_ASSERT(!to->values[type_index - to->begin].type_index);
     if (call) {
       tvmffi_i_attr *a = &to->functions[to->num_functions];
-      tvmffi_i_fill_function(&a->function, call);
+      tvmffi_i_fill_builtin(&a->builtin, call,
+                            (const tvmffi_i_builtin_func *)value.v_ptr);
       a->column = column;
       a->type_index = type_index;
-      value = tvmffi_obj(&a->function.base);
+      value = tvmffi_obj(&a->builtin.base);
     }
     to->values[type_index - to->begin] = value;
   } else {
@@ -34100,7 +34199,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
     const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
     tvmffi_i_add_value(
         to, row->column, row->type_index,
-        row->is_call ? (TVMFFISafeCallType)(uintptr_t)row->function : NULL,
+        row->is_call ? ((const tvmffi_i_builtin_func *)row->function)->call
+                     : NULL,
         tvmffi_ptr(row->function));
   }
 }
@@ -34165,23 +34265,20 @@ static void tvmffi_i_start_columns(void) {
 /* The function object of a built-in function, and its entry in the function
    table. */
 typedef struct {
-  tvmffi_i_function_object object;
+  tvmffi_i_builtin object;
   tvmffi_i_global entry;
 } tvmffi_i_builtin_entry;
 
 #if !TVMFFI_NO_TYPES
-/* Returns the struct of an entry that belongs to a built-in function. */
-TVMFFI_I_INLINE const tvmffi_i_builtin_entry *tvmffi_i_builtin_of(
-    const tvmffi_i_global *g) {
-  return (
-      const tvmffi_i_builtin_entry *)((uintptr_t)g -
-                                      offsetof(tvmffi_i_builtin_entry, entry));
-}
-
 /* Returns the typed function of an entry whose function is `function`, or NULL
    unless that is the entry's built-in function. */
-static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
-                                                 const TVMFFIObject *function);
+static const tvmffi_i_builtin_func *tvmffi_i_typed_builtin(
+    const tvmffi_i_global *g, const TVMFFIObject *function) {
+  const tvmffi_i_builtin_entry *b =
+      (const tvmffi_i_builtin_entry *)((uintptr_t)g -
+                                       offsetof(tvmffi_i_builtin_entry, entry));
+  return function == &b->object.base ? b->object.typed : NULL;
+}
 
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
@@ -34191,9 +34288,10 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
   const TVMFFIObject *function = NULL;
-  const tvmffi_func *typed;
+  const tvmffi_i_builtin_func *typed;
   TVMFFIByteArray text = {"", 0};
   char buffer[TVMFFI_I_METADATA], *copy;
+  tvmffi_func f;
   int code;
   TVMFFI_TRY(tvmffi_i_start_global(&name));
   g = tvmffi_i_enter_global(&name, &side);
@@ -34213,7 +34311,8 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   TVMFFI_I_LEAVE(g, side);
   if (typed) {
     tvmffi_i_free(copy);
-    text = tvmffi_i_metadata(typed, buffer);
+    f = tvmffi_i_describe(typed->name, typed->types, typed->num_args);
+    text = tvmffi_i_metadata(&f, buffer);
     return TVMFFIStringFromByteArray(&text, tvmffi_result);
   }
   /* Raises only after TVMFFI_I_LEAVE. Raising destroys the previous error, and
@@ -34375,7 +34474,7 @@ TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
 #define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
 enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
 #define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
-static const tvmffi_func *const tvmffi_i_builtins[] = {
+static const tvmffi_i_builtin_func *const tvmffi_i_builtins[] = {
 #if defined(TVMFFI_BUILTINS)
     TVMFFI_BUILTINS(TVMFFI_I_ROW)
 #elif !TVMFFI_NO_BUILTINS
@@ -34399,14 +34498,12 @@ enum {
 };
 
 /* Adds a built-in function to the table, which has a free slot. */
-static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
+static void tvmffi_i_enter_builtin(const tvmffi_i_builtin_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(!b->entry.info);
   TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
-  b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-  b->object.base.type_index = kTVMFFIFunction;
-  b->object.cell.safe_call = typed->call;
+  tvmffi_i_fill_builtin(&b->object, typed->call, typed);
   b->entry.function = &b->object.base;
   tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
                   strlen(typed->name));
@@ -34509,18 +34606,6 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
 #endif
   return name;
 }
-
-#if !TVMFFI_NO_TYPES
-static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
-                                                 const TVMFFIObject *function) {
-  const char *name = TVMFFI_I_LOAD_SEQ(&g->node.key);
-  int i;
-  if (function != &tvmffi_i_builtin_of(g)->object.base) return NULL;
-  for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_builtins[i]->name == name) return tvmffi_i_builtins[i];
-  return NULL;
-}
-#endif
 
 /* ======== Thread table ================================= >>tables/thread_state
    all state of a thread, its end, fork */

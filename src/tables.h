@@ -2,6 +2,7 @@
    tvmffi.h: a room uses only what an earlier room declares. */
 #pragma once
 
+#include "tables/builtin_function.h"
 #include "tables/builtin_attribute.h"
 #include "tables/type_field.h"
 #include "tables/builtin_type.h"

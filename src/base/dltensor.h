@@ -7,7 +7,7 @@
 
 /* Multiplies extents or strides that are not validated. Returns INT64_MAX on
    overflow. */
-TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
+TVMFFI_I_SMALL_NOINLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
 #if TVMFFI_I_HAS_MUL_OVERFLOW
   int64_t product;
   return TVMFFI_I_LIKELY(!__builtin_mul_overflow(a, b, &product)) ? product
@@ -15,9 +15,9 @@ TVMFFI_I_INLINE int64_t tvmffi_i_times(int64_t a, int64_t b) {
 #else
   uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
   uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
-  if (TVMFFI_I_UNLIKELY((x | y) >> 31) && y && x > (uint64_t)INT64_MAX / y)
-    return INT64_MAX;
-  return a * b;
+  uint64_t cross = (x >> 32) * (y & UINT32_MAX) + (x & UINT32_MAX) * (y >> 32);
+  cross += (x & UINT32_MAX) * (y & UINT32_MAX) >> 32;
+  return (x >> 32 && y >> 32) || cross >> 31 ? INT64_MAX : a * b;
 #endif
 }
 

@@ -49,15 +49,36 @@ TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
   TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
 #endif
 
+/* Divides *x. Returns the remainder. For small code on 32 bits, does without
+   the compiler's division of 64-bit numbers, which takes 750 bytes. */
+TVMFFI_I_SMALL_ONCE(uint32_t, tvmffi_i_divide, (uint64_t *x, uint32_t by)) {
+#if defined(__OPTIMIZE_SIZE__) && UINTPTR_MAX <= UINT32_MAX
+  const uint32_t high = (uint32_t)(*x >> 32), low = (uint32_t)*x;
+  uint32_t rest = high ? high % by : low % by, quotient = low / by, bit;
+  if (high) {
+    for (quotient = 0, bit = (uint32_t)1 << 31; bit; bit >>= 1) {
+      const uint32_t carry = rest >> 31;
+      rest = rest << 1 | !!(low & bit);
+      if (!carry && rest < by) continue;
+      rest -= by;
+      quotient |= bit;
+    }
+  }
+  *x = (uint64_t)(high / by) << 32 | quotient;
+#else
+  const uint32_t rest = (uint32_t)(*x % by);
+  *x /= by;
+#endif
+  return rest;
+}
+
 /* Writes x in a base up to 16, with `width` digits at least, so that the text
    ends before `end`. Returns the address of the first digit. */
 TVMFFI_I_INLINE char *tvmffi_i_digits_before(char *end, uint64_t x,
                                              unsigned base, int width) {
   char *p = end;
-  do {
-    *--p = "0123456789abcdef"[x % base];
-    x /= base;
-  } while (x || end - p < width);
+  do *--p = "0123456789abcdef"[tvmffi_i_divide(&x, base)];
+  while (x || end - p < width);
   return p;
 }
 

@@ -101,6 +101,17 @@ typedef struct {
   const tvmffi_i_site *contract; /* the texts of tensor("..."), or NULL */
 #endif
 } tvmffi_func;
+/* Describes a function of the runtime. Upstream's metadata of these has no
+   names of parameters, and no parameter has a default. */
+typedef struct {
+  const char *name;
+  TVMFFISafeCallType call;
+  const tvmffi_i_word *const *types;
+  int32_t num_args; /* -1: a packed function with any arguments */
+#if defined(__OPTIMIZE_SIZE__)
+  TVMFFISafeCallType body; /* see tvmffi_i_call_typed; NULL if packed */
+#endif
+} tvmffi_i_builtin_func;
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
 #else

@@ -30,7 +30,7 @@ static tvmffi_i_error tvmffi_i_memory_error = {
     NULL,
     0};
 
-TVMFFI_I_COLD int tvmffi_i_no_memory(void) {
+TVMFFI_I_SLOW int tvmffi_i_no_memory(void) {
   TVMFFIObject *error = &tvmffi_i_memory_error.base;
   TVMFFI_ASSERT(tvmffi_i_load64(&error->combined_ref_count) & 0x80000000u);
   TVMFFIErrorSetRaised(error);

@@ -57,8 +57,7 @@ TVMFFI_I_DELETER(view)
    in an int64_t. */
 TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                                            const DLTensor *t) {
-  const uint64_t most = INT64_MAX;
-  uint64_t bytes = ((uint64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
+  int64_t bytes = ((int64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
@@ -73,12 +72,11 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
-    if (bytes && (uint64_t)t->shape[i] > most / bytes)
+    bytes = tvmffi_i_times(bytes, t->shape[i]);
+    if (bytes == INT64_MAX)
       return tvmffi_i_fail("ValueError",
                            "%s: the shape has more elements than fit in memory",
                            function);
-    bytes *= (uint64_t)t->shape[i];
-    TVMFFI_ASSERT(bytes <= most);
   }
   return 0;
 }
@@ -101,13 +99,13 @@ TVMFFI_I_INLINE int tvmffi_i_check_shape(const char *function,
 
 /* Returns 1 if the data's address is aligned, else 0. For a device whose `data`
    is an opaque handle, checks only byte_offset. */
-static int tvmffi_i_is_aligned(const DLTensor *t, uint64_t alignment) {
+static int tvmffi_i_is_aligned(const DLTensor *t, uintptr_t alignment) {
   int32_t type = (int32_t)t->device.device_type;
   int direct = type <= kDLCUDAHost || type == kDLCUDAManaged ||
                type == kDLROCM || type == kDLROCMHost;
-  uint64_t address = direct ? (uint64_t)(uintptr_t)t->data : 0;
+  uintptr_t address = direct ? (uintptr_t)t->data : 0;
   TVMFFI_ASSERT(alignment > 0);
-  return (address + t->byte_offset) % alignment == 0;
+  return (address + (uintptr_t)t->byte_offset) % alignment == 0;
 }
 
 /* Checks alignment and contiguity if requested; raises upstream's errors. */
@@ -118,7 +116,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
   if (alignment < 0)
     return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
                          (int)alignment);
-  if (alignment && !tvmffi_i_is_aligned(t, (uint64_t)alignment))
+  if (alignment && !tvmffi_i_is_aligned(t, (uintptr_t)alignment))
     return tvmffi_i_fail("RuntimeError",
                          "FromDLPack: Data is not aligned to %d bytes.",
                          (int)alignment);

@@ -60,7 +60,6 @@ TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
 TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
-  TVMFFIAny text = tvmffi_none();
   TVMFFI_ASSERT(value);
   if (value->type_index == kTVMFFIInt)
     tvmffi_i_text_int(&b, value->v_int64);
@@ -68,13 +67,11 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
     tvmffi_i_text_bigint(&b, TVMFFIBigIntGetContentByteArray(value));
   else
     return tvmffi_i_cannot_treat(value->type_index, "BigInt");
-  TVMFFI_TRY(tvmffi_i_text_take_object(&b, &text));
-  TVMFFI_I_GIVE(text);
+  return tvmffi_i_text_take_object(&b, tvmffi_result);
 }
 
 TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
                        (i_any_view, value)) {
-  TVMFFIAny made = tvmffi_none();
   TVMFFIByteArray s;
   int negative;
   size_t i;
@@ -87,7 +84,6 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   }
   if (!s.size || i < s.size)
     return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
-  TVMFFI_TRY(tvmffi_i_digits_to_int(s.data, s.size, negative, &made));
-  TVMFFI_I_GIVE(made);
+  return tvmffi_i_digits_to_int(s.data, s.size, negative, tvmffi_result);
 }
 #endif

@@ -21,19 +21,19 @@ TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
   int code;
   if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
-      TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &copy));
-    TVMFFI_I_GIVE(copy);
+      return TVMFFIAnyViewToOwnedAny(&value, tvmffi_result);
+    *tvmffi_result = copy;
+    return 0;
   }
   TVMFFI_I_WALK_OPEN(&c, "ObjectGraphDFS", tvmffi_i_pop_frame, room);
   code = tvmffi_i_push_copy(&c, value.v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
   tvmffi_i_walk_close(&c.walk);
   if (!code) {
-    copy = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
-    tvmffi_i_retain(copy.v_obj);
+    *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
+    tvmffi_i_retain(tvmffi_result->v_obj);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
-  if (code) return code;
-  TVMFFI_I_GIVE(copy);
+  return code;
 }
 #endif

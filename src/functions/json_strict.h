@@ -109,7 +109,8 @@ TVMFFI_I_BUILTIN_NAMED(i_json_StringifyStrict, "tvmffi.json.StringifyStrict",
   TVMFFI_ASSERT(value);
   args[0] = *value;
   args[1] = tvmffi_int(indent);
-  TVMFFI_TRY(tvmffi_call_i_json_Stringify(NULL, args, 2, &text));
+  TVMFFI_TRY(
+      tvmffi_i_call_typed(&tvmffi_func_i_json_Stringify, args, 2, &text));
   if (tvmffi_i_json_check_strict(tvmffi_any_str(&text))) {
     tvmffi_i_any_release(&text);
     return -1;

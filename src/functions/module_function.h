@@ -98,12 +98,14 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
     TVMFFIAny found;                                                           \
     TVMFFI_TRY(                                                                \
         tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
-    TVMFFI_RETURN(result);                                                     \
+    *tvmffi_result = result;                                                   \
+    return 0;                                                                  \
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
 TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
-                       TVMFFI_I_METHOD_IMPLEMENTS, found.v_int64 != 0)
+                       TVMFFI_I_METHOD_IMPLEMENTS,
+                       tvmffi_bool(found.v_int64 != 0))
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
 TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
@@ -118,20 +120,20 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
 
 /* Defines a function that calls a method with the strings `a` and `b`. The
    arguments behind `result` are the function's parameters. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)    \
-  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                     \
-    const TVMFFIByteArray none = {"", 0};                                  \
-    TVMFFIAny value;                                                       \
-    (void)none;                                                            \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),            \
-                                    TVMFFI_I_METHOD_##method, a, b,        \
-                                    &value));                              \
-    TVMFFI_RETURN(result);                                                 \
+#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)       \
+  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                        \
+    const TVMFFIByteArray none = {"", 0};                                     \
+    TVMFFIAny value;                                                          \
+    (void)none;                                                               \
+    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),               \
+                                    TVMFFI_I_METHOD_##method, a, b, &value)); \
+    *tvmffi_result = result;                                                  \
+    return 0;                                                                 \
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
 TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
-                     (int32_t)value.v_int64, (i_module, module))
+                     tvmffi_int((int32_t)value.v_int64), (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
 TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none, value,
                      (i_module, module))
@@ -144,8 +146,9 @@ TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
                      value, (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
-TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format, ,
-                     (i_module, module), (str, file_name), (str, format))
+TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
+                     tvmffi_none(), (i_module, module), (str, file_name),
+                     (str, format))
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */

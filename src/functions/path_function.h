@@ -171,7 +171,7 @@ TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
   int code = 0;
   if (self->type_index != TVMFFI_I_ACCESS_PATH)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessPath");
-  TVMFFI_TRY(tvmffi_call_i_path_steps(NULL, &path, 1, &steps));
+  TVMFFI_TRY(tvmffi_i_call_typed(&tvmffi_func_i_path_steps, &path, 1, &steps));
   cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
   tvmffi_i_text_str(&b, "<root>");
   for (i = 0; i < cell->size && !code; ++i)

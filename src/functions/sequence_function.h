@@ -11,14 +11,15 @@
 #include "sequence_word.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Replaces args[0], an array, by a list copy and calls the built-in `call`. */
-TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
-                                   int32_t num_args, TVMFFIAny *result) {
+/* Replaces args[0], an array, by a list copy and calls the built-in `f`. */
+TVMFFI_I_SLOW int tvmffi_i_on_copy(const tvmffi_i_builtin_func *f,
+                                   TVMFFIAny *args, int32_t num_args,
+                                   TVMFFIAny *result) {
   int code;
   TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
   TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
                                   kTVMFFIList, &args[0]));
-  code = call(NULL, args, num_args, result);
+  code = tvmffi_i_call_typed(f, args, num_args, result);
   tvmffi_i_any_release(&args[0]);
   return code;
 }
@@ -26,12 +27,12 @@ TVMFFI_I_SLOW int tvmffi_i_on_copy(TVMFFISafeCallType call, TVMFFIAny *args,
 /* Defines `s` as the list that the built-in function `name` changes. If `list`
    is an array, calls the function again with a list copy and returns. Pass all
    arguments of the function, as Anys, at the end. */
-#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)     \
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);             \
-  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {   \
-    TVMFFIAny args[num_args] = {__VA_ARGS__};                   \
-    return tvmffi_i_on_copy(tvmffi_call_##name, args, num_args, \
-                            tvmffi_result);                     \
+#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)      \
+  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);              \
+  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {    \
+    TVMFFIAny args[num_args] = {__VA_ARGS__};                    \
+    return tvmffi_i_on_copy(&tvmffi_func_##name, args, num_args, \
+                            tvmffi_result);                      \
   }
 
 /* Creates an array of the arguments. */
@@ -56,7 +57,8 @@ TVMFFI_I_PACKED(List) {
   TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
     TVMFFI_I_CHECK_INDEX(s, i);                                           \
-    TVMFFI_I_GIVE(tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]));            \
+    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);          \
+    return 0;                                                             \
   }                                                                       \
   /* Returns the number of items. */                                      \
   TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
@@ -111,7 +113,8 @@ TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
 TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
   TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
   TVMFFI_I_CHECK_INDEX(s, i);
-  TVMFFI_I_GIVE(tvmffi_i_take_item(s, i));
+  *tvmffi_result = tvmffi_i_take_item(s, i);
+  return 0;
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */

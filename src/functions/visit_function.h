@@ -147,15 +147,17 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
 
 /* Visits a root with callbacks. The functions in `with_region` (may be NULL)
    also receive the TVMFFIDefRegionKind of the value. */
-static int tvmffi_i_visit_root(const tvmffi_func *f, tvmffi_i_visit_kind kind,
-                               const TVMFFIAny *root,
+static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
+                               tvmffi_i_visit_kind kind, const TVMFFIAny *root,
                                const TVMFFIAny *callbacks,
                                const TVMFFIAny *with_region,
                                TVMFFIAny *result) {
+  const tvmffi_func f =
+      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
   int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
-  if ((!with_region || !tvmffi_i_check_callbacks(f, 2, with_region, width)) &&
-      !tvmffi_i_check_callbacks(f, 1, callbacks, width))
+  if ((!with_region || !tvmffi_i_check_callbacks(&f, 2, with_region, width)) &&
+      !tvmffi_i_check_callbacks(&f, 1, callbacks, width))
     e = tvmffi_i_new_engine(kind, callbacks->v_obj,
                             with_region ? with_region->v_obj : NULL);
   return tvmffi_i_give(tvmffi_i_run_engine(e, root), result);

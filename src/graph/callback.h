@@ -89,16 +89,13 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
                               int32_t num_args, TVMFFIAny *result) {
   const tvmffi_i_callback_self *c = (const tvmffi_i_callback_self *)self;
   TVMFFIAny values[2];
-  tvmffi_func f;
+  const tvmffi_func f =
+      tvmffi_i_describe("", c->kind->types, c->kind->num_args);
   size_t depth;
   int32_t i;
   int code = 0;
   TVMFFI_ASSERT(c->kind->num_values <= 2 &&
                 c->kind->num_values <= c->kind->num_args);
-  memset((void *)&f, 0, sizeof(f));
-  f.name = "";
-  f.num_args = (int16_t)c->kind->num_args;
-  f.types = c->kind->types;
   values[0] = values[1] = tvmffi_none();
   if (num_args != f.num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_call(&f, num_args, result);

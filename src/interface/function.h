@@ -19,12 +19,6 @@
 #define TVMFFI_I_PARAM_(T, ...) tvmffi_type_##T TVMFFI_I_FIRST(__VA_ARGS__, ~)
 #define TVMFFI_I_NAME(x, p) TVMFFI_I_NAME_ p
 #define TVMFFI_I_NAME_(T, name) #name "\0"
-/* The names of the parameters. Upstream's metadata of built-in functions has no
-   names, so the runtime stores none. */
-#define TVMFFI_I_NAMES_tvmffi_user(n, ...) \
-  "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__)
-#define TVMFFI_I_NAMES_tvmffi_exported TVMFFI_I_NAMES_tvmffi_user
-#define TVMFFI_I_NAMES_tvmffi_builtin(n, ...) NULL
 #define TVMFFI_I_WORD_OF(x, p) , &TVMFFI_I_WORD_OF_ p
 #define TVMFFI_I_WORD_OF_(T, name) TVMFFI_I_CAT(tvmffi_i_word_, T)
 #define TVMFFI_I_DESCRIBED_OF(x, p) , &TVMFFI_I_DESCRIBED_OF_ p
@@ -152,9 +146,24 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_LINKAGE_tvmffi_user static
 #define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
 #define TVMFFI_I_LINKAGE_tvmffi_builtin static
-#define TVMFFI_I_ATTRIBUTE_tvmffi_user
-#define TVMFFI_I_ATTRIBUTE_tvmffi_exported
-#define TVMFFI_I_ATTRIBUTE_tvmffi_builtin TVMFFI_I_UNUSED const
+#define TVMFFI_I_DESCRIPTION_tvmffi_user(func, text, call, n, least, defaults, \
+                                         site, R, ...) \
+  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
+  static tvmffi_func func = { \
+      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
+          "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
+          defaults, site)};
+#define TVMFFI_I_DESCRIPTION_tvmffi_exported TVMFFI_I_DESCRIPTION_tvmffi_user
+#define TVMFFI_I_DESCRIPTION_tvmffi_builtin(func, text, call, n, ...) \
+  TVMFFI_I_UNUSED static const tvmffi_i_builtin_func func = { \
+      text, TVMFFI_I_BUILTIN_CALLS(call), tvmffi_i_types_##func, \
+      (n) - 1 TVMFFI_I_BUILTIN_BODY(call)};
+#define TVMFFI_I_THIS_tvmffi_user tvmffi_func
+#define TVMFFI_I_THIS_tvmffi_exported tvmffi_func
+#define TVMFFI_I_THIS_tvmffi_builtin tvmffi_i_builtin_func
+#define TVMFFI_I_REFUSE_tvmffi_user tvmffi_i_refuse
+#define TVMFFI_I_REFUSE_tvmffi_exported tvmffi_i_refuse
+#define TVMFFI_I_REFUSE_tvmffi_builtin tvmffi_i_refuse_builtin
 /* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
    where the body makes nothing. In C++, a destructor closes the scope, after an
    exception, too. */
@@ -194,6 +203,14 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
+/* The object of a built-in function. Its safe_call receives this struct as
+   `handle`. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIFunctionCell cell;
+  const tvmffi_i_builtin_func *typed;
+} tvmffi_i_builtin;
+
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
@@ -223,21 +240,42 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
   }
 }
 
-/* Converts the arguments of a built-in function, as
-   TVMFFI_I_CALL_tvmffi_user does. Returns 0, or an error's code. */
-TVMFFI_I_ONCE(int, tvmffi_i_load_args,
-              (const tvmffi_func *f, const TVMFFIAny *args, int32_t count,
-               const TVMFFIAny *result, tvmffi_i_value *to)) {
+enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
+
+/* Calls a built-in function that is not packed. Converts the arguments, as
+   TVMFFI_I_CALL_tvmffi_user does. The body receives the converted arguments as
+   its handle. */
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result) {
+  tvmffi_i_value values[TVMFFI_I_BUILTIN_PARAMS];
   int32_t i = count;
   if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
-    return tvmffi_i_refuse(f, args, count, result, 0, 0);
+    return tvmffi_i_refuse_builtin(f, args, count, result, 0, 0);
   while (i--) {
     const int code =
-        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, to + i);
-    if (code) return tvmffi_i_refuse(f, args, count, result, i, code);
+        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
+    if (code) return tvmffi_i_refuse_builtin(f, args, count, result, i, code);
   }
-  return 0;
+  return f->body(values, args, count, result);
 }
+
+/* Calls the built-in function whose object `handle` is. */
+TVMFFI_I_COLD int tvmffi_i_call_builtin(void *handle, const TVMFFIAny *args,
+                                        int32_t count, TVMFFIAny *result) {
+  const tvmffi_i_builtin *b = TVMFFI_I_AS(const tvmffi_i_builtin *, handle);
+  return tvmffi_i_call_typed(b->typed, args, count, result);
+}
+#define TVMFFI_I_BUILTIN_CALLS(body) tvmffi_i_call_builtin
+#define TVMFFI_I_BUILTIN_BODY(body) , body
+#else
+TVMFFI_I_INLINE int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                        const TVMFFIAny *args, int32_t count,
+                                        TVMFFIAny *result) {
+  return f->call(NULL, args, count, result);
+}
+#define TVMFFI_I_BUILTIN_CALLS(body) body
+#define TVMFFI_I_BUILTIN_BODY(body)
 #endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
@@ -357,8 +395,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #define TVMFFI_I_DEFINE_CALL_0(checked, kind, call, text, func, body, self, n, \
                                ...) \
   TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
-                       tvmffi_i_refuse(tvmffi_this, tvmffi_args, \
-                                       tvmffi_count, tvmffi_into, 0, 0), \
+                       TVMFFI_I_REFUSE_##kind(tvmffi_this, tvmffi_args, \
+                                              tvmffi_count, tvmffi_into, 0, \
+                                              0), \
                        (n) - 1, NULL, n, __VA_ARGS__)
 /* The contract of a function: the literals in tensor("...") of its parameters
    and of its result. The call checks the arguments against it before it calls
@@ -418,11 +457,8 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
       tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
       TVMFFI_I_EACH(n)(TVMFFI_I_WORD_OF, ~, __VA_ARGS__)}; \
-  TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
-  static TVMFFI_I_ATTRIBUTE_##kind tvmffi_func func = { \
-      text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
-          TVMFFI_I_NAMES_##kind(n, __VA_ARGS__), least, defaults, \
-          TVMFFI_I_SITE_##checked(func))}; \
+  TVMFFI_I_DESCRIPTION_##kind(func, text, call, n, least, defaults, \
+                              TVMFFI_I_SITE_##checked(func), R, __VA_ARGS__) \
   TVMFFI_I_CALL_##kind(checked, kind, call, func, body, self, refuse, n, R, \
                        __VA_ARGS__)
 #define TVMFFI_I_CALL_tvmffi_user(checked, kind, call, func, body, self, \
@@ -430,7 +466,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
-    const tvmffi_func *tvmffi_this = &func; \
+    const TVMFFI_I_THIS_##kind *tvmffi_this = &func; \
     int tvmffi_code, tvmffi_bad = 0, tvmffi_bad_code = 0, tvmffi_converts = 0; \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
     TVMFFI_I_EACH(n)(TVMFFI_I_LOCAL, ~, __VA_ARGS__) \
@@ -444,7 +480,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_EACH(n)(TVMFFI_I_LOAD_ARG, kind, __VA_ARGS__) \
     if (TVMFFI_I_UNLIKELY(tvmffi_bad_code)) { \
       tvmffi_code = \
-          TVMFFI_I_CONVERT_##kind tvmffi_i_refuse( \
+          TVMFFI_I_CONVERT_##kind TVMFFI_I_REFUSE_##kind( \
               tvmffi_this, tvmffi_args, tvmffi_count, tvmffi_into, tvmffi_bad, \
               tvmffi_bad_code); \
     } else { \
@@ -470,22 +506,21 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
    into one, which then has the code for results of all types. */
 #define TVMFFI_I_INLINED_tvmffi_builtin \
   inline __attribute__((__always_inline__))
-/* With -Os, one function converts the arguments of all built-in functions. The
-   code that checks and converts them in each function would take half of the
-   functions' code. */
+/* With -Os, tvmffi_i_call_typed converts the arguments of all built-in
+   functions. The code that checks and converts them in each function would take
+   half of the functions' code. */
 #define TVMFFI_I_CALL_tvmffi_builtin(checked, kind, call, func, body, self, \
                                      refuse, n, R, ...) \
   TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
-    tvmffi_i_value tvmffi_values[n]; \
+    const tvmffi_i_value *tvmffi_values = \
+        TVMFFI_I_AS(const tvmffi_i_value *, tvmffi_handle); \
     TVMFFI_I_RESULT(tvmffi_type_, R) tvmffi_value; \
-    int tvmffi_code = tvmffi_i_load_args(&func, tvmffi_args, tvmffi_count, \
-                                         tvmffi_into, tvmffi_values); \
-    (void)tvmffi_handle; \
-    return tvmffi_code ? tvmffi_code \
-                       : body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), \
-                              &tvmffi_value, tvmffi_into TVMFFI_I_EACH(n)( \
-                                  TVMFFI_I_PASS_VALUE, ~, __VA_ARGS__)); \
+    TVMFFI_STATIC_ASSERT((n) - 1 <= TVMFFI_I_BUILTIN_PARAMS, func##_params); \
+    (void)tvmffi_args, (void)tvmffi_count, (void)tvmffi_values; \
+    return body(NULL, &TVMFFI_I_RESULT(tvmffi_i_word_, R), &tvmffi_value, \
+                tvmffi_into TVMFFI_I_EACH(n)(TVMFFI_I_PASS_VALUE, ~, \
+                                             __VA_ARGS__)); \
   }
 #endif
 /* clang-format on */
@@ -596,14 +631,14 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 
 /* Defines a packed function of the runtime, up to its body. Its name is
    "ffi.NAME". */
-#define TVMFFI_I_PACKED(name)                                              \
-  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,       \
-                                  int32_t num_args, TVMFFIAny *result);    \
-  TVMFFI_I_UNUSED static const tvmffi_func tvmffi_func_i_##name = {        \
-      "ffi." #name, tvmffi_call_i_##name, NULL,                            \
-      -1 TVMFFI_I_SIGNATURE(NULL, 0, NULL, NULL)};                         \
-  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,              \
-                                  const TVMFFIAny *args, int32_t num_args, \
+#define TVMFFI_I_PACKED(name)                                                 \
+  static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,          \
+                                  int32_t num_args, TVMFFIAny *result);       \
+  TVMFFI_I_UNUSED static const tvmffi_i_builtin_func tvmffi_func_i_##name = { \
+      "ffi." #name, tvmffi_call_i_##name, NULL,                               \
+      -1 TVMFFI_I_BUILTIN_BODY(NULL)};                                        \
+  static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,                 \
+                                  const TVMFFIAny *args, int32_t num_args,    \
                                   TVMFFIAny *result)
 
 /* Makes a function object from a closure and a state. *out is owned by the

@@ -30,19 +30,18 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
                        "The binary embedded in the library is malformed");
 }
 
-/* Reads an array, whose number of elements precedes it. An element has `size`
-   bytes. */
-static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
+/* Reads an array, whose number of elements precedes it. An element has
+   1 << shift bytes. */
+static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
                                const unsigned char **out, uint64_t *count) {
-  TVMFFI_ASSERT(size == 1 || size == 8);
   if (in->left < 8) return tvmffi_i_bad_binary();
   *count = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  if (*count > in->left / size) return tvmffi_i_bad_binary();
+  if (*count > in->left >> shift) return tvmffi_i_bad_binary();
   *out = in->at;
-  in->at += size * *count;
-  in->left -= size * *count;
+  in->at += *count << shift;
+  in->left -= *count << shift;
   return 0;
 }
 
@@ -51,7 +50,7 @@ static int tvmffi_i_read_array(tvmffi_i_stream_in *in, uint64_t size,
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   const unsigned char *data = NULL;
   uint64_t size = 0;
-  TVMFFI_TRY(tvmffi_i_read_array(in, 1, &data, &size));
+  TVMFFI_TRY(tvmffi_i_read_array(in, 0, &data, &size));
   if (!size) return tvmffi_i_bad_binary();
   out->data = (const char *)data;
   out->size = (size_t)size;
@@ -141,8 +140,8 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   int code;
   in.at = binary + 8;
   in.left = tvmffi_i_number_at(binary, 0);
-  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.begin, &count));
-  TVMFFI_TRY(tvmffi_i_read_array(&in, 8, &tree.child, &tree.num_children));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.begin, &count));
+  TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
   tree.count = (size_t)(count - 1);

@@ -7,7 +7,7 @@
 
 /* Declared here, because errors and memory need each other: a failed allocation
    raises an error, and an error is allocated. */
-TVMFFI_I_COLD int tvmffi_i_no_memory(void);
+TVMFFI_I_SLOW int tvmffi_i_no_memory(void);
 TVMFFI_I_PRINTF(2, 3)
 TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
 

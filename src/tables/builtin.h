@@ -12,27 +12,25 @@
 #include "../core.h"
 #include "../interface.h"
 #include "../functions.h"
+#include "builtin_function.h"
 
 /* The function object of a built-in function, and its entry in the function
    table. */
 typedef struct {
-  tvmffi_i_function_object object;
+  tvmffi_i_builtin object;
   tvmffi_i_global entry;
 } tvmffi_i_builtin_entry;
 
 #if !TVMFFI_NO_TYPES
-/* Returns the struct of an entry that belongs to a built-in function. */
-TVMFFI_I_INLINE const tvmffi_i_builtin_entry *tvmffi_i_builtin_of(
-    const tvmffi_i_global *g) {
-  return (
-      const tvmffi_i_builtin_entry *)((uintptr_t)g -
-                                      offsetof(tvmffi_i_builtin_entry, entry));
-}
-
 /* Returns the typed function of an entry whose function is `function`, or NULL
    unless that is the entry's built-in function. */
-static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
-                                                 const TVMFFIObject *function);
+static const tvmffi_i_builtin_func *tvmffi_i_typed_builtin(
+    const tvmffi_i_global *g, const TVMFFIObject *function) {
+  const tvmffi_i_builtin_entry *b =
+      (const tvmffi_i_builtin_entry *)((uintptr_t)g -
+                                       offsetof(tvmffi_i_builtin_entry, entry));
+  return function == &b->object.base ? b->object.typed : NULL;
+}
 
 /* Returns the metadata of a global function: generated for a typed function,
    else the metadata given at registration. Raises a RuntimeError for an unknown
@@ -42,9 +40,10 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   tvmffi_i_global *g;
   const tvmffi_i_global_info *info;
   const TVMFFIObject *function = NULL;
-  const tvmffi_func *typed;
+  const tvmffi_i_builtin_func *typed;
   TVMFFIByteArray text = {"", 0};
   char buffer[TVMFFI_I_METADATA], *copy;
+  tvmffi_func f;
   int code;
   TVMFFI_TRY(tvmffi_i_start_global(&name));
   g = tvmffi_i_enter_global(&name, &side);
@@ -64,7 +63,8 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
   TVMFFI_I_LEAVE(g, side);
   if (typed) {
     tvmffi_i_free(copy);
-    text = tvmffi_i_metadata(typed, buffer);
+    f = tvmffi_i_describe(typed->name, typed->types, typed->num_args);
+    text = tvmffi_i_metadata(&f, buffer);
     return TVMFFIStringFromByteArray(&text, tvmffi_result);
   }
   /* Raises only after TVMFFI_I_LEAVE. Raising destroys the previous error, and
@@ -226,7 +226,7 @@ TVMFFI_I_BUILTIN_FUNC(FunctionListGlobalNamesFunctor, func) {
 #define TVMFFI_I_HAS_BUILTIN(name) tvmffi_i_has_##name,
 enum { TVMFFI_I_ALL_BUILTINS(TVMFFI_I_HAS_BUILTIN) tvmffi_i_has_all };
 #define TVMFFI_I_ROW(name) &tvmffi_func_i_##name + 0 * tvmffi_i_has_##name,
-static const tvmffi_func *const tvmffi_i_builtins[] = {
+static const tvmffi_i_builtin_func *const tvmffi_i_builtins[] = {
 #if defined(TVMFFI_BUILTINS)
     TVMFFI_BUILTINS(TVMFFI_I_ROW)
 #elif !TVMFFI_NO_BUILTINS
@@ -250,14 +250,12 @@ enum {
 };
 
 /* Adds a built-in function to the table, which has a free slot. */
-static void tvmffi_i_enter_builtin(const tvmffi_func *typed,
+static void tvmffi_i_enter_builtin(const tvmffi_i_builtin_func *typed,
                                    tvmffi_i_builtin_entry *b) {
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(!b->entry.info);
   TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
-  b->object.base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-  b->object.base.type_index = kTVMFFIFunction;
-  b->object.cell.safe_call = typed->call;
+  tvmffi_i_fill_builtin(&b->object, typed->call, typed);
   b->entry.function = &b->object.base;
   tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
                   strlen(typed->name));
@@ -360,15 +358,3 @@ static TVMFFIByteArray tvmffi_i_next_name(tvmffi_i_name_position *at) {
 #endif
   return name;
 }
-
-#if !TVMFFI_NO_TYPES
-static const tvmffi_func *tvmffi_i_typed_builtin(const tvmffi_i_global *g,
-                                                 const TVMFFIObject *function) {
-  const char *name = TVMFFI_I_LOAD_SEQ(&g->node.key);
-  int i;
-  if (function != &tvmffi_i_builtin_of(g)->object.base) return NULL;
-  for (i = 0; i < TVMFFI_I_NUM_BUILTINS; ++i)
-    if (tvmffi_i_builtins[i]->name == name) return tvmffi_i_builtins[i];
-  return NULL;
-}
-#endif

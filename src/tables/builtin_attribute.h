@@ -116,7 +116,7 @@ static tvmffi_i_column tvmffi_i_static_columns[TVMFFI_I_NUM_COLUMNS];
 /* A function object that is the value of an attribute. Its safe_call receives
    this struct as `handle`. */
 typedef struct {
-  tvmffi_i_function_object function;
+  tvmffi_i_builtin builtin; /* its `typed` may be NULL */
   int column;
   int32_t type_index;
 } tvmffi_i_attr;
@@ -179,10 +179,7 @@ TVMFFI_I_SLOW int tvmffi_i_bad_attr_call(const tvmffi_i_attr *attr,
     types[0] = tvmffi_i_target_of(attr->type_index)->word;
   }
   types[1] = &arg;
-  f.name = name;
-  f.call = NULL;
-  f.num_args = attr->column != TVMFFI_I_COLUMN_NEW;
-  f.types = types;
+  f = tvmffi_i_describe(name, types, attr->column != TVMFFI_I_COLUMN_NEW);
   if (num_args != f.num_args) return tvmffi_i_bad_call(&f, num_args, result);
   return tvmffi_i_bad_arg(&f, 0, args, TVMFFI_I_MISMATCH);
 }

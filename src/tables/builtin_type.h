@@ -11,6 +11,7 @@
 #include "../extra.h"
 #include "../functions.h"
 #include "builtin_attribute.h"
+#include "builtin_function.h"
 #include "type_field.h"
 
 #if !TVMFFI_NO_REFLECTION
@@ -66,23 +67,16 @@ enum {
       sizeof(tvmffi_i_builtin_types) / sizeof(tvmffi_i_builtin_types[0])
 };
 
-static void tvmffi_i_fill_function(tvmffi_i_function_object *f,
-                                   TVMFFISafeCallType call) {
-  f->base.combined_ref_count = TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE;
-  f->base.type_index = kTVMFFIFunction;
-  f->cell.safe_call = call;
-}
-
 /* Fills the description of method i of tvmffi_i_methods. A method is static
    unless its first parameter has the type that the method belongs to. */
 static void tvmffi_i_fill_method(int32_t i) {
   const tvmffi_i_method *from = &tvmffi_i_methods[i];
-  const tvmffi_func *f = from->func;
+  const tvmffi_i_builtin_func *f = from->func;
   TVMFFIMethodInfo *to = &tvmffi_i_static_methods[i];
   TVMFFI_ASSERT(!to->method.v_obj ||
                 to->method.v_obj == &tvmffi_i_method_objects[i].base);
   TVMFFI_ASSERT(strrchr(f->name, '.'));
-  tvmffi_i_fill_function(&tvmffi_i_method_objects[i], f->call);
+  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], f->call, f);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
   to->metadata = tvmffi_byte_array(*from->metadata);
@@ -118,12 +112,12 @@ static void tvmffi_i_describe_type(tvmffi_i_type *t, int32_t index) {
 /* -------- Attribute columns -------- */
 
 /* An attribute's value for one type: the address of a function or, if is_call
-   is 1, a function object that calls the function. tvmffi_i_collect_values adds
-   the values that many types have. */
+   is 1, the object of a built-in function. tvmffi_i_collect_values adds the
+   values that many types have. */
 typedef struct {
   uint8_t column, is_call;
   int16_t type_index;
-  void *function;
+  void *function; /* or a tvmffi_i_builtin_func */
 } tvmffi_i_attr_row;
 #define TVMFFI_I_ATTR_ROW(column, index, is_call, function) \
   { TVMFFI_I_COLUMN_##column, is_call, index, (void *)(uintptr_t)(function) }
@@ -137,15 +131,15 @@ typedef struct {
 static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
 #if !TVMFFI_NO_EXTRA
     TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_STRUCTURAL_KEY, 1,
-                      tvmffi_call_i_structural_key_init),
-    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, tvmffi_call_i_step_repr),
-    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, tvmffi_call_i_path_repr),
-    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_hash),
-    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_eq),
-    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_compare),
-    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, tvmffi_call_i_bigint_to_json),
+                      &tvmffi_func_i_structural_key_init),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_STEP, 1, &tvmffi_func_i_step_repr),
+    TVMFFI_I_ATTR_ROW(REPR, TVMFFI_I_ACCESS_PATH, 1, &tvmffi_func_i_path_repr),
+    TVMFFI_I_ATTR_ROW(HASH, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_hash),
+    TVMFFI_I_ATTR_ROW(EQ, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_eq),
+    TVMFFI_I_ATTR_ROW(COMPARE, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_compare),
+    TVMFFI_I_ATTR_ROW(TO_JSON, kTVMFFIBigInt, 1, &tvmffi_func_i_bigint_to_json),
     TVMFFI_I_ATTR_ROW(FROM_JSON, kTVMFFIBigInt, 1,
-                      tvmffi_call_i_bigint_from_json),
+                      &tvmffi_func_i_bigint_from_json),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIArray),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIMap),
     TVMFFI_I_CONTAINER_ROWS(kTVMFFIList),
@@ -157,7 +151,7 @@ static const tvmffi_i_attr_row tvmffi_i_attr_rows[] = {
                       tvmffi_i_equal_structural_key),
 #endif
     TVMFFI_I_ATTR_ROW(INIT, TVMFFI_I_ENUM_STATE, 1,
-                      tvmffi_call_i_enum_state_init),
+                      &tvmffi_func_i_enum_state_init),
     TVMFFI_I_ATTR_ROW(ANY_HASH, kTVMFFIBigInt, 0, tvmffi_i_hash_bigint),
     TVMFFI_I_ATTR_ROW(ANY_EQUAL, kTVMFFIBigInt, 0, tvmffi_i_equal_bigint),
     TVMFFI_I_ATTR_ROW(ANY_HASH, TVMFFI_I_STRUCTURAL_KEY, 0,
@@ -179,8 +173,9 @@ typedef struct {
 } tvmffi_i_collected;
 
 /* Adds a value to the column that `to` collects; ignores values of other
-   columns. The value is a function object that calls `call`, or `value` if
-   `call` is NULL. In the first pass, only measures. */
+   columns. The value is a function object that calls `call`, for the built-in
+   function whose address `value` is, or `value` if `call` is NULL. In the first
+   pass, only measures. */
 static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
                                int32_t type_index, TVMFFISafeCallType call,
                                TVMFFIAny value) {
@@ -190,10 +185,11 @@ static void tvmffi_i_add_value(tvmffi_i_collected *to, int column,
     TVMFFI_ASSERT(!to->values[type_index - to->begin].type_index);
     if (call) {
       tvmffi_i_attr *a = &to->functions[to->num_functions];
-      tvmffi_i_fill_function(&a->function, call);
+      tvmffi_i_fill_builtin(&a->builtin, call,
+                            (const tvmffi_i_builtin_func *)value.v_ptr);
       a->column = column;
       a->type_index = type_index;
-      value = tvmffi_obj(&a->function.base);
+      value = tvmffi_obj(&a->builtin.base);
     }
     to->values[type_index - to->begin] = value;
   } else {
@@ -223,7 +219,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
     const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
     tvmffi_i_add_value(
         to, row->column, row->type_index,
-        row->is_call ? (TVMFFISafeCallType)(uintptr_t)row->function : NULL,
+        row->is_call ? ((const tvmffi_i_builtin_func *)row->function)->call
+                     : NULL,
         tvmffi_ptr(row->function));
   }
 }

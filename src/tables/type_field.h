@@ -159,7 +159,7 @@ static const TVMFFIFieldInfo tvmffi_i_structural_key_fields[] = {
    the method's name. */
 typedef struct {
   int32_t type_index;
-  const tvmffi_func *func;
+  const tvmffi_i_builtin_func *func;
   const char *const *metadata;
   const char *doc;
 } tvmffi_i_method;
@@ -188,5 +188,5 @@ enum {
   TVMFFI_I_NUM_METHODS = sizeof(tvmffi_i_methods) / sizeof(tvmffi_i_methods[0])
 };
 static TVMFFIMethodInfo tvmffi_i_static_methods[TVMFFI_I_NUM_METHODS];
-static tvmffi_i_function_object tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
+static tvmffi_i_builtin tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
 #endif

@@ -37,7 +37,6 @@ POINTERS = {
     "tvmffi_i_check_call": [CALL],
     "tvmffi_i_call_closure": [CALL],
     "tvmffi_i_call_library": [CALL],
-    "tvmffi_i_on_copy": ["tvmffi_call_i_List?*", "tvmffi_call_i_Dict?*"],
     "tvmffi_i_call": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_call_now": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
@@ -72,8 +71,11 @@ POINTERS = {
     "tvmffi_i_class_make": ["tvmffi_i_default_allocate", USER],
     "tvmffi_i_class_set_value": SETTERS,
     "tvmffi_i_append_defaults": ["tvmffi_defaults_*", USER],
-    # The arguments of built-in functions.
-    "tvmffi_i_load_args": ["tvmffi_i_get_i_*"],
+    # The arguments of built-in functions, and those that the runtime calls.
+    "tvmffi_i_call_builtin": ["tvmffi_i_get_i_*"],
+    "tvmffi_i_call_typed": ["tvmffi_i_get_i_*", "tvmffi_call_i_List?*",
+                            "tvmffi_call_i_Dict?*", "tvmffi_call_i_path_steps",
+                            "tvmffi_call_i_json_Stringify"],
     # Conversions of the items of a container.
     "tvmffi_i_say_part": CASTS,
     "tvmffi_i_convert_item": ["tvmffi_i_get_i_*", USER],
@@ -107,6 +109,10 @@ POINTERS = {
     "TVMFFIEnvTensorAlloc": [USER],
     "TVMFFIEnvCheckSignals": [USER],
 }
+# Built-in functions that read their arguments themselves.
+PACKED = ["tvmffi_call_i_Array", "tvmffi_call_i_List", "tvmffi_call_i_Map",
+          "tvmffi_call_i_Dict", "tvmffi_call_i_Shape",
+          "tvmffi_call_i_SystemLib", "tvmffi_call_i_MakeObjectFromPackedArgs"]
 # Functions that nobody calls by name, and that are packed functions or hooks
 # of the ABI's structs: their callers are the runtime's user. The getters of
 # words are inlined where a word is a constant.
@@ -128,7 +134,7 @@ CYCLES = [
      ["tvmffi_i_delete_*"], 6,
      "destructors nest up to TVMFFI_I_NESTED, 4, and one that is resumed; one "
      "more only puts its object on the list of pending objects"),
-    (["tvmffi_i_on_copy"], ["tvmffi_call_i_*"], 1,
+    (["tvmffi_i_call_typed"], ["tvmffi_call_i_*"], 1,
      "the second call gets a list"),
     (["tvmffi_i_visit_imports"], ["tvmffi_i_search_module"], 1,
      "a module that is searched may compare its imports, and searches none"),
@@ -307,12 +313,25 @@ class Graph:
             self.calls[name] |= matching(self.frame, targets)
             self.calls[name] |= {CALL, USER} & set(targets)
         self.frame.update({CALL: 0, USER: 0})
+        self.add_typed()
         listed = ENTRIES + sum(POINTERS.values(), [])
         lost = [n for n in self.frame.keys() - self.callers
                 if n.startswith("tvmffi_i_") and not matching([n], listed)]
         if lost:
             raise Failure("nobody calls, and no list has: "
                           + " ".join(sorted(lost)))
+
+    def add_typed(self):
+        """Adds to each built-in function that is not packed the stack of the
+        functions that convert its arguments and call it."""
+        for typed in matching(self.frame, ["tvmffi_i_call_typed",
+                                           "tvmffi_i_call_builtin"]):
+            converts = {n for n in self.calls[typed] if not n.startswith(
+                ("tvmffi_call_i_", "tvmffi_i_call_typed"))}
+            for name in matching(self.frame, ["tvmffi_call_i_*"]) - \
+                    matching(self.frame, PACKED):
+                self.frame[name] += self.frame[typed]
+                self.calls[name] |= converts
 
     def targets(self, name):
         """The patterns of the functions that a call by pointer reaches. In the
