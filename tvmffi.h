@@ -19723,8 +19723,8 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_view(void *self, int flags) {
 }
 TVMFFI_I_DELETER(view)
 
-/* Raises an error unless rank and extents are valid and the size in bytes fits
-   in an int64_t. */
+/* Raises an error unless rank and extents are valid and the size in bytes is
+   less than INT64_MAX. */
 TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
                                            const DLTensor *t) {
   int64_t bytes = ((int64_t)t->dtype.bits * t->dtype.lanes + 7) / 8;

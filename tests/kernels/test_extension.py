@@ -779,7 +779,9 @@ OWN = {
     "m.call(lambda x: (type(x) is m.Filter, x == f), f)[0]": "True bool",
     "m.called(lambda x: x.halved(), f)": "0.25 float",
     "m.called(lambda x: 3, f)":
-        "TypeError: Cannot convert from type `int` to `demo.Filter`",
+        "TypeError: called: argument `f`: its result: expected a demo.Filter, "
+        "got int\nresult of the function: Cannot convert from type `int` to "
+        "`demo.Filter`",
     "f.call(lambda x, y: x == f and y, 'a text')": "'a text' str",
     "m.call(f.gain, 0), m.call(m.Filter.halved, f).order": "(1.0, 3) tuple",
     "m.keep(m.Filter(7)), m.kept(), m.keep(None)":
@@ -1149,7 +1151,7 @@ def check_types(folder, module, stub, use):
 
 
 def documentation_of_none(args, folder):
-    source = folder / "undocumented" / "none.c"
+    source = folder / "undocumented" / "extension.c"
     source.parent.mkdir()
     source.write_text('#include "tvmffi_python.h"\n\nTVMFFI_DOC(old, "Text.")\n'
                       "TVMFFI_EXPORT(f, none) { TVMFFI_RETURN(); }\n"
