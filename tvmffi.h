@@ -3163,8 +3163,8 @@ TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
   TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
 #endif
 
-/* Divides *x. Returns the remainder. For small code on 32 bits, does without
-   the compiler's division of 64-bit numbers, which takes 750 bytes. */
+/* Divides *x by `by` and returns the remainder. With -Os on 32 bits, a loop
+   replaces the compiler's division of 64-bit numbers, which takes 750 bytes. */
 TVMFFI_I_SMALL_ONCE(uint32_t, tvmffi_i_divide, (uint64_t *x, uint32_t by)) {
 #if defined(__OPTIMIZE_SIZE__) && UINTPTR_MAX <= UINT32_MAX
   const uint32_t high = (uint32_t)(*x >> 32), low = (uint32_t)*x;
@@ -3868,7 +3868,8 @@ typedef struct {
 #endif
 } tvmffi_func;
 /* Describes a function of the runtime. Upstream's metadata of these has no
-   names of parameters, and no parameter has a default. */
+   names of parameters, and no parameter has a default, so there is no member
+   for them. */
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;
@@ -4763,7 +4764,7 @@ TVMFFI_I_COLD tvmffi_func tvmffi_i_describe(const char *name,
 }
 
 /* Does what tvmffi_i_refuse does, for a function of the runtime. */
-TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse_builtin(
+TVMFFI_I_COLD int tvmffi_i_refuse_builtin(
     const tvmffi_i_builtin_func *builtin, const TVMFFIAny *args, int32_t count,
     const TVMFFIAny *result, int32_t bad, int code) {
   const tvmffi_func f =
@@ -8182,8 +8183,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
            void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
            default: tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct)(x)
-/* C cannot find the word of a struct: no pointer converts to the parameter, and
-   the compiler's error shows the function's name. */
+/* TVMFFI_I_OUT selects this for any other pointer. No pointer converts to the
+   parameter, so the call does not compile, and the error shows this name. */
 TVMFFI_I_INLINE tvmffi_out
 tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct(tvmffi_out out) {
   return out;
@@ -10544,9 +10545,9 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    declared, but not around the text that names the alias's target, so the
    message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
    tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, nor is a list
-   checked that is in a header: then the type's registration raises a TypeError,
-   unless the type has the method from another file. */
+   of the file. Other compilers, such as tcc, check nothing, and no compiler
+   checks a list in a header. A missing body is then a TypeError at the
+   registration, unless another file has registered the method. */
 #if defined(__INCLUDE_LEVEL__)
 #define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
 #else
@@ -10819,8 +10820,8 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
 }
 
 /* Raises a TypeError if the registered field of a member has another type, of
-   which `had` is the index. Optional values, texts and values of any type have
-   one index, and so have objects, whose keys only the schema has. */
+   which `had` is the index. The index is the same for optional values, texts
+   and any, and for all object types, so such fields are not told apart. */
 TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
               (const tvmffi_i_class *c, const tvmffi_i_member *m,
                int32_t had)) {
@@ -11296,16 +11297,21 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_init, (tvmffi_i_class *c, void **result)) {
   int32_t index;
   int fixed = 0;
   TVMFFI_TRY(tvmffi_i_class_enter(c, &index));
-  TVMFFI_I_STORE(&c->index, index);
   c->owns = tvmffi_i_class_owns(c, &fixed);
   *result = c;
-  if (!c->members) return 0;
+  if (!c->members) {
+    TVMFFI_I_STORE(&c->index, index);
+    return 0;
+  }
   type = TVMFFIGetTypeInfo(index);
   TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
   metadata.creator = c->create;
   metadata.total_size = c->size;
   if (!TVMFFI_I_LOAD(&type->metadata))
     TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  /* tvmffi_i_instance takes objects with this index for those of the struct,
+     which needs the fields to be the registered ones. */
+  TVMFFI_I_STORE(&c->index, index);
   if (!fixed)
     TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
                                        tvmffi_i_class_call_copy));
@@ -33539,7 +33545,7 @@ TVMFFI_I_BUILTIN_FUNC(FromJSONGraphString, any, (str, text)) {
 
 /* ======== Objects of built-in functions ========= >>tables/builtin_function */
 
-/* Fills the memory of a function object, which is 0. */
+/* Initializes a function object in zeroed memory. */
 TVMFFI_I_UNUSED static void tvmffi_i_fill_builtin(
     tvmffi_i_builtin *b, TVMFFISafeCallType call,
     const tvmffi_i_builtin_func *typed) {

@@ -49,8 +49,8 @@ TVMFFI_I_SMALL_ONCE(const TVMFFIByteArray *, tvmffi_i_trace_from,
   TVMFFIBacktrace(__FILE__, __LINE__, tvmffi_i_function_name(__func__), 0)
 #endif
 
-/* Divides *x. Returns the remainder. For small code on 32 bits, does without
-   the compiler's division of 64-bit numbers, which takes 750 bytes. */
+/* Divides *x by `by` and returns the remainder. With -Os on 32 bits, a loop
+   replaces the compiler's division of 64-bit numbers, which takes 750 bytes. */
 TVMFFI_I_SMALL_ONCE(uint32_t, tvmffi_i_divide, (uint64_t *x, uint32_t by)) {
 #if defined(__OPTIMIZE_SIZE__) && UINTPTR_MAX <= UINT32_MAX
   const uint32_t high = (uint32_t)(*x >> 32), low = (uint32_t)*x;

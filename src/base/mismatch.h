@@ -256,7 +256,7 @@ TVMFFI_I_COLD tvmffi_func tvmffi_i_describe(const char *name,
 }
 
 /* Does what tvmffi_i_refuse does, for a function of the runtime. */
-TVMFFI_I_SLOW TVMFFI_I_UNUSED int tvmffi_i_refuse_builtin(
+TVMFFI_I_COLD int tvmffi_i_refuse_builtin(
     const tvmffi_i_builtin_func *builtin, const TVMFFIAny *args, int32_t count,
     const TVMFFIAny *result, int32_t bad, int code) {
   const tvmffi_func f =

@@ -102,7 +102,8 @@ typedef struct {
 #endif
 } tvmffi_func;
 /* Describes a function of the runtime. Upstream's metadata of these has no
-   names of parameters, and no parameter has a default. */
+   names of parameters, and no parameter has a default, so there is no member
+   for them. */
 typedef struct {
   const char *name;
   TVMFFISafeCallType call;

@@ -508,8 +508,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
            void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
            default: tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct)(x)
-/* C cannot find the word of a struct: no pointer converts to the parameter, and
-   the compiler's error shows the function's name. */
+/* TVMFFI_I_OUT selects this for any other pointer. No pointer converts to the
+   parameter, so the call does not compile, and the error shows this name. */
 TVMFFI_I_INLINE tvmffi_out
 tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct(tvmffi_out out) {
   return out;

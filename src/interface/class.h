@@ -69,9 +69,9 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
    declared, but not around the text that names the alias's target, so the
    message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
    tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, nor is a list
-   checked that is in a header: then the type's registration raises a TypeError,
-   unless the type has the method from another file. */
+   of the file. Other compilers, such as tcc, check nothing, and no compiler
+   checks a list in a header. A missing body is then a TypeError at the
+   registration, unless another file has registered the method. */
 #if defined(__INCLUDE_LEVEL__)
 #define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
 #else

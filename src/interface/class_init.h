@@ -62,16 +62,21 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_init, (tvmffi_i_class *c, void **result)) {
   int32_t index;
   int fixed = 0;
   TVMFFI_TRY(tvmffi_i_class_enter(c, &index));
-  TVMFFI_I_STORE(&c->index, index);
   c->owns = tvmffi_i_class_owns(c, &fixed);
   *result = c;
-  if (!c->members) return 0;
+  if (!c->members) {
+    TVMFFI_I_STORE(&c->index, index);
+    return 0;
+  }
   type = TVMFFIGetTypeInfo(index);
   TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
   metadata.creator = c->create;
   metadata.total_size = c->size;
   if (!TVMFFI_I_LOAD(&type->metadata))
     TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+  /* tvmffi_i_instance takes objects with this index for those of the struct,
+     which needs the fields to be the registered ones. */
+  TVMFFI_I_STORE(&c->index, index);
   if (!fixed)
     TVMFFI_TRY(tvmffi_i_class_set_call(c, index, "__ffi_shallow_copy__",
                                        tvmffi_i_class_call_copy));

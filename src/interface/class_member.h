@@ -63,8 +63,8 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_field_schema,
 }
 
 /* Raises a TypeError if the registered field of a member has another type, of
-   which `had` is the index. Optional values, texts and values of any type have
-   one index, and so have objects, whose keys only the schema has. */
+   which `had` is the index. The index is the same for optional values, texts
+   and any, and for all object types, so such fields are not told apart. */
 TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
               (const tvmffi_i_class *c, const tvmffi_i_member *m,
                int32_t had)) {

@@ -5,7 +5,7 @@
 #include "../base.h"
 #include "../interface.h"
 
-/* Fills the memory of a function object, which is 0. */
+/* Initializes a function object in zeroed memory. */
 TVMFFI_I_UNUSED static void tvmffi_i_fill_builtin(
     tvmffi_i_builtin *b, TVMFFISafeCallType call,
     const tvmffi_i_builtin_func *typed) {

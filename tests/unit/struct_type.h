@@ -803,6 +803,7 @@ static void test_type_mistakes(TVMFFI_HERE) {
   TVMFFIByteArray unsized = TEXT("unit.Unsized");
   TVMFFITypeMetadata metadata = TVMFFI_I_ZERO;
   int32_t index;
+  TestPair *pair;
   TVMFFIAny any = tvmffi_obj(&tvmffi_i_memory_error), result = tvmffi_none();
   static const char *const missing =
       "Type `unit.nobody.registers.this` is not registered: load the library "
@@ -819,6 +820,10 @@ static void test_type_mistakes(TVMFFI_HERE) {
   FAILS(TVMFFI_REGISTER_TYPE(TestRetyped), "TypeError",
         "Field `a` of type `unit.Pair` is registered as `int`, here it is "
         "`Device`");
+  pair = TVMFFI_NEW(TestPair, tvmffi_int(1));
+  OK(pair ? 0 : -1);
+  CHECK(TVMFFI_CAST(TestPair, pair) == pair);
+  CHECK(!TVMFFI_CAST(TestRetyped, pair)); /* after its refusal, too */
   FAILS(TVMFFI_REGISTER_TYPE(TestRenamed), "TypeError",
         "Type `unit.Pair` is registered without field `c`");
   FAILS(TVMFFI_REGISTER_TYPE(TestFewer), "TypeError",
