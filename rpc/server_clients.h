@@ -166,8 +166,8 @@ static void clients_on_orphaned(int number) {
 }
 #endif
 
-/* Leaves the server's signals and descriptors, in a child of the server: all
-   but the connection `kept`, or -1. */
+/* Resets the signal handlers and closes the server's descriptors in a child
+   process, except the connection `kept` (-1: none). */
 static void clients_leave(int kept) {
   size_t i;
   for (i = 0; i < CLIENTS_ENDS; ++i) clients_handle(clients_ends[i], SIG_DFL);

@@ -36,7 +36,7 @@ static struct {
                               -1: the default */
   /* Set by confine_check: */
   int is_on; /* sessions are confined */
-  int limits_memory, limits_threads;
+  int limits_memory, limits_threads; /* so that hints may name the limits */
 } confine = {CONFINE_AUTO, {{NULL, 0}}, 0, 0, 0, -1, -1, 0, 0, 0};
 
 /* -- the command line ------------------------------------------------------ */

@@ -32,7 +32,7 @@ static void modules_exec(char *const *argv, int out) {
 }
 
 /* Opens a file for what a program writes. It has no name, so it goes with its
-   descriptors. A pipe would stay open as long as any process that the program
+   descriptors. A pipe would not end before each process ends that the program
    has left running. */
 static int modules_open_output(int *out) {
   char path[FILES_PATH_SIZE];

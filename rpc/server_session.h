@@ -115,7 +115,7 @@ static int session_call(void *user, tvmffi_rpc *session, TVMFFIObject *function,
   *session_is_in_call = 1;
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, n, result);
   *session_is_in_call = 0;
-  return code;
+  return code ? -1 : 0; /* 1 would be TVMFFI_RPC_LATER */
 }
 
 /* Reads what there is: into the session's buffer if that is long, else into

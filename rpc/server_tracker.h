@@ -317,6 +317,9 @@ static int tracker_look_up(void) {
   tracker.process = fork();
   if (!tracker.process) {
     clients_leave(-1);
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
     tracker_find_addresses(ends[1]);
   }
   close(ends[1]);

@@ -152,6 +152,8 @@ def plain_values(session, see):
     see("a missing function", lambda: session.get_function("test.none"))
     see("a list as argument", lambda: echo([1]))
     see("a function as argument", lambda: echo(lambda: 1))
+    see("an error with the code 1",
+        lambda: session.get_function("test.fail_with_1")())
 
 
 def error_text(session, kind):

@@ -16,6 +16,12 @@ TVMFFI_FUNC(fail, none, (str, kind), (str, message)) {
   return TVMFFI_RAISE(kind.data, "%s", message.data);
 }
 
+/* Fails with another code than -1. */
+TVMFFI_FUNC(fail_with_1, none) {
+  (void)TVMFFI_RAISE("ValueError", "one");
+  return 1;
+}
+
 TVMFFI_FUNC(sleep_ms, none, (int64, ms)) {
   struct timespec t;
   t.tv_sec = (time_t)(ms / 1000);
@@ -122,6 +128,7 @@ static int set_up(void) {
   TVMFFI_TRY(TVMFFI_REGISTER("test.echo", echo));
   TVMFFI_TRY(TVMFFI_REGISTER("test.type_index", type_index));
   TVMFFI_TRY(TVMFFI_REGISTER("test.fail", fail));
+  TVMFFI_TRY(TVMFFI_REGISTER("test.fail_with_1", fail_with_1));
   TVMFFI_TRY(TVMFFI_REGISTER("test.sleep_ms", sleep_ms));
   TVMFFI_TRY(TVMFFI_REGISTER("test.crash", crash));
   TVMFFI_TRY(TVMFFI_REGISTER("tvm.rpc.server.start", start));
