@@ -229,8 +229,8 @@ def module_class(name, found, classes):
     parent = classes.get(getattr(found.__base__, "_type_key", None))
     lines = [ast.unparse(ast.Expr(ast.Constant(rest)))] if rest else []
     members = [(n, m) for n, m in sorted(vars(found).items())
-               if getattr(m, "__doc__", None) and not n.startswith("_type")
-               and n not in ("__doc__", "__module__")]
+               if getattr(m, "__doc__", None)
+               and n not in ("__doc__", "__module__", "_type_key")]
     for _, member in members:
         if inspect.isgetsetdescriptor(member):
             lines.append(module_field(member.__doc__, classes))
@@ -238,14 +238,14 @@ def module_class(name, found, classes):
     if not parent:
         lines.append("def same_as(self, other: object) -> bool: ...")
     for _, member in members:
-        if isinstance(member, staticmethod):
-            check_contract(member.__func__)
-            lines.append("@staticmethod")
-        elif inspect.isgetsetdescriptor(member):
+        if inspect.isgetsetdescriptor(member):
             continue
-        else:
-            check_contract(member)
-        lines.append(module_function(member.__doc__, classes))
+        is_static = isinstance(member, staticmethod)
+        check_contract(member.__func__ if is_static else member)
+        text = module_function(member.__doc__, classes)
+        # Each overload needs the decorator.
+        lines.append(re.sub("^def ", "@staticmethod\ndef ", text,
+                            flags=re.MULTILINE) if is_static else text)
     return f"class {name}{f'({parent})' if parent else ''}:\n" + \
         textwrap.indent("\n".join(lines), "    ")
 

@@ -280,13 +280,18 @@ typedef struct {
   int (*set_base)(PyObject *, PyObject *); /* takes the second object */
 } tvmffi_py_numpy;
 
-static TVMFFI_I_UNUSED struct {
+/* All files of a library share the state, because a type's class is made by the
+   functions of one file, and functions of another return its objects. */
+#define TVMFFI_PY_SHARED TVMFFI_I_HIDDEN __attribute__((__weak__))
+TVMFFI_PY_SHARED struct tvmffi_py_state {
   tvmffi_py_types *types;
   int has_runtime;
   int release_gil; /* during calls of exported functions */
   PyTypeObject *function_type, *method_type;
   PyTypeObject *object_type; /* the base of this library's classes, or NULL */
   PyObject *(*to_class)(TVMFFIAny *value); /* NULL without such classes */
+  void (*register_types)(void);            /* likewise */
+  struct tvmffi_py_record *const *first_record, *const *end_record;
   PyObject *namespace_;      /* of the Python code below, or NULL */
   TVMFFIObject *array, *map; /* constructors */
   tvmffi_py_numpy *numpy;    /* NULL until a result is an array */
@@ -298,7 +303,7 @@ static TVMFFI_I_UNUSED struct {
 } tvmffi_py;
 
 /* A value or exception on its way through the package tvm_ffi. */
-static TVMFFI_I_UNUSED __thread struct {
+TVMFFI_PY_SHARED __thread struct tvmffi_py_transit {
   int code;
   TVMFFIAny value;
   PyObject *object, *error;
@@ -1288,9 +1293,9 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_error(int code, TVMFFIObject *error) {
   return NULL;
 }
 
-/* Raises the exception of a callback that the error was made for: the caller
-   of the C function gets the same object. Returns 0 for another error, and for
-   one whose text a C function has changed. */
+/* If the error was made of a callback's exception and has its text still,
+   raises that same object and returns 1. Otherwise returns 0 and raises
+   nothing. */
 TVMFFI_PY_COLD int tvmffi_py_raise_passed(TVMFFIObject *error) {
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
   TVMFFIObject *context = (TVMFFIObject *)cell->extra_context;
@@ -1335,8 +1340,8 @@ static TVMFFI_I_UNUSED void tvmffi_py_drop(void *object) {
 }
 
 /* Raises the library's error for an exception, which it takes: the error owns
-   it. `parts` has the kind, the text and the backtrace. Returns 0, or -1 if it
-   is another object. */
+   it. `parts` has the kind, the text and the backtrace. Returns 0, or -1 if
+   `parts` is NULL or malformed, or if there is no memory. */
 TVMFFI_PY_COLD int tvmffi_py_raise_parts(PyObject *error, PyObject *parts) {
   TVMFFIByteArray text[3];
   TVMFFIObjectHandle owner = NULL;
@@ -1380,7 +1385,7 @@ TVMFFI_PY_COLD int tvmffi_py_set_error(void) {
 
 /* For those who change the table of types. Its holder calls nothing of Python
    that could run code or wait. */
-static TVMFFI_I_UNUSED pthread_mutex_t tvmffi_py_types_lock =
+TVMFFI_PY_SHARED pthread_mutex_t tvmffi_py_types_lock =
     PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns a weak reference's object, borrowed, or None. */
@@ -1676,7 +1681,9 @@ TVMFFI_PY_COLD tvmffi_py_type tvmffi_py_new_type(PyTypeObject *type) {
 
 /* ---- Objects for arguments that Python owns ---- */
 
-static TVMFFI_I_UNUSED void tvmffi_py_delete_loan(void *self, int flags) {
+/* All files share it, because its address tells what a loan is. */
+TVMFFI_PY_SHARED void tvmffi_py_delete_loan(void *self, int flags);
+TVMFFI_PY_SHARED void tvmffi_py_delete_loan(void *self, int flags) {
   tvmffi_py_loan *loan = (tvmffi_py_loan *)self;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     if (loan->managed) {
@@ -2169,8 +2176,9 @@ TVMFFI_PY_COLD int tvmffi_py_other_answer(PyObject *answer, const char *what,
 }
 
 /* Stores an owned value for an object, such as a callback's result, which it
-   takes. A tensor or function that is made for it owns it from now on. `what`
-   describes the object. Returns 0, or -1 with the library's error. */
+   takes. If a tensor or function is made of the object, that owns the object
+   from now on. `what` describes the object. Returns 0, or -1 with the library's
+   error. */
 static TVMFFI_I_UNUSED int tvmffi_py_put_answer(PyObject *answer,
                                                 const char *what,
                                                 TVMFFIAny *result) {
@@ -2386,11 +2394,13 @@ typedef struct {
 TVMFFI_PY_COLD void tvmffi_py_say(tvmffi_py_text *t, const char *more) {
   const size_t size = strlen(more);
   if (t->size + size + 1 > t->capacity) {
-    char *data;
-    t->capacity = 2 * (t->size + size + 1);
-    data = (char *)realloc(t->data, t->capacity);
+    char *data = t->capacity == SIZE_MAX
+                     ? NULL
+                     : (char *)realloc(t->data, 2 * (t->size + size + 1));
     if (!data) free(t->data);
     t->data = data;
+    /* After a failure nothing is appended any more. */
+    t->capacity = data ? 2 * (t->size + size + 1) : SIZE_MAX;
   }
   if (!t->data) return;
   memcpy(t->data + t->size, more, size + 1);
@@ -2417,11 +2427,8 @@ TVMFFI_PY_COLD int tvmffi_py_is_keyword(const char *name) {
   return 0;
 }
 
-/* Appends a parameter's name in Python, such as from_ for `from`. */
-TVMFFI_PY_COLD void tvmffi_py_say_parameter(tvmffi_py_text *t,
-                                            const tvmffi_func *func,
-                                            int32_t i) {
-  const char *name = tvmffi_py_parameter(func, i);
+/* Appends a name as it is in Python, such as from_ for `from`. */
+TVMFFI_PY_COLD void tvmffi_py_say_name(tvmffi_py_text *t, const char *name) {
   tvmffi_py_say(t, name);
   if (tvmffi_py_is_keyword(name)) tvmffi_py_say(t, "_");
 }
@@ -2483,7 +2490,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_list_parameters(const tvmffi_func *func,
     if (are_types)
       tvmffi_py_say_type(&t, func->types[i + 1], NULL);
     else
-      tvmffi_py_say_parameter(&t, func, i);
+      tvmffi_py_say_name(&t, tvmffi_py_parameter(func, i));
     text = t.data ? PyUnicode_FromString(t.data) : PyErr_NoMemory();
     if (!text || PyList_Append(list, text)) Py_CLEAR(list);
     Py_XDECREF(text);
@@ -2998,7 +3005,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_call_keywords(tvmffi_py_function *f,
   return result;
 }
 
-/* Prepares what the first call needs. */
+/* Prepares what the first call needs. Returns 0, or -1 with an exception. */
 TVMFFI_PY_COLD int tvmffi_py_first_call(void) {
   if (tvmffi_py_need_runtime()) return -1;
   if (!tvmffi_py_bind_stock()) {
@@ -3010,6 +3017,7 @@ TVMFFI_PY_COLD int tvmffi_py_first_call(void) {
     TVMFFIEnvRegisterCAPI("PyGILState_Release",
                           (void *)(uintptr_t)PyGILState_Release);
   }
+  if (tvmffi_py.register_types) tvmffi_py.register_types();
   TVMFFI_I_STORE(&tvmffi_py.has_runtime, 1);
   return 0;
 }
@@ -3291,7 +3299,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
   tvmffi_py_say(t, is_method && !has_types ? "($" : "(");
   for (i = 0; i < func->num_args; ++i) {
     if (i) tvmffi_py_say(t, ", ");
-    tvmffi_py_say_parameter(t, func, i);
+    tvmffi_py_say_name(t, tvmffi_py_parameter(func, i));
     if (has_types && (i || !is_method)) {
       const char *parameter = tvmffi_py_parameter(func, i);
       tvmffi_py_say(t, ": ");
@@ -3371,7 +3379,10 @@ TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module, PyObject *module_name,
                                         const char *doc) {
   PyObject *made = tvmffi_py_new_export(module_name, func, func->name, doc);
   int code = -1;
-  if (made) {
+  if (made && PyObject_HasAttrString(module, func->name)) {
+    PyErr_Format(PyExc_ImportError,
+                 "`%s` is a function and a class of the module", func->name);
+  } else if (made) {
     tvmffi_py_function *f = (tvmffi_py_function *)PyCFunction_GetSelf(made);
     Py_INCREF(module_name);
     f->module = module_name;
@@ -3410,8 +3421,9 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
 
 /* ---- Classes: the types of the library ---- */
 
-/* A type that TVMFFI_TYPE defines, as a class. Only the record refers to the
-   code that makes classes, so a module without types does not have it. */
+/* A type that TVMFFI_TYPE defines, as a class. Only records refer to
+   tvmffi_py_make_classes, so the compiler drops that function from a file
+   without types. */
 typedef struct tvmffi_py_record {
   tvmffi_i_class *of;
   int (*make)(PyObject *module, struct tvmffi_py_record *const *begin,
@@ -3426,11 +3438,9 @@ TVMFFI_PY_COLD int tvmffi_py_make_classes(PyObject *module,
                                           tvmffi_py_record *const *begin,
                                           tvmffi_py_record *const *end);
 
-/* The records of the module, in a section of the library. */
-static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_first_record;
-static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_end_record;
+/* The records are in a section of the library. */
 #define TVMFFI_PY_EACH_RECORD(c) \
-  for (c = tvmffi_py_first_record; c < tvmffi_py_end_record; ++c)
+  for (c = tvmffi_py.first_record; c < tvmffi_py.end_record; ++c)
 
 #undef TVMFFI_I_ON_TYPE
 #define TVMFFI_I_ON_TYPE(T)                                              \
@@ -3440,13 +3450,35 @@ static TVMFFI_I_UNUSED tvmffi_py_record *const *tvmffi_py_end_record;
       __attribute__((__section__("tvmffi_python_types"), __used__)) =    \
           &tvmffi_py_record_##T;
 
-/* Returns the record of a type key, or NULL. */
+/* Returns a method of the list that its file does not define, or NULL. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_missing_method(
+    const tvmffi_i_class *c) {
+  const tvmffi_i_member *m;
+  for (m = c->members; m->what; ++m)
+    if (m->method && !TVMFFI_I_BODY_OF(m->method).func) return m;
+  return NULL;
+}
+
+/* Returns the record of a type key, or NULL. If several files have the type,
+   returns the record of the file that defines its methods. */
 TVMFFI_PY_COLD tvmffi_py_record *tvmffi_py_find_record(const char *key) {
+  tvmffi_py_record *const *c, *found = NULL;
+  TVMFFI_PY_EACH_RECORD(c) {
+    if (strcmp((*c)->of->key, key)) continue;
+    if (!tvmffi_py_missing_method((*c)->of)) return *c;
+    if (!found) found = *c;
+  }
+  return found;
+}
+
+/* Registers the types that several files have, because a file without the
+   methods cannot. An error comes again where the type is used. */
+TVMFFI_PY_COLD void tvmffi_py_register_types(void) {
   tvmffi_py_record *const *c;
   TVMFFI_PY_EACH_RECORD(c) {
-    if (!strcmp((*c)->of->key, key)) return *c;
+    tvmffi_py_record *found = tvmffi_py_find_record((*c)->of->key);
+    if (found != *c && tvmffi_i_class_ready(found->of)) tvmffi_error_clear();
   }
-  return NULL;
 }
 
 /* Returns the record for objects with a type index: the record of the type or
@@ -3484,13 +3516,15 @@ static TVMFFI_I_UNUSED tvmffi_py_record *tvmffi_py_record_for(
   return NULL;
 }
 
-/* Does what tvmffi_py_bind_stock does, in less time: each result asks. */
+/* Same as tvmffi_py_bind_stock, but first looks for tvm_ffi in sys.modules,
+   because each result calls it. */
 static TVMFFI_I_UNUSED int tvmffi_py_has_stock(void) {
   static PyObject *name;
   PyObject *made;
   if (TVMFFI_I_LOAD(&tvmffi_py.package)) return 1;
   if (!TVMFFI_I_LOAD(&name)) {
     made = PyUnicode_InternFromString("tvm_ffi");
+    if (!made) PyErr_Clear();
     if (!TVMFFI_PY_PUBLISH(&name, made)) Py_XDECREF(made);
   }
   return name && PyDict_GetItem(PyImport_GetModuleDict(), name) &&
@@ -3576,7 +3610,10 @@ TVMFFI_PY_COLD int tvmffi_py_call_global(const char *name, TVMFFIObject **kept,
 static TVMFFI_I_UNUSED void tvmffi_py_end_object(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   freefunc end = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
+  /* A destructor may call Python, which must not see the exception. */
+  PyObject *error = PyErr_Occurred() ? tvmffi_py_take_error() : NULL;
   tvmffi_release(*TVMFFI_PY_FIRST(TVMFFIObject *, self));
+  if (error) tvmffi_py_give_error(error);
   end(self);
   Py_DECREF((PyObject *)type);
 }
@@ -3611,7 +3648,8 @@ static TVMFFI_I_UNUSED Py_hash_t tvmffi_py_hash(PyObject *self) {
   return hash == -1 ? -2 : hash;
 }
 
-/* Never fails for want of a text, as the package's repr does not. */
+/* If ffi.ReprPrint fails, returns a plain text, because tracebacks and
+   debuggers call repr; the package does so, too. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_object_repr(PyObject *self) {
   static TVMFFIObject *print;
   TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
@@ -3626,8 +3664,9 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_object_repr(PyObject *self) {
                               (PyObject *)Py_TYPE(self), (void *)o);
 }
 
-/* Makes an object of the class of `self` for a handle that it takes, a copy.
-   Returns NULL with an exception if `value` is not an object of its type. */
+/* Wraps *value, a copy of the object of `self`, in the class of `self`. Takes
+   the value. Returns NULL with an exception if `value` is not an object of its
+   type. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_new_copy(PyObject *self, TVMFFIAny *value) {
   TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
   if (value->type_index == o->type_index && value->v_obj)
@@ -3754,8 +3793,8 @@ TVMFFI_PY_COLD int tvmffi_py_own(PyObject *object, TVMFFIAny *out) {
   return tvmffi_py_put_answer(object, "a value", out);
 }
 
-/* Stores a keyword, without the "_" of a name that Python has for its own use.
- */
+/* Stores the name of a keyword argument: `from_` becomes `from`, the field's
+   name in C. */
 TVMFFI_PY_COLD int tvmffi_py_own_name(PyObject *name, TVMFFIAny *out) {
   char word[16];
   Py_ssize_t size;
@@ -3773,9 +3812,10 @@ TVMFFI_PY_COLD int tvmffi_py_own_name(PyObject *name, TVMFFIAny *out) {
 }
 
 /* Converts the arguments of a constructor to owned values: those by position,
-   then, if there are keywords, an object that says so, and names and values in
-   turn. Returns their number, or -1 - number with the library's error or an
-   exception. */
+   then, if there are keywords, the object that ffi.GetKwargsObject returns,
+   followed by each name and value. Returns the number n of values. On failure,
+   returns -1 - n, where n values are to be released, with the library's error
+   or an exception. */
 TVMFFI_PY_COLD int32_t tvmffi_py_own_all(PyObject *args, PyObject *keywords,
                                          TVMFFIAny *values) {
   static TVMFFIObject *marker;
@@ -3825,10 +3865,11 @@ TVMFFI_PY_COLD int tvmffi_py_make_by_fields(const tvmffi_py_record *c,
     code = TVMFFIFunctionCall(init->v_obj, values, count, made);
   else
     code = tvmffi_error_context(-1, "%s", c->of->key);
+  /* Destructors may use the library, so the error is taken before them. */
+  if (code && !PyErr_Occurred()) tvmffi_py_raise_kind(code);
   for (i = count < 0 ? -1 - count : count; i-- > 0;)
     tvmffi_any_release(values + i);
   if (values != few) free(values);
-  if (code && !PyErr_Occurred()) tvmffi_py_raise_kind(code);
   return code ? -1 : 0;
 }
 
@@ -3865,39 +3906,67 @@ static TVMFFI_I_UNUSED int tvmffi_py_init_object(PyObject *self, PyObject *args,
 
 /* ---- Fields ---- */
 
-static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_field(PyObject *self,
-                                                     void *member) {
-  const tvmffi_i_member *m = (const tvmffi_i_member *)member;
+/* A field of a class. */
+typedef struct {
+  tvmffi_i_class *of;
+  const tvmffi_i_member *member;
+} tvmffi_py_field;
+
+/* Returns the address of a field in the object of `self`, or NULL with an
+   exception. Python may assign another class to an object, or derive a class
+   from two, so the object may be of a type without the field. */
+static TVMFFI_I_UNUSED void *tvmffi_py_field_of(PyObject *self,
+                                                const tvmffi_py_field *f) {
   TVMFFIObject *o = tvmffi_py_handle(self);
-  TVMFFIAny value = TVMFFI_I_ZERO;
+  TVMFFIAny any;
   int code;
   if (!o) return NULL;
-  code = m->get(tvmffi_i_field_at(o, m->offset), &value);
+  any = tvmffi_obj(o);
+  code = tvmffi_i_instance(f->of, &any);
+  if (TVMFFI_I_LIKELY(!code)) return tvmffi_i_field_at(o, f->member->offset);
+  if (code < 0)
+    tvmffi_py_raise_kind(code);
+  else
+    PyErr_Format(PyExc_TypeError, "`%s` is a field of %s, got %s",
+                 f->member->name, f->of->key,
+                 TVMFFIGetTypeInfo(o->type_index)->type_key.data);
+  return NULL;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_get_field(PyObject *self,
+                                                     void *field) {
+  const tvmffi_py_field *f = (const tvmffi_py_field *)field;
+  void *at = tvmffi_py_field_of(self, f);
+  TVMFFIAny value = TVMFFI_I_ZERO;
+  int code;
+  if (!at) return NULL;
+  code = f->member->get(at, &value);
   return code ? tvmffi_py_raise_kind(code) : tvmffi_py_result(&value, 1, NULL);
 }
 
 static TVMFFI_I_UNUSED int tvmffi_py_set_field(PyObject *self, PyObject *object,
-                                               void *member) {
-  const tvmffi_i_member *m = (const tvmffi_i_member *)member;
-  TVMFFIObject *o = tvmffi_py_handle(self);
-  TVMFFIAny value;
+                                               void *field) {
+  const tvmffi_py_field *f = (const tvmffi_py_field *)field;
+  void *at = tvmffi_py_field_of(self, f);
+  TVMFFIAny value = TVMFFI_I_ZERO;
   int code;
-  if (!o) return -1;
+  if (!at) return -1;
   if (!object) {
     PyErr_Format(PyExc_AttributeError, "the field `%s` cannot be deleted",
-                 m->name);
+                 f->member->name);
     return -1;
   }
   code = tvmffi_py_own(object, &value);
-  if (!code) {
-    code = m->set(tvmffi_i_field_at(o, m->offset), &value);
-    tvmffi_any_release(&value);
+  if (!code) code = f->member->set(at, &value);
+  if (code) {
+    TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
+    code = tvmffi_error_context(
+        code, "%s.%s", TVMFFIGetTypeInfo(o->type_index)->type_key.data,
+        f->member->name);
+    tvmffi_py_raise_kind(code);
   }
-  if (!code) return 0;
-  code = tvmffi_error_context(
-      code, "%s.%s", TVMFFIGetTypeInfo(o->type_index)->type_key.data, m->name);
-  tvmffi_py_raise_kind(code);
-  return -1;
+  tvmffi_any_release(&value);
+  return code ? -1 : 0;
 }
 
 /* ---- The documentation of classes ---- */
@@ -3908,11 +3977,6 @@ TVMFFI_I_INLINE int tvmffi_py_is_field(const tvmffi_i_member *m) {
 
 TVMFFI_I_INLINE int tvmffi_py_is_method(const tvmffi_i_member *m) {
   return m->what == TVMFFI_I_IS_method;
-}
-
-TVMFFI_PY_COLD void tvmffi_py_say_name(tvmffi_py_text *t, const char *name) {
-  tvmffi_py_say(t, name);
-  if (tvmffi_py_is_keyword(name)) tvmffi_py_say(t, "_");
 }
 
 TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
@@ -3934,8 +3998,8 @@ TVMFFI_PY_COLD char *tvmffi_py_field_doc(const tvmffi_i_member *m) {
   return tvmffi_py_end_doc(&t, doc.data);
 }
 
-/* Appends a field's default. The value of a text would need a runtime, which an
-   import does not look for. */
+/* Appends a field's default. A text is shown as "...", because to make a str
+   needs a runtime, and an import must not load one. */
 TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
                                         const tvmffi_i_member *m) {
   const tvmffi_i_word *word =
@@ -3952,9 +4016,9 @@ TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
   tvmffi_py_say(t, "...");
 }
 
-/* Appends the parameters of a type's and its ancestors' constructor that are
-   keyword-only or not, and have a default or not. Returns 0 if the fields of an
-   ancestor are unknown, because another library defines it. */
+/* Appends those fields of a type and its ancestors that are parameters of the
+   constructor and match `is_keyword` and `has_default`. Returns 0 if the fields
+   of an ancestor are unknown, because another library defines it. */
 TVMFFI_PY_COLD int tvmffi_py_say_fields(tvmffi_py_text *t,
                                         const tvmffi_i_class *c, int is_keyword,
                                         int has_default, int has_types) {
@@ -4145,12 +4209,15 @@ TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
 
 /* Returns what a class needs to read and write the fields of a type itself, or
    NULL if there is no memory. */
-TVMFFI_PY_COLD PyGetSetDef *tvmffi_py_field_getters(const tvmffi_i_class *c) {
+TVMFFI_PY_COLD PyGetSetDef *tvmffi_py_field_getters(tvmffi_i_class *c) {
   const tvmffi_i_member *m;
   PyGetSetDef *getters, *at;
+  tvmffi_py_field *field;
   size_t n = 1;
   for (m = c->members; m->what; ++m) n += (size_t)tvmffi_py_is_field(m);
-  at = getters = (PyGetSetDef *)calloc(n, sizeof(*getters));
+  at = getters =
+      (PyGetSetDef *)calloc(n, sizeof(*getters) + sizeof(*field)); /* kept */
+  field = (tvmffi_py_field *)(void *)(getters + n);
   for (m = c->members; getters && m->what; ++m) {
     tvmffi_py_text name = {NULL, 0, 0};
     if (!tvmffi_py_is_field(m)) continue;
@@ -4159,7 +4226,9 @@ TVMFFI_PY_COLD PyGetSetDef *tvmffi_py_field_getters(const tvmffi_i_class *c) {
     at->get = tvmffi_py_get_field;
     if (m->what == TVMFFI_I_IS_field) at->set = tvmffi_py_set_field;
     at->doc = tvmffi_py_field_doc(m);
-    at->closure = (void *)(uintptr_t)m;
+    field->of = c;
+    field->member = m;
+    at->closure = field++;
     if (!at->name || !at->doc) return NULL;
     ++at;
   }
@@ -4226,7 +4295,7 @@ TVMFFI_PY_COLD char *tvmffi_py_class_name(const char *key,
   tvmffi_py_say(&t, module_name);
   tvmffi_py_say(&t, ".");
   at = t.size;
-  tvmffi_py_say(&t, is_shared ? key : name);
+  tvmffi_py_say_name(&t, is_shared ? key : name);
   for (; t.data && t.data[at]; ++at)
     if (t.data[at] == '.') t.data[at] = '_';
   return t.data;
@@ -4267,7 +4336,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
                                         PyObject *module_name) {
   const char *module = PyUnicode_AsUTF8AndSize(module_name, NULL);
   tvmffi_py_record *same = tvmffi_py_find_record(c->of->key);
-  const tvmffi_i_member *init = tvmffi_py_find_init(c->of);
+  const tvmffi_i_member *missing, *init = tvmffi_py_find_init(c->of);
   PyType_Slot slots[3] = {{Py_tp_doc, NULL}, {Py_tp_getset, NULL}, {0, NULL}};
   PyType_Spec spec = {NULL, sizeof(PyObject) + sizeof(TVMFFIObject *), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, NULL};
@@ -4276,12 +4345,18 @@ TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
   char *name, *doc;
   if (c->type) return 0;
   if (!module) return -1;
-  if (same != c) { /* a second file has the type, too */
+  if (same != c) { /* another file has the type, too */
     if (tvmffi_py_make_class(same, module_name)) return -1;
     Py_INCREF((PyObject *)same->type);
     c->type = same->type;
     c->init = same->init;
     return 0;
+  }
+  missing = tvmffi_py_missing_method(c->of);
+  if (missing) {
+    PyErr_Format(PyExc_ImportError, "write TVMFFI_METHOD for %s",
+                 missing->full_name);
+    return -1;
   }
   base = tvmffi_py_make_base(c, module_name);
   if (!base) return -1;
@@ -4301,7 +4376,11 @@ TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
   if (bases) c->type = (PyTypeObject *)PyType_FromSpecWithBases(&spec, bases);
   Py_XDECREF(bases);
   free(doc);
-  return c->type ? tvmffi_py_fill_class(c, module_name) : -1;
+  if (!c->type) return -1;
+  if (!tvmffi_py_fill_class(c, module_name)) return 0;
+  Py_DECREF((PyObject *)c->type);
+  c->type = NULL;
+  return -1;
 }
 
 /* Makes the classes and adds them to the module. */
@@ -4311,8 +4390,8 @@ TVMFFI_PY_COLD int tvmffi_py_make_classes(PyObject *module,
   PyObject *module_name = PyModule_GetNameObject(module);
   tvmffi_py_record *const *c;
   int code = module_name ? tvmffi_py_make_type() : -1;
-  tvmffi_py_first_record = begin;
-  tvmffi_py_end_record = end;
+  tvmffi_py.first_record = begin;
+  tvmffi_py.end_record = end;
   if (!code && !tvmffi_py.object_type)
     code = tvmffi_py_make_method_type() || tvmffi_py_make_object_type();
   TVMFFI_PY_EACH_RECORD(c) {
@@ -4325,6 +4404,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_classes(PyObject *module,
     Py_XDECREF(name);
   }
   tvmffi_py.to_class = tvmffi_py_to_class;
+  tvmffi_py.register_types = tvmffi_py_register_types;
   Py_XDECREF(module_name);
   return code ? -1 : 0;
 }

@@ -1177,6 +1177,91 @@ def own_types(name, folder, dropin):
     tap.ok(left == 0, f"types as classes, {name}: objects are released", left)
 
 
+SHARED = """#include "tvmffi_python.h"
+typedef struct {
+  TVMFFIObject base;
+  int64_t n;
+} Shared;
+TVMFFI_TYPE(Shared, "files.Shared", TVMFFIObject, (field, int64, n),
+            (method, twice), (method, size))
+typedef struct {
+  TVMFFIObject base;
+  int64_t a, b, c;
+} Wide;
+TVMFFI_TYPE(Wide, "files.Wide", TVMFFIObject, (field, int64, a, 0),
+            (field, int64, b, 0), (field, int64, c, 0))
+"""
+MAKES_SHARED = """#include "shared.h"
+TVMFFI_EXPORT(make, Shared, (int64, n)) {
+  TVMFFI_RETURN(TVMFFI_NEW(Shared, n));
+}
+TVMFFI_EXPORT(size, int64, (tensor, x)) { TVMFFI_RETURN(x->shape[0]); }
+TVMFFI_PYTHON_MODULE(extension)
+"""
+HAS_METHODS = """#include "shared.h"
+TVMFFI_METHOD(Shared, twice, int64) { TVMFFI_RETURN(2 * self->n); }
+TVMFFI_METHOD(Shared, size, int64, (tensor, x)) {
+  TVMFFI_RETURN(x->shape[0]);
+}
+"""
+HAS_TWO_NAMES = """#include "tvmffi_python.h"
+typedef struct {
+  TVMFFIObject base;
+} Named;
+TVMFFI_TYPE(Named, "files.twice", TVMFFIObject)
+TVMFFI_EXPORT(twice, int64) { TVMFFI_RETURN(2); }
+TVMFFI_PYTHON_MODULE(extension)
+"""
+USES_SHARED = """import sys, numpy
+sys.modules['tvm_ffi'] = None
+try:
+    import extension as m
+except ImportError as e:
+    sys.exit(print(e))
+s, x = m.make(3), numpy.ones(5)
+print(s.twice(), m.Shared(4).twice(), m.Shared)
+before = sys.getrefcount(x)
+print({(m.size(x), s.size(x)) for i in range(100)},
+      sys.getrefcount(x) - before)
+class Both(m.Shared, m.Wide): pass
+for use in (lambda: Both(1).c, lambda: setattr(Both(1), 'c', 1)):
+    try: print(use())
+    except TypeError as e: print(e)
+s.__class__ = m.Wide
+try: print(s.c)
+except TypeError as e: print(e)
+"""
+OF_SHARED = """6 8 <class 'extension.Shared'>
+{(5, 5)} 0
+`c` is a field of files.Wide, got files.Shared
+`c` is a field of files.Wide, got files.Shared
+`c` is a field of files.Wide, got files.Shared
+"""
+
+
+def type_in_files(args, folder):
+    """A type in a header: one of the files has the methods, and Python may
+    give an object another class."""
+    work = folder / "files"
+    work.mkdir()
+    (work / "shared.h").write_text(SHARED)
+    (work / "makes.c").write_text(MAKES_SHARED)
+    (work / "methods.c").write_text(HAS_METHODS)
+    (work / "two_names.c").write_text(HAS_TWO_NAMES)
+    missing = "write TVMFFI_METHOD for files.Shared.twice\n"
+    both = "`twice` is a function and a class of the module\n"
+    for names, want in ((["makes"], missing), (["makes", "methods"], OF_SHARED),
+                        (["methods", "makes"], OF_SHARED),
+                        (["two_names"], both)):
+        source = work / "extension.c"
+        source.write_text(f'#include "{names[-1]}.c"\n')
+        compile_module(args.cc, source, sys.executable, work,
+                       *(work / f"{name}.c" for name in names[:-1]))
+        text = child(sys.executable, USES_SHARED, folders=[work, args.dropin],
+                     bare=False)
+        tap.ok(text == want, f"a type in the files {', '.join(names)}", text)
+
+
 def own_types_beside(folder, dropin):
     """The same beside the package, whose classes they can also be."""
     text = child(sys.executable, NAMES + OWN_NAMES + OWN_BESIDE,
@@ -1445,6 +1530,7 @@ def main():
         documentation_of_none(args, work / "c")
         own_types("C", work / "c", args.dropin)
         own_types_beside(work / "c", args.dropin)
+        type_in_files(args, work / "c")
         results(work / "c", args.dropin)
         passed_exceptions(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
