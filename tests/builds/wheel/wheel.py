@@ -329,7 +329,7 @@ def template(backend):
                             folder / ("src" if name == "src" else ""),
                             dirs_exist_ok=True)
         page = (PROJECT / "templates/README.md").read_text(encoding="utf-8")
-        rename = re.search("```sh\n(mv .*?)```", page, re.DOTALL)[1]
+        rename = re.search(r"^mv .*\n.*\n", page, re.MULTILINE)[0]
         run(["sh", "-ec", rename], cwd=folder)
         # pip must be one that this environment runs, as the backend is.
         run([work.user, "-m", "pip", "wheel", "--quiet",
