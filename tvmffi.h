@@ -14912,7 +14912,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
 TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   const uint64_t top = (uint64_t)1 << 52;
   const uint64_t limit = n == 17 ? TVMFFI_I_TEN_17 : TVMFFI_I_TEN_6;
-  uint64_t mantissa = bits & (top - 1), high, low, digits;
+  uint64_t mantissa = bits & (top - 1), high, low, digits = 0;
   int power = (int)(bits >> 52), is_known = 0, zeros, shift, ten, first;
   TVMFFI_ASSERT(bits && bits < TVMFFI_I_DOUBLE_INFINITY);
   TVMFFI_ASSERT(n == 6 || n == 17);
