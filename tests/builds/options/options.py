@@ -893,7 +893,7 @@ NEED_TYPES = re.compile(
     r"global with metadata|schemas of )|typed functions: (schemas|metadata of )|"
     r"contracts: (metadata|the text of a parameter)|races: metadata of a type|"
     r"(errors|globals|tensors): of a derived type|"
-    r"globals: a built-in one without a name|"
+    r"globals: the description of a built-in one|"
     r"threads: (a late hook|types|attribute columns|processes|"
     r"fields, methods and metadata|types of one file|"
     r"the list of a file's types|the range of a stack|"
