@@ -185,7 +185,7 @@ def build(args, name, *options):
     program = Path(args.folder) / name
     subprocess.run([*args.cc.split(), "-g", "-O0", "-w", f"-I{ROOT}",
                     ROOT / "tests/builds/debugger.c", "-o", program, *options,
-                    "-lpthread", "-ldl"], check=True)
+                    "-rdynamic", "-lpthread", "-ldl"], check=True)
     return [program, args.module]
 
 
