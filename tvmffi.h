@@ -8181,14 +8181,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
 /* clang-format off */
 #define TVMFFI_I_OUT(x) \
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
-           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
-           default: tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct)(x)
-/* TVMFFI_I_OUT selects this for any other pointer. No pointer converts to the
-   parameter, so the call does not compile, and the error shows this name. */
-TVMFFI_I_INLINE tvmffi_out
-tvmffi_i_write_tvmffi_out_T_for_a_pointer_to_a_struct(tvmffi_out out) {
-  return out;
-}
+           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out)(x)
 #define TVMFFI_I_MAKE_OUT(ctype, make) ctype *: make,
 /* clang-format on */
 #else

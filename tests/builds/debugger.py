@@ -185,7 +185,8 @@ def build(args, name, *options):
     program = Path(args.folder) / name
     subprocess.run([*args.cc.split(), "-g", "-O0", "-w", f"-I{ROOT}",
                     ROOT / "tests/builds/debugger.c", "-o", program, *options,
-                    "-rdynamic", "-lpthread", "-ldl"], check=True)
+                    "-Wl,--export-dynamic-symbol=TVMFFI*", "-lpthread", "-ldl"],
+                   check=True)
     return [program, args.module]
 
 
