@@ -4401,11 +4401,11 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_object,
 TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_any,
                     (tvmffi_scope *here, TVMFFIAny *out,
                      const TVMFFIAny *value)) {
+  TVMFFI_ASSERT(here);
   if (TVMFFI_I_UNLIKELY(value->type_index < 0))
     return tvmffi_i_settle(value, out);
-  if (here && tvmffi_i_is_view(value))
-    return TVMFFIAnyViewToOwnedAny(value, out);
-  if (here && value->type_index >= kTVMFFIStaticObjectBegin)
+  if (tvmffi_i_is_view(value)) return TVMFFIAnyViewToOwnedAny(value, out);
+  if (value->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_put_object(here, out, value->v_obj);
   *out = *value;
   return 0;
@@ -10819,7 +10819,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
               (const tvmffi_i_class *c, const tvmffi_i_member *m,
                int32_t had)) {
   const int32_t index = tvmffi_i_field_index(m->word);
-  if (had == index || had == kTVMFFIAny || index == kTVMFFIAny ||
+  if (had == index ||
       (had >= kTVMFFIStaticObjectBegin && index >= kTVMFFIStaticObjectBegin))
     return 0;
   return tvmffi_i_raise("TypeError",
@@ -14524,9 +14524,9 @@ TVMFFI_I_INLINE int tvmffi_i_word_less(const void *a, const void *b,
 
 #if !TVMFFI_NO_EXTRA
 #if defined(__OPTIMIZE_SIZE__)
-#define TVMFFI_I_FAST_DECIMAL 0
+#define TVMFFI_I_FAST_DECIMAL(condition) 0
 #else
-#define TVMFFI_I_FAST_DECIMAL 1
+#define TVMFFI_I_FAST_DECIMAL(condition) (condition)
 #endif
 #define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
 #define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
@@ -14917,8 +14917,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   zeros = tvmffi_i_high_zeros(mantissa);
   *x = first = tvmffi_i_log10(power + 63 - zeros);
   ten = n - 1 - first;
-  if (TVMFFI_I_FAST_DECIMAL && ten > TVMFFI_I_MIN_POWER &&
-      ten <= TVMFFI_I_MAX_POWER) {
+  if (TVMFFI_I_FAST_DECIMAL(ten > TVMFFI_I_MIN_POWER &&
+                            ten <= TVMFFI_I_MAX_POWER)) {
     for (;; --ten, ++*x) {
       low = tvmffi_i_mul_power(mantissa << zeros, ten, &high);
       /* The last `shift` bits of `high` are a fraction. */
@@ -29579,9 +29579,10 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   if (!digits) return tvmffi_i_json_no_digits(r, start, out);
   point = p;
   p = tvmffi_i_json_exponent(p, end, &power);
-  if (!p || ((!TVMFFI_I_FAST_DECIMAL || digits > 19 ||
-              !tvmffi_i_short_to_double(x, power, &bits)) &&
-             !tvmffi_i_digits_to_double(first, point, power, &bits)))
+  if (!p) return tvmffi_i_json_no_value(r, start);
+  if (!TVMFFI_I_FAST_DECIMAL(digits <= 19 &&
+                             tvmffi_i_short_to_double(x, power, &bits)) &&
+      !tvmffi_i_digits_to_double(first, point, power, &bits))
     return tvmffi_i_json_no_value(r, start);
   TVMFFI_ASSERT(bits < TVMFFI_I_DOUBLE_INFINITY);
   tvmffi_i_json_set_float(out, negative ? bits | TVMFFI_I_DOUBLE_SIGN : bits);

@@ -69,7 +69,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
               (const tvmffi_i_class *c, const tvmffi_i_member *m,
                int32_t had)) {
   const int32_t index = tvmffi_i_field_index(m->word);
-  if (had == index || had == kTVMFFIAny || index == kTVMFFIAny ||
+  if (had == index ||
       (had >= kTVMFFIStaticObjectBegin && index >= kTVMFFIStaticObjectBegin))
     return 0;
   return tvmffi_i_raise("TypeError",

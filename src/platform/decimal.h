@@ -16,9 +16,9 @@
 
 #if !TVMFFI_NO_EXTRA
 #if defined(__OPTIMIZE_SIZE__)
-#define TVMFFI_I_FAST_DECIMAL 0
+#define TVMFFI_I_FAST_DECIMAL(condition) 0
 #else
-#define TVMFFI_I_FAST_DECIMAL 1
+#define TVMFFI_I_FAST_DECIMAL(condition) (condition)
 #endif
 #define TVMFFI_I_DOUBLE_SIGN ((uint64_t)1 << 63)
 #define TVMFFI_I_DOUBLE_INFINITY ((uint64_t)0x7FF << 52)
@@ -409,8 +409,8 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_first_digits(uint64_t bits, int n, int *x) {
   zeros = tvmffi_i_high_zeros(mantissa);
   *x = first = tvmffi_i_log10(power + 63 - zeros);
   ten = n - 1 - first;
-  if (TVMFFI_I_FAST_DECIMAL && ten > TVMFFI_I_MIN_POWER &&
-      ten <= TVMFFI_I_MAX_POWER) {
+  if (TVMFFI_I_FAST_DECIMAL(ten > TVMFFI_I_MIN_POWER &&
+                            ten <= TVMFFI_I_MAX_POWER)) {
     for (;; --ten, ++*x) {
       low = tvmffi_i_mul_power(mantissa << zeros, ten, &high);
       /* The last `shift` bits of `high` are a fraction. */

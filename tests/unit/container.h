@@ -433,6 +433,10 @@ static void test_typed_loops(TVMFFI_HERE) {
     CHECK_INT(x->type_index, kTVMFFIList);
     CHECK_INT(tvmffi_size(tvmffi_obj(x)), 1);
   }
+  OK(tvmffi_append(tvmffi_obj(objects), tvmffi_none()));
+  TVMFFI_FOREACH(object, x, tvmffi_obj(objects)) (void)x;
+  FAILS(-1, "TypeError",
+        "...Cannot convert from type `None` to `ffi.Object`");
   OK(tvmffi_append(tvmffi_obj(list), tvmffi_str("no number")));
   sum = 0;
   TVMFFI_FOREACH(int64, x, tvmffi_obj(list)) sum += x;

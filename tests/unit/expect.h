@@ -239,6 +239,10 @@ static void test_expect_data(TVMFFI_HERE) {
   FAILS(test_square_of(&y.t), "TypeError",
         "test_square_of: argument x: dtype is unknown, expected "
         "float32|float64");
+  y.t.dtype = tvmffi_dtype_of(kDLComplex, 64);
+  FAILS(test_square_of(&y.t), "TypeError",
+        "test_square_of: argument x: dtype is complex64, expected "
+        "float32|float64");
 }
 
 static void test_expect_strides(TVMFFI_HERE) {

@@ -717,6 +717,21 @@ typedef struct {
 } TestRenamed;
 TVMFFI_TYPE(TestRenamed, "unit.Pair", TVMFFIObject, (field, int64, c))
 
+/* Fields of one size: other types of objects, and an object and a pointer. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *a;
+} TestHolder;
+TVMFFI_TYPE(TestHolder, "unit.Holder", TVMFFIObject, (readonly, object, a),
+            (flags, kTVMFFIFieldFlagBitMaskReprOff))
+typedef TestHolder TestFuncHolder;
+TVMFFI_TYPE(TestFuncHolder, "unit.Holder", TVMFFIObject, (readonly, func, a))
+typedef struct {
+  TVMFFIObject base;
+  void *a;
+} TestPointerHolder;
+TVMFFI_TYPE(TestPointerHolder, "unit.Holder", TVMFFIObject, (field, ptr, a))
+
 typedef struct {
   TVMFFIObject base;
   int64_t a, b;
@@ -824,6 +839,11 @@ static void test_type_mistakes(TVMFFI_HERE) {
   OK(pair ? 0 : -1);
   CHECK(TVMFFI_CAST(TestPair, pair) == pair);
   CHECK(!TVMFFI_CAST(TestRetyped, pair)); /* after its refusal, too */
+  OK(TVMFFI_REGISTER_TYPE(TestHolder));
+  OK(TVMFFI_REGISTER_TYPE(TestFuncHolder));
+  FAILS(TVMFFI_REGISTER_TYPE(TestPointerHolder), "TypeError",
+        "Field `a` of type `unit.Holder` is registered as `ffi.Object`, here "
+        "it is `void*`");
   FAILS(TVMFFI_REGISTER_TYPE(TestRenamed), "TypeError",
         "Type `unit.Pair` is registered without field `c`");
   FAILS(TVMFFI_REGISTER_TYPE(TestFewer), "TypeError",
