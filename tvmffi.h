@@ -14524,7 +14524,7 @@ TVMFFI_I_INLINE int tvmffi_i_word_less(const void *a, const void *b,
 
 #if !TVMFFI_NO_EXTRA
 #if defined(__OPTIMIZE_SIZE__)
-#define TVMFFI_I_FAST_DECIMAL(condition) 0
+#define TVMFFI_I_FAST_DECIMAL(condition) (0 && (condition))
 #else
 #define TVMFFI_I_FAST_DECIMAL(condition) (condition)
 #endif

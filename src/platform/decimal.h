@@ -16,7 +16,7 @@
 
 #if !TVMFFI_NO_EXTRA
 #if defined(__OPTIMIZE_SIZE__)
-#define TVMFFI_I_FAST_DECIMAL(condition) 0
+#define TVMFFI_I_FAST_DECIMAL(condition) (0 && (condition))
 #else
 #define TVMFFI_I_FAST_DECIMAL(condition) (condition)
 #endif

@@ -724,7 +724,10 @@ typedef struct {
 } TestHolder;
 TVMFFI_TYPE(TestHolder, "unit.Holder", TVMFFIObject, (readonly, object, a),
             (flags, kTVMFFIFieldFlagBitMaskReprOff))
-typedef TestHolder TestFuncHolder;
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIObject *a;
+} TestFuncHolder;
 TVMFFI_TYPE(TestFuncHolder, "unit.Holder", TVMFFIObject, (readonly, func, a))
 typedef struct {
   TVMFFIObject base;
