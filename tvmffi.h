@@ -29581,9 +29581,10 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_number(tvmffi_i_json_reader *r,
   p = tvmffi_i_json_exponent(p, end, &power);
   if (!p) return tvmffi_i_json_no_value(r, start);
   if (!TVMFFI_I_FAST_DECIMAL(digits <= 19 &&
-                             tvmffi_i_short_to_double(x, power, &bits)) &&
-      !tvmffi_i_digits_to_double(first, point, power, &bits))
-    return tvmffi_i_json_no_value(r, start);
+                             tvmffi_i_short_to_double(x, power, &bits))) {
+    if (!tvmffi_i_digits_to_double(first, point, power, &bits))
+      return tvmffi_i_json_no_value(r, start);
+  }
   TVMFFI_ASSERT(bits < TVMFFI_I_DOUBLE_INFINITY);
   tvmffi_i_json_set_float(out, negative ? bits | TVMFFI_I_DOUBLE_SIGN : bits);
   return p;
