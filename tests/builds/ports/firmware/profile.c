@@ -85,7 +85,7 @@ static int all(void) {
 #ifndef FURTHER
 #define FURTHER 0
 #endif
-int start_1(void), start_2(void); /* of further.c */
+int start_1(void), start_2(void), start_3(void); /* of further.c */
 
 static int run(void) {
   TVMFFI_TRY(TVMFFI_REGISTER("test.halve", halve));
@@ -95,6 +95,9 @@ static int run(void) {
 #endif
 #if FURTHER > 1
   TVMFFI_TRY(start_2());
+#endif
+#if FURTHER > 2
+  TVMFFI_TRY(start_3());
 #endif
 #if PROFILE >= DATA
   TVMFFI_TRY(data());

@@ -24,7 +24,7 @@ from tap import Tap  # noqa: E402
 BEGIN, END = "<!-- made by profiles.py --write -->", "<!-- end -->"
 NEEDED = ["arm-none-eabi-gcc", "arm-none-eabi-size", "qemu-system-arm"]
 SECONDS = 60  # that the machine may take
-FILES = [(share, further) for share in (0, 1) for further in (0, 1, 2)]
+FILES = [(share, further) for share in (0, 1) for further in (0, 1, 2, 3)]
 FILES_ARENA, FILES_STACK = 8192, 4096
 WITHIN = 0.05  # the table's figures, of those that are measured
 FLAGS = """-mthumb -Os -std=c11 -ffreestanding -Wall -Wextra -Werror
@@ -58,7 +58,7 @@ PROFILES = [
     Profile("DATA", "and arrays, lists, maps, JSON",
             ["TVMFFI_NO_REFLECTION", "TVMFFI_BUILTINS(F)"],
             arena=4096, stack=2048, flash=64 << 10, ram=8 << 10,
-            three_files=44 << 10, further=504),
+            three_files=44 << 10, further=500),
     Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
             flash=150 << 10, static=10 << 10),
 ]
@@ -133,8 +133,9 @@ def check_files(tap, folder):
             tap.ok(line.startswith("ok "), f"{what}: run", line)
             flash, ram = sections("arm-none-eabi-", elf)
             used[share, further] = flash, ram - FILES_ARENA - FILES_STACK
-        each = [[(used[share, 2][i] - used[share, 1][i]) for i in (0, 1)]
-                for share in (0, 1)]
+        # The mean of two files: the linker pads every other one by 8 bytes.
+        each = [[-((used[share, 1][i] - used[share, 3][i]) // 2)
+                 for i in (0, 1)] for share in (0, 1)]
         tap.note(f"{profile.name}: flash and static RAM {used}, a further "
                  f"file {each}")
         tap.ok(used[1, 2][0] <= profile.three_files,
