@@ -183,7 +183,7 @@ def check_kernels(tap, session):
     tap.ok(not session.device("metal", 0).exist,
            "a device that is not there does not exist")
     refused(tap, "and has no memory", lambda: tvm.runtime.empty(
-        (4,), "int8", session.device("metal", 0)), "no device 0 of type")
+        (4,), "int8", session.device("metal", 0)), "no device metal:0")
     return rows, sums
 
 
