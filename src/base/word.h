@@ -635,7 +635,6 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_object,
 TVMFFI_I_SMALL_ONCE(int, tvmffi_i_put_any,
                     (tvmffi_scope *here, TVMFFIAny *out,
                      const TVMFFIAny *value)) {
-  TVMFFI_ASSERT(here);
   if (TVMFFI_I_UNLIKELY(value->type_index < 0))
     return tvmffi_i_settle(value, out);
   if (tvmffi_i_is_view(value)) return TVMFFIAnyViewToOwnedAny(value, out);
