@@ -238,7 +238,7 @@ enum {
   TVMFFI_PY_PROBES = 32,
   TVMFFI_PY_ARGS = 8,   /* arguments without an allocation */
   TVMFFI_PY_RANK = 64,  /* the most dimensions of a NumPy array */
-  TVMFFI_PY_SPARE = 16, /* unused objects that are kept */
+  TVMFFI_PY_SPARE = 16, /* unused objects, and items of an array, kept */
   TVMFFI_PY_DEPTH = 32  /* nested lists; deeper ones go to tvm_ffi */
 };
 
@@ -259,6 +259,13 @@ typedef struct tvmffi_py_loan {
   int64_t dims[2 * TVMFFI_PY_RANK]; /* of an array: the shape, then the strides,
                                        so that few of them share a cache line */
 } tvmffi_py_loan;
+
+/* An array for an argument that is a list of numbers. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFISeqCell cell;
+  TVMFFIAny items[1];
+} tvmffi_py_array;
 
 /* The members of the package tvm_ffi that this header uses. They are kept for
    the life of the process. */
@@ -297,6 +304,7 @@ TVMFFI_PY_SHARED struct tvmffi_py_state {
   tvmffi_py_numpy *numpy;    /* NULL until a result is an array */
   tvmffi_py_loan *spare;     /* a list */
   int num_spare;
+  tvmffi_py_array *spare_array; /* or NULL */
   tvmffi_py_package *package; /* NULL until it is imported */
   int is_foreign;             /* the package is another release */
   int is_alone;               /* the package could not be imported */
@@ -339,6 +347,12 @@ typedef struct {
   TVMFFI_PY_AT(type, object, sizeof(PyObject))
 #define TVMFFI_PY_SECOND(type, object) \
   TVMFFI_PY_AT(type, object, sizeof(PyObject) + sizeof(void *))
+
+#ifdef Py_LIMITED_API
+#define TVMFFI_PY_FLOAT_OF PyFloat_AsDouble
+#else
+#define TVMFFI_PY_FLOAT_OF PyFloat_AS_DOUBLE
+#endif
 
 /* CPython may run without a GIL, so state that is made at its first use is
    complete before it is published. Returns 0 if another thread was first. */
@@ -1748,6 +1762,50 @@ TVMFFI_PY_COLD void tvmffi_py_give_away(tvmffi_py_loan *loan) {
   if (error) tvmffi_py_give_error(error);
 }
 
+/* The deleter of an array of this library. The array's only owner may have
+   stored objects in it. */
+TVMFFI_PY_SHARED void tvmffi_py_delete_array(void *self, int flags);
+TVMFFI_PY_SHARED void tvmffi_py_delete_array(void *self, int flags) {
+  tvmffi_py_array *array = (tvmffi_py_array *)self;
+  int64_t i;
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong)
+    for (i = 0; i < array->cell.size; ++i) tvmffi_any_release(array->items + i);
+  if (flags & kTVMFFIObjectDeleterFlagBitMaskWeak) free(self);
+}
+
+/* Returns an array with room for n items, n > 0, or NULL. */
+TVMFFI_I_INLINE tvmffi_py_array *tvmffi_py_new_array(Py_ssize_t n) {
+  tvmffi_py_array *made = tvmffi_py.spare_array;
+  if (TVMFFI_I_LIKELY(made && made->cell.capacity >= n)) {
+    tvmffi_py.spare_array = NULL;
+    return made;
+  }
+  made = (tvmffi_py_array *)malloc(sizeof(*made) +
+                                   (size_t)(n - 1) * sizeof(*made->items));
+  if (!made) return NULL;
+  made->base.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  made->base.type_index = kTVMFFIArray;
+  made->base.__padding = 0;
+  made->base.deleter = tvmffi_py_delete_array;
+  made->cell.data = made->items;
+  made->cell.capacity = n;
+  made->cell.data_deleter = NULL;
+  return made;
+}
+
+/* Keeps an array of numbers, to which there is no other reference, for the next
+   call, or frees it. */
+TVMFFI_I_INLINE void tvmffi_py_keep_array(tvmffi_py_array *array) {
+#ifndef Py_GIL_DISABLED
+  if (TVMFFI_I_LIKELY(!tvmffi_py.spare_array &&
+                      array->cell.capacity <= TVMFFI_PY_SPARE)) {
+    tvmffi_py.spare_array = array;
+    return;
+  }
+#endif
+  free(array);
+}
+
 /* Releases the objects that a conversion made, or takes them back: the deleter
    tells which ones are loans of this library. */
 TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
@@ -1761,6 +1819,10 @@ TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
         continue;
       }
       tvmffi_py_give_away(loan);
+    } else if (o->deleter == tvmffi_py_delete_array &&
+               tvmffi_i_load64(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
+      tvmffi_py_keep_array((tvmffi_py_array *)(void *)o);
+      continue;
     }
     tvmffi_release(o);
   }
@@ -2022,15 +2084,64 @@ TVMFFI_PY_COLD int tvmffi_py_put_dlpack(tvmffi_py_context *c, PyObject *arg,
 
 static int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg, TVMFFIAny *out);
 
-/* Converts an int of up to 64 bits without a search for its type. Returns 0 for
-   another object. */
-TVMFFI_I_INLINE int tvmffi_py_put_int(PyObject *arg, TVMFFIAny *out) {
+/* Stores the value of an int. Returns 0 for one of more than 64 bits. A small
+   int is read without a call where CPython's headers show how it is stored. */
+TVMFFI_I_INLINE int tvmffi_py_int_value(PyObject *arg, int64_t *out) {
   int overflow;
-  if (Py_TYPE(arg) != &PyLong_Type) return 0;
-  out->type_index = kTVMFFIInt;
-  out->zero_padding = 0;
-  out->v_int64 = PyLong_AsLongLongAndOverflow(arg, &overflow);
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030c0000
+  const PyLongObject *value = (const PyLongObject *)(void *)arg;
+  if (TVMFFI_I_LIKELY(PyUnstable_Long_IsCompact(value))) {
+    *out = PyUnstable_Long_CompactValue(value);
+    return 1;
+  }
+#elif !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030b0000
+  const Py_ssize_t size = Py_SIZE(arg); /* digits, negative of a negative int */
+  const digit *digits = ((const PyLongObject *)(void *)arg)->ob_digit;
+  if (TVMFFI_I_LIKELY((size_t)size + 1 <= 2)) {
+    *out = size ? size * (int64_t)digits[0] : 0;
+    return 1;
+  }
+  if (size == 2) {
+    *out = (int64_t)digits[1] << PyLong_SHIFT | digits[0];
+    return 1;
+  }
+#endif
+  *out = PyLong_AsLongLongAndOverflow(arg, &overflow);
   return TVMFFI_I_LIKELY(!overflow);
+}
+
+/* Converts an int of up to 64 bits or a float without a search for its type.
+   Returns 0 for another object. */
+TVMFFI_I_INLINE int tvmffi_py_put_plain(PyObject *arg, TVMFFIAny *out) {
+  PyTypeObject *type = Py_TYPE(arg);
+  out->zero_padding = 0;
+  if (type == &PyLong_Type) {
+    out->type_index = kTVMFFIInt;
+    return tvmffi_py_int_value(arg, &out->v_int64);
+  }
+  if (type != &PyFloat_Type) return 0;
+  out->type_index = kTVMFFIFloat;
+  out->v_float64 = TVMFFI_PY_FLOAT_OF(arg);
+  return 1;
+}
+
+/* Passes a string to a parameter of the type `str`, which is read during the
+   call only: a C string needs no object. Returns 0 for another argument, and
+   for a text with a NUL in it. */
+TVMFFI_I_INLINE int tvmffi_py_put_view(const tvmffi_func *func, Py_ssize_t i,
+                                       PyObject *arg, TVMFFIAny *out) {
+  const char *data;
+  Py_ssize_t size;
+  if (Py_TYPE(arg) != &PyUnicode_Type || !func || i >= func->num_args ||
+      func->types[i + 1]->kind != TVMFFI_I_STR)
+    return 0;
+  data = PyUnicode_AsUTF8AndSize(arg, &size);
+  if (TVMFFI_I_UNLIKELY(!data)) PyErr_Clear(); /* tvmffi_py_put raises it */
+  if (!data || strlen(data) != (size_t)size) return 0;
+  out->type_index = kTVMFFIRawStr;
+  out->zero_padding = 0;
+  out->v_c_str = data;
+  return 1;
 }
 
 /* Finds a global function, which is kept. Returns NULL if there is none. */
@@ -2053,7 +2164,8 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   tvmffi_py_context inner = *c;
   Py_ssize_t i;
   int code = 0;
-  if (n > INT32_MAX || ++inner.depth > TVMFFI_PY_DEPTH) return -1;
+  if (!constructor || n > INT32_MAX || ++inner.depth > TVMFFI_PY_DEPTH)
+    return -1;
   inner.temps = few_temps;
   if (n > TVMFFI_PY_ARGS * 2) {
     args = (TVMFFIAny *)malloc((size_t)n * (sizeof(*args) + sizeof(void *)));
@@ -2063,7 +2175,7 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   inner.num_temps = 0;
   inner.api = NULL;
   for (i = 0; i < n && !code; ++i)
-    if (!tvmffi_py_put_int(items[i], args + i))
+    if (!tvmffi_py_put_plain(items[i], args + i))
       code = tvmffi_py_put(&inner, items[i], args + i);
   if (!code) code = TVMFFIFunctionCall(constructor, args, (int32_t)n, &made);
   tvmffi_py_end_temps(&inner);
@@ -2077,30 +2189,80 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   return tvmffi_py_put_temp(c, out, made.v_obj);
 }
 
-static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_tuple(
-    tvmffi_py_context *c, PyObject *tuple, TVMFFIAny *out) {
-  TVMFFIObject *constructor =
-      tvmffi_py_constructor("ffi.Array", &tvmffi_py.array);
-  PyObject *few[TVMFFI_PY_ARGS * 2], **items = few;
-  Py_ssize_t i, n = PyTuple_Size(tuple);
+/* Makes an array of ints and floats, whose conversion runs no code of Python.
+   Returns 0 if an item is something else, or if there is no memory. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_numbers(
+    tvmffi_py_context *c, PyObject **items, Py_ssize_t n, TVMFFIAny *out) {
+  tvmffi_py_array *made;
+  Py_ssize_t i;
+  if (!n || n > INT32_MAX || !tvmffi_py_put_plain(*items, out)) return 0;
+  made = tvmffi_py_new_array(n);
+  if (!made) return 0;
+  made->items[0] = *out;
+  for (i = 1; i < n; ++i) {
+    if (TVMFFI_I_LIKELY(tvmffi_py_put_plain(items[i], made->items + i)))
+      continue;
+    tvmffi_py_keep_array(made);
+    return 0;
+  }
+  made->cell.size = n;
+  tvmffi_py_put_temp(c, out, &made->base);
+  return 1;
+}
+
+/* Converts the items of a tuple. Of a list, which another thread may change
+   while code of Python runs, it converts numbers only, and returns -2 if it has
+   something else. */
+TVMFFI_I_INLINE int tvmffi_py_put_all(tvmffi_py_context *c, PyObject *sequence,
+                                      int is_list, TVMFFIAny *out) {
   int code;
-  if (!constructor) return -1;
+#ifdef Py_LIMITED_API
+  const Py_ssize_t n = is_list ? PyList_Size(sequence) : PyTuple_Size(sequence);
+  PyObject *few[TVMFFI_PY_ARGS * 2], **items = few;
+  Py_ssize_t i;
   if (n > TVMFFI_PY_ARGS * 2) {
     items = (PyObject **)malloc((size_t)n * sizeof(*items));
     if (!items) return -1;
   }
-  for (i = 0; i < n; ++i) items[i] = PyTuple_GetItem(tuple, i);
-  code = tvmffi_py_put_items(c, constructor, items, n, out);
+  for (i = 0; i < n; ++i)
+    items[i] =
+        is_list ? PyList_GetItem(sequence, i) : PyTuple_GetItem(sequence, i);
+#else
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence);
+  PyObject **items = PySequence_Fast_ITEMS(sequence);
+#endif
+  if (tvmffi_py_put_numbers(c, items, n, out))
+    code = 0;
+  else if (is_list)
+    code = -2;
+  else
+    code = tvmffi_py_put_items(
+        c, tvmffi_py_constructor("ffi.Array", &tvmffi_py.array), items, n, out);
+#ifdef Py_LIMITED_API
   if (items != few) free(items);
+#endif
   return code;
 }
 
-/* Converts the items of a list or of another sequence. A copy keeps them alive
-   while they are converted. */
+static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_tuple(
+    tvmffi_py_context *c, PyObject *tuple, TVMFFIAny *out) {
+  return tvmffi_py_put_all(c, tuple, 0, out);
+}
+
+/* Converts the items of a list or of another sequence. Unless they are numbers
+   of a list, a copy keeps them alive while they are converted. */
 static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_list(
     tvmffi_py_context *c, PyObject *list, TVMFFIAny *out) {
-  PyObject *tuple = PySequence_Tuple(list);
-  int code = tuple ? tvmffi_py_put_tuple(c, tuple, out) : -1;
+  PyObject *tuple;
+  int code;
+#ifndef Py_GIL_DISABLED
+  if (PyList_CheckExact(list)) {
+    code = tvmffi_py_put_all(c, list, 1, out);
+    if (code != -2) return code;
+  }
+#endif
+  tuple = PySequence_Tuple(list);
+  code = tuple ? tvmffi_py_put_tuple(c, tuple, out) : -1;
   Py_XDECREF(tuple);
   return code;
 }
@@ -2820,7 +2982,9 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   c->num_temps = c->depth = c->has_numpy = 0;
   c->is_export = f->func != NULL;
   for (i = 0; i < n; ++i) {
-    if (tvmffi_py_put_int(in[i], args + i)) continue;
+    if (tvmffi_py_put_plain(in[i], args + i) ||
+        tvmffi_py_put_view(f->func, i, in[i], args + i))
+      continue;
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
       code = tvmffi_py_put_otherwise(c, f->func, (int32_t)i, in[i], args + i);
