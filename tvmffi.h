@@ -14350,6 +14350,17 @@ typedef struct {
    error. */
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
 
+/* Bytes of the first chunk that is allocated, of the second, and of any other.
+   The third is larger than what the GNU C library takes from the heap at first.
+   When it is freed, that library raises its thresholds, and does not give the
+   memory back to the system after each deep use, which would cost a page fault
+   for each page of the next. */
+enum {
+  TVMFFI_I_FIRST_CHUNK = 4096,
+  TVMFFI_I_NEXT_CHUNK = 32768,
+  TVMFFI_I_DEEP_CHUNK = TVMFFI_FREESTANDING ? 32768 : 262144
+};
+
 /* Opens an empty stack. `room` is the first chunk, of `size` bytes: a multiple
    of the frame's size, or 0. */
 TVMFFI_I_INLINE void tvmffi_i_stack_open(tvmffi_i_stack *s, void *room,
@@ -14375,8 +14386,11 @@ TVMFFI_I_INLINE void tvmffi_i_stack_close(tvmffi_i_stack *s) {
 TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
                                             const char *name) {
   tvmffi_i_chunk *below = s->chunk, *c = below->above;
-  size_t n = ((below == &s->bottom ? 4096 : 32768) - sizeof(*c)) / size;
-  size_t left = name ? TVMFFI_I_MAX_FRAMES_OPEN - s->depth : n;
+  size_t n = below == &s->bottom         ? TVMFFI_I_FIRST_CHUNK
+             : below->below == &s->bottom ? TVMFFI_I_NEXT_CHUNK
+                                          : TVMFFI_I_DEEP_CHUNK;
+  size_t left = name ? TVMFFI_I_MAX_FRAMES_OPEN - s->depth : SIZE_MAX;
+  n = (n - sizeof(*c)) / size;
   if (!left) {
     (void)tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
                         name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
@@ -22916,7 +22930,7 @@ static void tvmffi_i_end_initializer(void) {
 
 /* Removes from tvmffi_i_initializers the thread's calls whose stack frame is
    `frame` or an inner frame. The stack grows downwards. */
-static void tvmffi_i_end_initializers(uintptr_t frame) {
+TVMFFI_I_INLINE void tvmffi_i_end_initializers(uintptr_t frame) {
   tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
   while (*innermost && (*innermost)->frame <= frame) tvmffi_i_end_initializer();
 }

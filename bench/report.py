@@ -88,7 +88,7 @@ class Rows:
         reads them."""
         head = [f"{json.dumps(key)}: {json.dumps(without_path(value))}"
                 for key, value in self.run.items() if key != "rows"]
-        rows = [{key: value["min_ns"] if key in SUBJECTS else value
+        rows = [{key: time_of(row, key) if key in SUBJECTS else value
                  for key, value in row.items()
                  if key in ("group", "name", "control", *SUBJECTS, *RATIOS,
                             *(f"{ratio}_interval" for ratio in RATIOS))}
@@ -126,8 +126,8 @@ def without_path(value):
 
 def combined(rows):
     """A row of several runs: the median of each figure, the ratios of all, and
-    the samples of all. A ratio that has an interval is the one that the interval is
-    around: of the processes, not of the least times."""
+    the samples of all. Where there are samples, a time and a ratio are those of the
+    processes, which the interval is around, not of the least times."""
     row = dict(rows[0])
     if all("samples" in r for r in rows):
         row["samples"] = {key: sum((r["samples"][key] for r in rows), [])
@@ -142,6 +142,10 @@ def combined(rows):
         if key in row and len(rows) > 1:
             row[key + "_runs"] = sorted(r[key] for r in rows)
             row[key] = statistics.median(row[key + "_runs"])
+    for subject in SUBJECTS:
+        if (strata := verdicts.strata_of(row, None, subject)) is not None:
+            row[subject]["typical_ns"] = round(
+                math.exp(verdicts.centre(strata)), 3)
     for over in ("limit", "stock"):
         if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
             low, row[f"to_{over}"], high = (round(v, 4) for v in found)
@@ -183,7 +187,13 @@ def ratio(value):
 
 
 def time_of(row, subject):
-    return row.get(subject, {}).get("min_ns")
+    figures = row.get(subject, {})
+    return figures.get("typical_ns", figures.get("min_ns"))
+
+
+def unsettled(row):
+    """A mark for a row that has no interval to tell how sure it is."""
+    return "" if row["settled"] or "to_stock_interval" in row else " ~"
 
 
 def geometric_mean(values):
@@ -518,8 +528,8 @@ def page_controls(rows):
     yield ""
     yield from paragraphs(
         f"{controls} rows, marked \"=\", run no code of a library, so their "
-        f"true ratio is 1. Their bias in these runs is {math.exp(bias):.3f}, "
-        f"and the largest deviation of one, the noise, is "
+        f"true ratio is 1. Their bias in these runs is {math.exp(bias):.3f}. The "
+        f"noise, the largest distance of one's interval from 1, is "
         f"{math.expm1(noise):.1%}: no verdict is finer than that or than "
         f"{verdicts.RESOLUTION:.1%}. Of the other rows "
         f"{count['faster']} are faster than stock and {count['slower']} "
@@ -530,16 +540,21 @@ def page_controls(rows):
 
 def page_sure(result):
     """The result of test_verdicts.py."""
-    runs = result["runs"]
+    runs, delays = result["runs"], result["delays"]
     yield from paragraphs(
         f"Of {runs} comparisons of two libraries of one header, {result['same']} "
-        f"gave a verdict. Of {runs} with a library whose `{result['function']}` had "
-        f"{result['nanoseconds']:g} ns more of dependent latency, "
-        f"{result['elsewhere']} gave a verdict on a row that does not call it. Rows "
-        "that call it and change by more than twice their interval:")
-    yield from table(["row", "ratio", "found, of " + str(runs)],
-                     [[name, f"{value:.3f}", found]
-                      for name, value, found in result["found"]])
+        f"gave a verdict. Of {runs} each with a library whose "
+        f"`{result['function']}` had more dependent latency, these gave a verdict on "
+        "a row that does not call it:")
+    yield from table(["latency, ns", "verdicts elsewhere", "rows that must be found"],
+                     [[f"{delay['nanoseconds']:g}", delay["elsewhere"],
+                       len(delay["found"])] for delay in delays], 0)
+    yield from paragraphs(
+        "A row must be found that calls the function and changes by more than twice "
+        "its interval; calls overlap, which hides a part of the latency:")
+    yield from table(["row", "latency, ns", "ratio", f"found, of {runs}"],
+                     [[name, f"{delay['nanoseconds']:g}", f"{value:.3f}", found]
+                      for delay in delays for name, value, found in delay["found"]])
 
 
 def is_slower(row, judged):
@@ -664,8 +679,7 @@ def page_rows(rows, pictures):
                                    for subject in SUBJECTS),
                     ratio(row.get("to_limit")) + spread(row, "to_limit"),
                     ratio(row.get("to_stock")) + spread(row, "to_stock")
-                    + ("" if row["settled"] else " ~")
-                    + (" =" if row.get("control") else "")]
+                    + unsettled(row) + (" =" if row.get("control") else "")]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
@@ -689,6 +703,18 @@ def page_python(ini, compared, pictures, run):
                                      if name in columns else "-"
                                      for name in names)]
                       for row, columns in calls.items()])
+
+
+def page_languages(ini, measured):
+    yield "## From other languages"
+    yield ""
+    yield from paragraphs(ini["page"]["languages"])
+    yield from table(["a call from, by", "beside the addition", "ns"],
+                     [[name, work, f"{least:.1f}"]
+                      for name, work, least in measured["calls"]], 2)
+    if measured["missing"]:
+        yield from paragraphs("Not installed on this machine: "
+                              + ", ".join(measured["missing"]) + ".")
 
 
 def page_sizes(ini, lines):
@@ -721,6 +747,8 @@ def write_page(args, ini, rows, goals, sizes):
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
                              pictures, rows.run)
+    if args.languages:
+        lines += page_languages(ini, json.loads(args.languages.read_text()))
     if args.sizes:
         lines += page_sizes(ini, sizes)
     lines += [*page_limits(ini, rows),
@@ -747,6 +775,7 @@ def main():
     parser.add_argument("--words", type=Path, default=HERE / "report.ini")
     parser.add_argument("--sizes", type=Path)
     parser.add_argument("--python", type=Path)
+    parser.add_argument("--languages", type=Path)
     parser.add_argument("--commands", type=Path,
                         help="compile_commands.json of the build")
     parser.add_argument("--goals", action="store_true")

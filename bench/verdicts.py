@@ -11,7 +11,7 @@ copy, in which the advantage of a copy cancels out. With `bench --placements`,
 processes also differ in the order of the functions; the median of the processes of
 one placement is then one sample. The 95 % interval is a bootstrap over placements
 within each copy, which without placements are the processes. Controls run no code
-of the libraries: the largest of their deviations from 1 is the noise of the run. No
+of the libraries: the largest distance of one of their intervals from 1 is the noise. No
 verdict is finer than the noise, or than half a percent. Exit status: 1 if a row is
 slower, 2 if nothing can be compared.
 """
@@ -145,22 +145,22 @@ def bootstrap(groups, seed=1):
 # -- rows -----------------------------------------------------------------
 
 
-def strata_of(row, over="stock"):
-    """The logarithms of ours to another subject, or with `over` None of our
-    time, for each copy of the loop: one of each placement. None if there are
-    too few."""
+def strata_of(row, over="stock", subject="ours"):
+    """The logarithms of ours to another subject, or with `over` None of the
+    time of one, for each copy of the loop: one of each placement. None if there
+    are too few."""
     samples = row.get("samples", {})
-    if "ours" not in samples or (over and over not in samples):
+    if subject not in samples or (over and over not in samples):
         return None
-    count, strata = len(samples["ours"]), {}
+    count, strata = len(samples[subject]), {}
     placements = samples.get("placement", [0] * count)
     if not any(placements):  # each process is a sample
         placements = range(count)
-    for exchanged, place, ours, other in zip(
-            samples["exchanged"], placements, samples["ours"],
+    for exchanged, place, time, other in zip(
+            samples["exchanged"], placements, samples[subject],
             samples[over] if over else [1] * count):
         strata.setdefault(exchanged, {}).setdefault(place, []).append(
-            math.log(ours / other))
+            math.log(time / other))
     strata = [list(map(statistics.median, places.values()))
               for places in strata.values()]
     return strata if sum(map(len, strata)) >= LEAST else None
@@ -216,10 +216,13 @@ class Change:
 
 def noise_of(changes):
     """(bias, noise) of the controls: the mean of their logarithms, and the
-    largest deviation from 0. Without controls both are 0."""
-    values = [change.value for change in changes if change.control]
-    return (statistics.fmean(values), max(map(abs, values))) if values \
-        else (0.0, 0.0)
+    largest distance of an interval from 0. What an interval covers is the sampling
+    error of its row, which each row has an interval of its own for. Without
+    controls both are 0."""
+    controls = [change for change in changes if change.control]
+    return (statistics.fmean(change.value for change in controls),
+            max(max(0, change.low, -change.high) for change in controls)) \
+        if controls else (0.0, 0.0)
 
 
 def judge(changes):

@@ -224,13 +224,15 @@ def main():
     args.folder = args.folder.resolve()
     args.folder.mkdir(parents=True, exist_ok=True)
     times, missing = measure(args)
-    print("| a call from, by | ns | beside the addition |\n| --- | ---: | --- |")
-    for name, least in sorted(times.items(), key=lambda item: item[1]):
-        work = next(text for start, text in WORK.items()
-                    if name.startswith(start))
-        print(f"| {name} | {least:.1f} | {work} |")
+    calls = [(name, next(text for start, text in WORK.items()
+                         if name.startswith(start)), least)
+             for name, least in sorted(times.items(), key=lambda item: item[1])]
+    print("| a call from, by | beside the addition | ns |\n| --- | --- | ---: |")
+    for name, work, least in calls:
+        print(f"| {name} | {work} | {least:.1f} |")
     if args.json:
-        args.json.write_text(json.dumps({"calls": times}, indent=1))
+        args.json.write_text(json.dumps({"calls": calls, "missing": missing},
+                                        indent=1))
     if missing:
         print(f"\nnot installed: {', '.join(missing)}")
 

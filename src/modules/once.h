@@ -113,7 +113,7 @@ static void tvmffi_i_end_initializer(void) {
 
 /* Removes from tvmffi_i_initializers the thread's calls whose stack frame is
    `frame` or an inner frame. The stack grows downwards. */
-static void tvmffi_i_end_initializers(uintptr_t frame) {
+TVMFFI_I_INLINE void tvmffi_i_end_initializers(uintptr_t frame) {
   tvmffi_i_initializer **innermost = tvmffi_i_thread_initializers();
   while (*innermost && (*innermost)->frame <= frame) tvmffi_i_end_initializer();
 }
