@@ -232,6 +232,10 @@ def bench_languages(*options):
     those of compare, in the same run."""
     calls = os.path.abspath("build/compare/calls.json")
     compare("--json", calls)
+    languages(calls, *options)
+
+
+def languages(calls, *options):
     packages.need_venv("build/venv-languages", "bench/languages")
     say("a call from each language")
     run("build/venv-languages/bin/python", "bench/languages/languages.py",
@@ -255,19 +259,23 @@ def bench_report(measure, *options):
         run("python", "tests/builds/sizes.py", *compilers(), "--stock",
             stock_library(), "--json", f"{folder}/sizes.json")
         if not options:
-            compare("--json", os.path.abspath(f"{folder}/python.json"))
+            calls = os.path.abspath(f"{folder}/python.json")
+            compare("--json", calls)
+            languages(calls, "--json", os.path.abspath(
+                f"{folder}/languages.json"))
     if missing := [path for path in (*runs, f"{folder}/sizes.json")
                    if not Path(path).is_file()]:
         die(f"no such file, so measure first: {' '.join(missing)}")
     packages.need_venv("build/venv-bench", "requirements.txt", "bench")
-    python = Path(folder, "python.json")
-    sure = Path("build/bench/verdicts/result.json")
+    others = {"--python": Path(folder, "python.json"),
+              "--languages": Path(folder, "languages.json"),
+              "--sure": Path("build/bench/verdicts/result.json")}
     out = Path(folder, "report") if options else Path("docs")
     out.mkdir(exist_ok=True)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
-        f"{folder}/sizes.json", *(["--python", python] if python.exists()
-                                  else []),
-        *(["--sure", sure] if sure.exists() else []),
+        f"{folder}/sizes.json",
+        *(word for option, path in others.items() if path.exists()
+          for word in (option, path)),
         *(word for path in sorted(Path("bench/machines").glob("*.json"))
           for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--commands",
