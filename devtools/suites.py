@@ -162,7 +162,7 @@ def sanitizers():
     say("clang: address and undefined behaviour sanitizers, fuzzers")
     use_compilers("clang", "clang++")
     configure_and_check("asan", ASAN, "all",
-                        *suites("unit oom examples robust fuzz", "c99"))
+                        *suites("unit oom-c11 examples robust fuzz", "c99"))
     say("clang: thread sanitizer")
     configure_and_check(
         "tsan", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
@@ -204,8 +204,9 @@ def ports(*options):
 
 def packaging():
     say("build systems and packages")
-    record("packaging", "python", "tests/builds/packaging/run.py")
-    record("wheel", "python", "tests/builds/wheel/wheel.py")
+    begin("packaging", "python", "tests/builds/packaging/run.py")
+    begin("wheel", "python", "tests/builds/wheel/wheel.py")
+    finish(2)
 
 
 def stock_library():
@@ -275,7 +276,7 @@ def everything():
     flags = f"-m32 -idirafter/usr/include/{output('gcc', '-print-multiarch')}"
     use_compilers(f"gcc {flags}", f"g++ {flags}")
     configure_and_check("m32", ["-Dwerror=true", "-Doptimization=0", *BARE],
-                        "all", *suites("unit oom examples abi", "self-test"),
+                        "all", *suites("unit oom-c11 examples abi", "self-test"),
                         everything=True)
     sanitizers()
     say("clang")
