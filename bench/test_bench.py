@@ -436,17 +436,26 @@ class Checks:
         again.mkdir()
         sure = self.folder / "sure.json"
         sure.write_text(json.dumps({
-            "function": "TVMFFIX", "nanoseconds": 1, "runs": 20, "same": 0,
-            "elsewhere": 1, "found": [["g: row", 1.2, 19]]}))
+            "function": "TVMFFIX", "runs": 20, "same": 0, "delays": [
+                {"nanoseconds": 1, "elsewhere": 1, "found": []},
+                {"nanoseconds": 2, "elsewhere": 0,
+                 "found": [["g: row", 1.2, 19]]}]}))
+        languages = self.folder / "other.json"
+        languages.write_text(json.dumps({
+            "calls": [["C", "call", 1.25]], "missing": ["go (go)"]}))
         done = run(sys.executable, HERE / "report.py", "--out", again, "--sure",
-                   sure, "--beside", self.folder / "benchmarks/summary.json",
+                   sure, "--languages", languages, "--beside", self.folder / "benchmarks/summary.json",
                    self.folder / "benchmarks/summary.json")
         self.tap.ok(done.returncode == 0 and "## Other machines" in
                     (again / "benchmarks.md").read_text(),
                     "the page, of a summary alone, beside another machine", done)
-        self.tap.ok("| g: row | 1.200 | 19 |" in
-                    (again / "benchmarks.md").read_text(),
+        text = (again / "benchmarks.md").read_text()
+        self.tap.ok("| 1 | 1 | 0 |" in text and
+                    "| g: row | 2 | 1.200 | 19 |" in text,
                     "the page says how sure verdicts are", done)
+        self.tap.ok("| C | call | 1.2 |" in text and
+                    "Not installed on this machine: go (go)." in text,
+                    "the page has calls from other languages", done)
         done = run(sys.executable, HERE / "report.py", HERE / "README.md")
         self.tap.ok(done.returncode == 2 and "not a file of" in done.stderr,
                     "the page of another file is a clear error", done)
@@ -465,6 +474,9 @@ class Checks:
                 samples, ours=[ours] * 8))
             for name, ours in (("below", 1.0), ("at it", 2.0))])))
         rows = report.Rows(path)
+        self.tap.ok([report.time_of(rows.all[0], subject) for subject in
+                     ("limit", "stock", "ours")] == [2, 2, 1],
+                    "a time is the median of the placements", rows.all[0])
         text = "\n".join(report.page_yardsticks(rows))
         self.tap.ok("below | 0.50" in text and "at it" not in text,
                     "a limit that ours is below is called a yardstick", text)

@@ -44,7 +44,7 @@ static int open_listener(void) {
   unknown = getaddrinfo(settings.host, settings.port, &hints, &list);
   if (unknown)
     return TVMFFI_RAISE("ValueError", "--host `%s`: %s", settings.host,
-                        gai_strerror(unknown));
+                        name_error(unknown, errno));
   fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   failed = fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) ||

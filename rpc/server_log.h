@@ -36,6 +36,11 @@ static int system_error(const char *what, const char *name) {
                       strerror(errno));
 }
 
+/* Returns the text of a failed getaddrinfo, after which errno was `system`. */
+static const char *name_error(int error, int system) {
+  return error == EAI_SYSTEM ? strerror(system) : gai_strerror(error);
+}
+
 /* Writes HOST:PORT, with brackets around a host with colons. Returns `text`. */
 static const char *log_host(const char *host, const char *port, char *text,
                             size_t size) {

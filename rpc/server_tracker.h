@@ -38,8 +38,8 @@ typedef enum {
 /* The answer of the process that looks the name up. A pipe passes it on as a
    whole, because it is shorter than PIPE_BUF. */
 typedef struct {
-  int error; /* of getaddrinfo */
-  int count; /* of addresses */
+  int error, system; /* of getaddrinfo, and errno */
+  int count;         /* of addresses */
   socklen_t sizes[TRACKER_ADDRESSES];
   struct sockaddr_storage addresses[TRACKER_ADDRESSES];
 } tracker_addresses;
@@ -303,6 +303,7 @@ static void tracker_find_addresses(int out) {
   memset(&found, 0, sizeof(found));
   hints.ai_socktype = SOCK_STREAM;
   found.error = getaddrinfo(tracker.host, tracker.service, &hints, &list);
+  found.system = errno;
   for (a = found.error ? NULL : list; a && found.count < TRACKER_ADDRESSES;
        a = a->ai_next) {
     memcpy(&found.addresses[found.count], a->ai_addr, a->ai_addrlen);
@@ -341,7 +342,7 @@ static int tracker_looked_up(void) {
     return tracker_lost("cannot be looked up");
   if (tracker.found.error) {
     snprintf(text, sizeof(text), "has no address: %s",
-             gai_strerror(tracker.found.error));
+             name_error(tracker.found.error, tracker.found.system));
     return tracker_lost(text);
   }
   tracker_end_look_up();
