@@ -161,6 +161,8 @@ static void test_update_trace(TVMFFI_HERE) {
   TVMFFIObject *error = test_make_error("E", "m", "first\n");
   TVMFFIObject *other = test_make_error("E", "m", "first\n");
   TVMFFIByteArray text = TEXT("second\n"), null = {NULL, 3}, empty = {NULL, 0};
+  const tvmffi_i_error *e = (const tvmffi_i_error *)(void *)error;
+  const char *before;
   TVMFFIErrorCell *cell;
   int i;
   if (!error || !other) return;
@@ -188,9 +190,13 @@ static void test_update_trace(TVMFFI_HERE) {
   /* Byte by byte, through the capacity. */
   for (i = 0; i < 200; ++i) {
     text = TEXT("x");
+    before = cell->backtrace.data;
     cell->update_backtrace(error, &text, kTVMFFIBacktraceUpdateModeAppend);
     if (test_hits()) return;
     CHECK_INT(cell->backtrace.size, 21 * 7 + 1 + i);
+    if (cell->backtrace.data != before) /* room for half as much again */
+      CHECK_INT(e->capacity,
+                cell->backtrace.size + cell->backtrace.size / 2 + 1);
     CHECK(cell->backtrace.data[cell->backtrace.size] == 0);
   }
   text = TEXT("second\n");

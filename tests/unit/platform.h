@@ -98,7 +98,79 @@ static void test_reused_slot(TVMFFI_HERE) {
   tvmffi_i_free_slots(table.table);
 }
 
+/* Slots for `count` entries in a table that has `least` slots at first, and
+   doubles when more than half of them are used. */
+static size_t test_num_slots(size_t count, size_t least) {
+  while (count * 2 > least) least *= 2;
+  return least;
+}
+
+/* A table has two to four slots for each entry. If removed entries fill it, the
+   entries get a new table, which is larger only if they need it. */
+static void test_name_growth(TVMFFI_HERE) {
+  static tvmffi_i_node nodes[1000];
+  const size_t least = TVMFFI_FREESTANDING ? 16 : 64;
+  tvmffi_i_name_table table;
+  tvmffi_i_records records = {NULL, 0};
+  uint32_t i, kept;
+  int failed = 0;
+  memset((void *)&table, 0, sizeof(table));
+  tvmffi_i_lock();
+  for (i = 0; i < 1000; ++i) {
+    failed = tvmffi_i_reserve(&table, 1);
+    if (failed) break;
+    nodes[i].hash = i * 0x9E3779B1u;
+    tvmffi_i_fill_slot(&table, &nodes[i]);
+    CHECK(table.table->mask + 1 == test_num_slots(table.count, least));
+  }
+  for (kept = 255; !failed && kept <= 256; ++kept) {
+    /* The table has 2048 slots: with a quarter of them taken, and with less. */
+    const size_t taken = kept == 255 ? 511 : 512;
+    tvmffi_i_slots *const first = table.table;
+    table.count = taken;
+    table.used = first->mask / 4 * 3 + 2;
+    CHECK(!tvmffi_i_reserve(&table, 1) && table.table == first);
+    ++table.used;
+    failed = tvmffi_i_reserve(&table, 1);
+    if (failed) break;
+    CHECK(table.table != first && table.table->older == first);
+    CHECK(table.table->mask + 1 == (first->mask + 1) * (1 + kept - 255));
+  }
+  tvmffi_i_unlock();
+  tvmffi_i_free_slots(table.table);
+  CHECK(!failed || test_hits());
+  for (i = 0; i < 1000; ++i) {
+    if (!tvmffi_i_add_record(&records, sizeof(uintptr_t), 1, i + 1, 0)) break;
+    CHECK(records.table->mask + 1 == test_num_slots(records.count, 16));
+  }
+  CHECK(i == 1000 || test_hits());
+  tvmffi_i_free_slots(records.table);
+}
+
 #if !TVMFFI_NO_EXTRA
+/* A text buffer and an array at least double. */
+static void test_buffer_growth(TVMFFI_HERE) {
+  tvmffi_i_text_buffer b;
+  size_t capacity = 0;
+  char *items = NULL, *larger;
+  memset((void *)&b, 0, sizeof(b));
+  if (!tvmffi_i_text_reserve(&b, 10)) return;
+  CHECK_INT(b.capacity, 10 + 128);
+  b.size = 130;
+  CHECK(tvmffi_i_text_reserve(&b, 7) && b.capacity == 138);
+  if (tvmffi_i_text_reserve(&b, 8)) CHECK_INT(b.capacity, 2 * 130 + 8 + 128);
+  tvmffi_i_text_release(&b);
+  while (capacity < 128) {
+    larger = (char *)tvmffi_i_larger(items, &capacity, 3);
+    if (!larger) break;
+    items = larger;
+    items[capacity * 3 - 1] = 1;
+    CHECK(capacity == 32 || capacity == 64 || capacity == 128);
+  }
+  tvmffi_i_free(items);
+  tvmffi_error_clear();
+}
+
 /* Only the written number decides whether ".0" follows. */
 static void test_stale_text(TVMFFI_HERE) {
   tvmffi_i_text_buffer b;
@@ -178,6 +250,7 @@ static void test_rounded_products(TVMFFI_HERE) {
 static const test_case test_platform_cases[] = {
 #if !TEST_NO_VALUES
     {"tables: a slot used again", test_reused_slot},
+    {"tables: how they grow", test_name_growth},
 #if !TVMFFI_NO_CONTAINERS
     {"numbers: words of a text", test_little_words},
     {"tables: distances in chains", test_map_distances},
@@ -189,6 +262,7 @@ static const test_case test_platform_cases[] = {
     {"platform: a name that is too long", test_huge_name},
 #if !TVMFFI_NO_EXTRA
     {"platform: a text that is too long", test_full_buffer},
+    {"platform: how buffers grow", test_buffer_growth},
     {"platform: integers rounded", test_rounded_integers},
     {"platform: the smallest doubles", test_small_doubles},
     {"platform: products rounded", test_rounded_products},
