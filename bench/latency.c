@@ -62,16 +62,28 @@ BENCH_INLINE int64_t call_once(const call_target *target, void *self,
   return result.v_int64;
 }
 
-BENCH_INLINE int64_t count_once(const bench_lib *lib, void *object, int64_t x) {
-  /* The codes are 0, but the processor has to wait for them. */
-  const int code = lib->ObjectIncRef((char *)object + x);
-  return lib->ObjectDecRef((char *)object + code);
+/* The codes are constants, which no processor waits for. So the count is read,
+ * and where the next call finds the object depends on what it is. */
+BENCH_INLINE int64_t change_of(const uint64_t *count, int64_t x,
+                               uint64_t before) {
+  count = (const uint64_t *)((const char *)count + x);
+  return (int64_t)(__atomic_load_n(count, __ATOMIC_RELAXED) - before);
 }
 
-/* The word is 0, then 1: so the two values that are waited for are 0. */
-BENCH_INLINE int64_t add_once(int64_t *count, int64_t x) {
-  x = __atomic_fetch_add(count + x, 1, __ATOMIC_RELAXED);
-  return __atomic_fetch_sub(count + x, 1, __ATOMIC_ACQ_REL) - 1;
+BENCH_INLINE int64_t count_once(const bench_lib *lib, void *object,
+                                uint64_t before, int64_t x) {
+  const uint64_t *count = &((TVMFFIObject *)object)->combined_ref_count;
+  lib->ObjectIncRef((char *)object + x);
+  x = change_of(count, x, before + 1);
+  lib->ObjectDecRef((char *)object + x);
+  return change_of(count, x, before);
+}
+
+BENCH_INLINE int64_t add_once(uint64_t *count, uint64_t before, int64_t x) {
+  __atomic_fetch_add((uint64_t *)((char *)count + x), 1, __ATOMIC_RELAXED);
+  x = change_of(count, x, before + 1);
+  __atomic_fetch_sub((uint64_t *)((char *)count + x), 1, __ATOMIC_ACQ_REL);
+  return change_of(count, x, before);
 }
 
 /* Runs ONCE, an expression of x, n times: dependent, or cold. */
@@ -121,17 +133,27 @@ static void raw_cold(const bench_lib *lib, void *state, long n) {
   (void)lib;
   calls_cold(&raw_target, state, n);
 }
-BENCH_LOOP(count_dependent) { DEPENDENT(count_once(lib, state, x)); }
-BENCH_LOOP(count_cold) { COLD(count_once(lib, state, x)); }
+BENCH_INLINE uint64_t count_of(void *object) {
+  return __atomic_load_n(&((TVMFFIObject *)object)->combined_ref_count,
+                         __ATOMIC_RELAXED);
+}
+BENCH_LOOP(count_dependent) {
+  const uint64_t before = count_of(state);
+  DEPENDENT(count_once(lib, state, before, x));
+}
+BENCH_LOOP(count_cold) {
+  const uint64_t before = count_of(state);
+  COLD(count_once(lib, state, before, x));
+}
 static void add_dependent(const bench_lib *lib, void *state, long n) {
-  static int64_t count;
+  static uint64_t count;
   (void)lib, (void)state;
-  DEPENDENT(add_once(&count, x));
+  DEPENDENT(add_once(&count, 0, x));
 }
 static void add_cold(const bench_lib *lib, void *state, long n) {
-  static int64_t count;
+  static uint64_t count;
   (void)lib, (void)state;
-  COLD(add_once(&count, x));
+  COLD(add_once(&count, 0, x));
 }
 
 static void raw_throughput(const bench_lib *lib, void *state, long n) {
