@@ -241,8 +241,11 @@ class Goal:
             return
         values = [self.row_ratio(run, name) for run in rows.each]
         values = [value for value in values if value is not None]
-        times = " / ".join(nanoseconds(time_of(row, subject))
-                           for subject in SUBJECTS)
+        least = rows.by_name.get(self.words.get("limit"))
+        times = " / ".join([
+            nanoseconds(time_of(least, "ours") if least else
+                        time_of(row, "limit")),
+            *(nanoseconds(time_of(row, subject)) for subject in SUBJECTS[1:])])
         key = f"to_{self.to}"
         value = statistics.median(values) if values else None
         if "limit" in self.words:  # another row
@@ -265,7 +268,8 @@ class Goal:
                        for whose in ("ours", "upstream's"))
         if not ours or not stock:
             return None
-        self.lines.append((name.replace("*", "ours"),
+        unit = self.words.get("unit")
+        self.lines.append((name.replace(" of *", "") + f", {unit}" * bool(unit),
                            f"- / {stock:g} / {ours:g}", ratio(ours / stock)))
         return ours / stock
 
@@ -488,12 +492,14 @@ def page_machine(rows, ini, args):
 def page_goals(goals):
     yield "## The goals"
     yield ""
-    yield ("Times are nanoseconds: limit / stock / ours. A goal is the largest "
-           "ratio allowed; of several rows the worst counts. Ratios are "
-           "rounded to hundredths first. A goal is met or missed if the 95 % "
-           "interval of its worst row is on one side of it, and otherwise it "
-           "is \"cannot tell\". Where there is no interval, runs that differ "
-           "are in parentheses, and all runs have to agree.")
+    yield ("Times are nanoseconds, if the row names no other unit: limit / stock "
+           "/ ours. The limit is that of the row, or the other work that the goal "
+           "names. A goal is the largest ratio allowed; of several rows the worst "
+           "counts. Ratios are rounded to hundredths first. A goal is met or "
+           "missed if the 95 % interval of its worst row is on one side of it, and "
+           "otherwise it is \"cannot tell\"; that is not corrected for the number "
+           "of goals. Sizes and load times were measured once and have no "
+           "interval.")
     yield ""
     lines = []
     for goal in goals:
@@ -523,38 +529,48 @@ def page_controls(rows):
         return
     bias, noise = verdicts.noise_of(changes)
     count = {verdict: sum(change.verdict == verdict for change in changes)
-             for verdict in ("faster", "slower", "cannot tell")}
+             for verdict in verdicts.VERDICTS}
+    outside = sum(change.low > 0 or change.high < 0 for change in changes
+                  if change.control)
     yield "## Controls"
     yield ""
     yield from paragraphs(
         f"{controls} rows, marked \"=\", run no code of a library, so their "
-        f"true ratio is 1. Their bias in these runs is {math.exp(bias):.3f}. The "
-        f"noise, the largest distance of one's interval from 1, is "
-        f"{math.expm1(noise):.1%}: no verdict is finer than that or than "
-        f"{verdicts.RESOLUTION:.1%}. Of the other rows "
-        f"{count['faster']} are faster than stock and {count['slower']} "
-        f"slower; of {count['cannot tell']} these runs cannot tell. A verdict "
-        "needs an interval beyond the noise, and a probability by chance of "
-        "at most 5 % after Holm's correction for the number of rows.")
+        f"true ratio is 1. The median of their ratios is "
+        f"{math.exp(bias):.3f}. The 95 % intervals of {outside} of them leave 1 "
+        f"out, the farthest by {math.expm1(noise):.2%}: that is the noise, and no "
+        f"verdict is finer than it or than {verdicts.RESOLUTION:.1%}.")
+    yield from paragraphs(
+        f"Of the other rows {count['faster']} are faster than stock and "
+        f"{count['slower']} slower: the interval is beyond the noise, and the "
+        "probability by chance at most 5 % after Holm's correction for the number "
+        f"of rows. {count['same']} are the same: the interval is within "
+        f"{verdicts.RESOLUTION:.1%} of 1. Of {count['cannot tell']} these runs "
+        "cannot tell.")
 
 
 def page_sure(result):
     """The result of test_verdicts.py."""
     runs, delays = result["runs"], result["delays"]
+    bound = "" if result["same"] else (
+        ", so that with 95 % confidence fewer than "
+        f"{1 - verdicts.LEVEL ** (1 / runs):.0%} of such comparisons do")
     yield from paragraphs(
         f"Of {runs} comparisons of two libraries of one header, {result['same']} "
-        f"gave a verdict. Of {runs} each with a library whose "
-        f"`{result['function']}` had more dependent latency, these gave a verdict on "
-        "a row that does not call it:")
-    yield from table(["latency, ns", "verdicts elsewhere", "rows that must be found"],
-                     [[f"{delay['nanoseconds']:g}", delay["elsewhere"],
-                       len(delay["found"])] for delay in delays], 0)
+        f"gave a verdict on any row{bound}. Then `{result['function']}` was made "
+        f"slower by a chain of multiplications, and each library compared {runs} "
+        "times. All rows that call the function are in this table; calls overlap, "
+        "which hides most of the chain where none waits for another:")
+    yield from table(
+        ["row", "made slower by, ns", "ratio", "width of the interval",
+         f"found slower, of {runs}"],
+        [[row["name"], f"{delay['nanoseconds']:.1f}", f"{row['ratio']:.3f}",
+          f"{row['interval']:.1%}", row["found"]]
+         for delay in delays for row in delay["rows"]])
+    elsewhere = sum(delay["elsewhere"] for delay in delays)
     yield from paragraphs(
-        "A row must be found that calls the function and changes by more than twice "
-        "its interval; calls overlap, which hides a part of the latency:")
-    yield from table(["row", "latency, ns", "ratio", f"found, of {runs}"],
-                     [[name, f"{delay['nanoseconds']:g}", f"{value:.3f}", found]
-                      for delay in delays for name, value, found in delay["found"]])
+        f"Of these {runs * len(delays)} comparisons {elsewhere} gave a verdict on a "
+        "row that does not call the function.")
 
 
 def is_slower(row, judged):

@@ -227,17 +227,21 @@ class Checks:
         self.tap.ok(verdicts.from_zero(disturbed) < 1e-6,
                     "one disturbed process of many does not hide a difference",
                     verdicts.from_zero(disturbed))
-        tell = [None, "slower", "faster", "cannot tell"]
+        tell = [None, "slower", "faster", "same"]
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1))) == tell,
                     "verdicts of one run")
+        loose = run_of((1,))
+        loose["rows"][1]["samples"]["ours"] = [90, 110] * 5
+        self.tap.ok(verdicts_of(loose) == [None, "cannot tell"],
+                    "what has a wide interval is not said to be the same")
         self.tap.ok(verdicts_of(run_of((1, 1, 1)), run_of((1.1, 0.9, 1)))
                     == tell, "verdicts of two runs")
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1), control=1.15)) ==
                     [None, *["cannot tell"] * 3],
                     "no verdict is finer than the controls")
-        self.tap.ok(verdicts_of(run_of((1.003,))) == [None, "cannot tell"],
+        self.tap.ok(verdicts_of(run_of((1.003,))) == [None, "same"],
                     "no verdict is finer than the resolution")
-        alike = sum(verdict not in (None, "cannot tell") for _ in range(20)
+        alike = sum(verdict in ("slower", "faster") for _ in range(20)
                     for verdict in verdicts_of(run_of((1,) * 10),
                                                run_of((1,) * 10)))
         self.tap.ok(alike == 0, "20 runs of the same give no verdict", alike)
@@ -437,9 +441,10 @@ class Checks:
         sure = self.folder / "sure.json"
         sure.write_text(json.dumps({
             "function": "TVMFFIX", "runs": 20, "same": 0, "delays": [
-                {"nanoseconds": 1, "elsewhere": 1, "found": []},
-                {"nanoseconds": 2, "elsewhere": 0,
-                 "found": [["g: row", 1.2, 19]]}]}))
+                {"nanoseconds": 0.8, "elsewhere": 1, "rows": []},
+                {"nanoseconds": 1.6, "elsewhere": 0, "rows": [
+                    {"name": "g: row", "ratio": 1.2, "interval": 0.01,
+                     "found": 19, "must": True}]}]}))
         languages = self.folder / "other.json"
         languages.write_text(json.dumps({
             "calls": [["C", "call", 1.25]], "missing": ["go (go)"]}))
@@ -450,8 +455,9 @@ class Checks:
                     (again / "benchmarks.md").read_text(),
                     "the page, of a summary alone, beside another machine", done)
         text = (again / "benchmarks.md").read_text()
-        self.tap.ok("| 1 | 1 | 0 |" in text and
-                    "| g: row | 2 | 1.200 | 19 |" in text,
+        self.tap.ok("| g: row | 1.6 | 1.200 | 1.0% | 19 |" in text and
+                    "these 40 comparisons 1 gave" in text and
+                    "fewer than 14% of" in text,
                     "the page says how sure verdicts are", done)
         self.tap.ok("| C | call | 1.2 |" in text and
                     "Not installed on this machine: go (go)." in text,

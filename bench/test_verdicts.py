@@ -11,7 +11,9 @@ before, by a library that counts its calls. The latency is a chain of
 multiplications on the function's first argument, which a processor partly hides
 where the calls are independent, so a row counts as one that must be found if its
 change, over all runs, is more than twice its interval: of the largest latency, there
-has to be one. The whole experiment repeats
+has to be one. Every row that runs the function is in the result, found or not; a row
+that waits for each call has to be slower by half of the latency at least. The whole
+experiment repeats
 each comparison `--runs` times, and allows one run in twenty to differ. The short form
 has one run, a latency that no noise of a shared machine reaches, and overlooks what
 such noise may cause: the controls, and verdicts on differences below a tenth.
@@ -36,7 +38,8 @@ from tap import Tap  # noqa: E402
 
 ROWS = ("^call: cell, [0-7] args|^refcount: .*(IncRef|DecRef|inline pair, )"
         "|^latency: .*waits|^string: string, |^any: own an|^dtype: parse (b|h|int8)")
-SHORT_ROWS = "^call: cell, [1-8] args|^refcount: IncRef and DecRef$|^any: own an int"
+SHORT_ROWS = ("^call: cell, [1-8] args|^refcount: IncRef and DecRef$|^any: own an int"
+              "|^latency: IncRef.*waits")
 RUNS_IT = 1000  # calls in a process: every step of a row calls the function
 FEW = 100  # calls: of what comes before the loop and after it
 CONTROL = 0.02  # what a control may differ from 1
@@ -166,7 +169,10 @@ class Experiment:
         passes = self.args.passes
         self.run(folder, result, self.args.rows,
                  *(["--passes", str(passes)] if passes else []))
-        changes = verdicts.changes_of(json.loads(result.read_text()))
+        run = json.loads(result.read_text())
+        self.times = {f"{row['group']}: {row['name']}": row["stock"]["min_ns"]
+                      for row in run["rows"]}
+        changes = verdicts.changes_of(run)
         verdicts.judge(changes)
         return changes
 
@@ -247,12 +253,13 @@ class Experiment:
                 for change in self.judged(
                         folder, self.folder / f"delayed-{delay:g}-{number}.json"):
                     every.setdefault(change.name, []).append(change)
-            self.report(delay, every, runs_it, never)
-        self.tap.ok(self.result["delays"][-1]["found"],
+            self.report(steps * each, every, runs_it, never)
+        self.tap.ok(any(row["must"] for row in
+                        self.result["delays"][-1]["rows"]),
                     "a row changes by more than twice its interval")
 
     def report(self, delay, every, runs_it, never):
-        runs, wrong, sure = self.args.runs, set(), []
+        runs, wrong, rows = self.args.runs, set(), []
         for name, changes in every.items():
             value = statistics.median(c.value for c in changes)
             width = statistics.median(c.high - c.low for c in changes)
@@ -263,15 +270,23 @@ class Experiment:
                   f"slower in {found} of {runs}"
                   + (", calls it" if name in runs_it else
                      "" if name in never else ", calls it rarely"), flush=True)
-            if name in runs_it and value > 2 * width:
-                sure.append([name, math.exp(value), found])
+            if name not in runs_it:
+                continue
+            if name.startswith("latency: "):
+                more = math.expm1(value) * self.times[name]
+                self.tap.ok(more >= delay / 2, f"{delay:.1f} ns, {name}: takes "
+                            f"{more:.1f} ns more")
+            must = value > 2 * width
+            rows.append({"name": name, "ratio": math.exp(value),
+                         "interval": width, "found": found, "must": must})
+            if must:
                 self.tap.ok(found >= (1 - NEVER) * runs,
-                            f"{delay:g} ns, {name}: found in {found} of {runs} "
-                            "runs")
+                            f"{delay:.1f} ns, {name}: found in {found} of "
+                            f"{runs} runs")
         self.result["delays"].append(
-            {"nanoseconds": delay, "found": sure, "elsewhere": len(wrong)})
+            {"nanoseconds": delay, "rows": rows, "elsewhere": len(wrong)})
         self.tap.ok(len(wrong) <= NEVER * runs,
-                    f"{delay:g} ns, rows that do not run the function: a verdict "
+                    f"{delay:.1f} ns, rows that do not run the function: a verdict "
                     f"in {len(wrong)} of {runs} runs")
 
 

@@ -12,8 +12,9 @@ processes also differ in the order of the functions; the median of the processes
 one placement is then one sample. The 95 % interval is a bootstrap over placements
 within each copy, which without placements are the processes. Controls run no code
 of the libraries: the largest distance of one of their intervals from 1 is the noise. No
-verdict is finer than the noise, or than half a percent. Exit status: 1 if a row is
-slower, 2 if nothing can be compared.
+verdict is finer than the noise, or than half a percent. A row is the same if its
+interval is within half a percent of 1, and the noise is, too; that is not corrected
+for the number of rows. Exit status: 1 if a row is slower, 2 if nothing can be compared.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import statistics
 import sys
 from pathlib import Path
 
+VERDICTS = ("slower", "faster", "same", "cannot tell")
 LEVEL = 0.05  # of the interval, and of all probabilities of a run together
 RESAMPLES = 999
 # Libraries of the same header differ by some hundredths of a percent, always in the
@@ -215,12 +217,12 @@ class Change:
 
 
 def noise_of(changes):
-    """(bias, noise) of the controls: the mean of their logarithms, and the
+    """(bias, noise) of the controls: the median of their logarithms, and the
     largest distance of an interval from 0. What an interval covers is the sampling
     error of its row, which each row has an interval of its own for. Without
     controls both are 0."""
     controls = [change for change in changes if change.control]
-    return (statistics.fmean(change.value for change in controls),
+    return (statistics.median(change.value for change in controls),
             max(max(0, change.low, -change.high) for change in controls)) \
         if controls else (0.0, 0.0)
 
@@ -235,7 +237,9 @@ def judge(changes):
         change.chance = chance
         sure = chance <= LEVEL
         change.verdict = "slower" if sure and change.low > least else \
-            "faster" if sure and change.high < -least else "cannot tell"
+            "faster" if sure and change.high < -least else \
+            "same" if max(noise, -change.low, change.high) <= RESOLUTION else \
+            "cannot tell"
     return bias, noise
 
 
@@ -252,25 +256,26 @@ def changes_of(old, new=None):
 
 def print_changes(changes, bias, noise, brief):
     """With `brief`, only rows that are slower, and the totals."""
-    print(f"{'row':46} {'ratio':>7}  {'95 % interval':15} {'chance':>7}  "
+    width = max([46, *(len(change.name) for change in changes)])
+    print(f"{'row':{width}} {'ratio':>7}  {'95 % interval':15} {'chance':>7}  "
           "verdict")
     for change in changes:
         if brief and change.verdict != "slower":
             continue
         value, low, high = map(math.exp, (change.value, change.low,
                                           change.high))
-        print(f"{change.name:46} {value:7.3f}  {low:7.3f}-{high:<7.3f} "
-              f"{change.chance:7.4f}  {change.verdict or 'control'}")
+        chance = f"{change.chance:.4f}" if change.chance >= 1e-4 else "<0.0001"
+        print(f"{change.name:{width}} {value:7.3f}  {low:7.3f}-{high:<7.3f} "
+              f"{chance:>7}  {change.verdict or 'control'}")
     count = {verdict: sum(c.verdict == verdict for c in changes)
-             for verdict in ("slower", "faster", "cannot tell", None)}
+             for verdict in (*VERDICTS, None)}
     if count[None]:
         print(f"controls: {count[None]}, bias {math.exp(bias):.3f}, "
               f"noise {math.expm1(noise):.1%}")
     else:
         print("controls: none, so the noise of the run is not known")
-    print(f"compared: {len(changes) - count[None]} rows: {count['slower']} "
-          f"slower, {count['faster']} faster, {count['cannot tell']} cannot "
-          "tell")
+    print(f"compared: {len(changes) - count[None]} rows: "
+          + ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS))
 
 
 def fail(text):
