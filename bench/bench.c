@@ -162,11 +162,15 @@ static void parse_options(char **argv) {
     while (k < count && strcmp(argv[i], known[k].name) != 0) ++k;
     if (k == count) {
       int asked = strcmp(argv[i], "--help") == 0;
+      if (!asked) fprintf(stderr, "bench: %s: no such option\n", argv[i]);
       fputs(usage, asked ? stdout : stderr);
       exit(asked ? 0 : 2);
     }
     if (known[k].text) *known[k].text = value_of(argv, &i);
     if (known[k].number) *known[k].number = number_of(argv, &i);
+    if (option.passes == 0 && strcmp(known[k].name, "--passes") == 0) {
+      die("--passes", "needs at least 1");
+    }
     if (known[k].flag) *known[k].flag = 1;
   }
 }

@@ -119,7 +119,7 @@ int pin(void) {
   CPU_ZERO(&set);
   CPU_SET((unsigned)(cpu < 0 ? 0 : cpu), &set);
   if (sched_setaffinity(0, sizeof set, &set) == 0) return cpu;
-  if (option.cpu >= 0) die("--cpu", "not allowed");
+  if (option.cpu >= 0) die("--cpu", "this process may not run there");
 #endif
   return -1;
 }

@@ -50,6 +50,20 @@ static const char *processor(void) {
   return model ? model : "unknown processor";
 }
 
+/* What a hypervisor leaves of the processor's name may be the maker alone. */
+static const char *model(void) {
+  static const char *const keys[] = {"cpu family", "model\t", "stepping"};
+  static char text[96];
+  int family, number, stepping, *const into[] = {&family, &number, &stepping};
+  for (int i = 0; i < 3; ++i) {
+    const char *value = cpuinfo(keys[i]);
+    if (!value || sscanf(value, "%d", into[i]) != 1) return NULL;
+  }
+  snprintf(text, sizeof text, "family %d, model %d, stepping %d", family,
+           number, stepping);
+  return text;
+}
+
 /* The first line of a file of /proc or /sys, or NULL. The next call overwrites
  * it. */
 static const char *first_line(const char *path) {
@@ -59,6 +73,30 @@ static const char *first_line(const char *path) {
   if (file) fclose(file);
   line[strcspn(line, "\n")] = '\0';
   return found;
+}
+
+/* As "L1 Data 32K, L2 Unified 1024K", or NULL. */
+static const char *caches(void) {
+  static const char *const parts[] = {"level", "type", "size"};
+  static char text[256];
+  size_t used = 0;
+  for (int i = 0; i < 5; ++i) {
+    char path[80], more[3][32];
+    int known = 0;
+    for (int k = 0; k < 3; ++k) {
+      const char *line;
+      snprintf(path, sizeof path,
+               "/sys/devices/system/cpu/cpu0/cache/index%d/%s", i, parts[k]);
+      line = first_line(path);
+      known += line != NULL;
+      snprintf(more[k], sizeof more[k], "%.31s", line ? line : "");
+    }
+    if (known < 3) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used,
+                             "%sL%.4s %.12s %.12s", used ? ", " : "", more[0],
+                             more[1], more[2]);
+  }
+  return used ? text : NULL;
 }
 
 static const char *libc(void) {
@@ -324,6 +362,8 @@ void write_json(const outcome *results, int count, int cpu) {
   json_member(file, "date", start.date);
   json_member(file, "commit", option.commit);
   json_member(file, "processor", processor());
+  json_member(file, "model", model());
+  json_member(file, "caches", caches());
   json_member(file, "microcode", cpuinfo("microcode"));
   json_member(file, "governor", governor());
   json_member(file, "virtualisation", virtualisation());

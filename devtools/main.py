@@ -140,6 +140,9 @@ def bench(*options):
     elif options[:1] == ("--compare",) and len(options) > 2 and \
             not options[2].startswith("--"):
         bench_compare(*options[1:])
+    elif options[:1] == ("--compare",) and not Path(*options[1:2]).is_file():
+        die("--compare needs two commits, headers, libraries or files of --json, or "
+            "one such file")
     else:
         bench_rows(*options)
 
