@@ -30,7 +30,8 @@ LOST = 1.05  # slower than stock by more than a second run would differ
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
 # What else the page says of the first run, where the record has it.
-RECORD = (("date", "date"), ("commit", "commit"), ("microcode", "microcode"),
+RECORD = (("date", "date"), ("commit", "commit"), ("model", "model"),
+          ("caches", "caches"), ("microcode", "microcode"),
           ("governor", "governor"), ("virtualisation", "virtualisation"),
           ("aslr", "randomize_va_space"), ("kernel", "kernel"),
           ("libc", "libc"), ("load_before", "load before"),
@@ -479,6 +480,10 @@ def page_machine(rows, ini, args):
     known = [f"{title} {run[key]}" for key, title in RECORD if key in run]
     if known:
         yield f"Record: {'; '.join(known)}."
+    for label, title in ("ours", "ours"), ("stock", "stock, upstream's"):
+        if library := run.get(f"{label}_library"):
+            yield (f"Library, {title}: ABI {library['abi']}, build id "
+                   f"{library['build_id'] or 'none'}.")
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
                "ratios of large tables, and those marked with \"~\", would be "
@@ -668,7 +673,7 @@ def page_machines(rows, goals, paths):
         for name in goal.names], 2)
 
 
-def page_rows(rows, pictures):
+def page_rows(ini, rows, pictures):
     yield "## Every row"
     yield ""
     yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
@@ -681,6 +686,7 @@ def page_rows(rows, pictures):
           ratio(geometric_mean(r["to_stock"] for r in members
                                if "to_stock" in r))]
          for group, members in rows.groups().items()])
+    yield from paragraphs(ini["page"]["rows"])
     counted = any("cycles" in row.get("ours", {}) for row in rows.all)
     for group, members in rows.groups().items():
         yield f"### {group}"
@@ -769,7 +775,7 @@ def write_page(args, ini, rows, goals, sizes):
         lines += page_sizes(ini, sizes)
     lines += [*page_limits(ini, rows),
               *page_machines(rows, goals, args.beside),
-              *page_rows(rows, pictures)]
+              *page_rows(ini, rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")
     (args.out / "benchmarks/summary.json").write_text(rows.summary())

@@ -6,6 +6,7 @@ libraries in each other's place it has to fail.
 """
 
 import argparse
+import configparser
 import csv
 import json
 import os
@@ -129,9 +130,10 @@ class Checks:
         done = self.bench("--filter", "no such row")
         self.tap.ok(done.returncode == 2 and "matches no row" in done.stderr,
                     "a filter that matches nothing is an error", done)
-        for wrong in (["--passes", "many"], ["--json"], ["--speed"]):
+        for wrong in (["--passes", "many"], ["--passes", "0"], ["--json"],
+                      ["--speed"]):
             done = self.bench(*wrong)
-            self.tap.ok(done.returncode == 2 and done.stderr,
+            self.tap.ok(done.returncode == 2 and wrong[0] in done.stderr,
                         f"{wrong[0]}: wrong use is an error", done)
         done = run(self.args.bench.resolve(), "--ours", "missing.so")
         self.tap.ok(done.returncode == 2 and "cannot load" in done.stderr,
@@ -400,6 +402,7 @@ class Checks:
         self.tap.ok(done.returncode == 0 and
                     re.search(r"^goals: \d+ of \d+ met$", done.stdout, re.M),
                     "the goals, of a run with few rows", done)
+        self.words(report)
         self.limits(report, figures)
         run_ = report.Rows(figures)
         row = dict(run_.all[0], to_limit=1.5, to_stock=0.25)
@@ -468,6 +471,34 @@ class Checks:
         for picture in pictures:
             xml.etree.ElementTree.parse(self.folder / picture)
 
+
+    def words(self, report):
+        """Every group that has a limit has a line that says what it is."""
+        ini = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+        ini.read(HERE / "report.ini", encoding="utf-8")
+        groups = {line.partition(":")[0] for line in
+                  self.bench("--list").stdout.splitlines() if ": " in line}
+        self.tap.ok(groups - {"controls"} == set(ini["limits"]),
+                    "the page says what each group's limit is",
+                    groups ^ set(ini["limits"]))
+        rows = "registry: look-up", "refcount: pair"
+        row = {"to_limit": 3, "to_stock": 1, "settled": True,
+               "limit": {"min_ns": 9}, "stock": {"min_ns": 7}}
+        run_ = report.Rows.__new__(report.Rows)
+        run_.by_name = {rows[0]: dict(row, ours={"min_ns": 8}),
+                        rows[1]: dict(row, ours={"min_ns": 4})}
+        run_.each = [run_.by_name]
+        goal = report.Goal("goal it", {
+            "rows": rows[0], "limit": rows[1], "to": "limit", "most": "1.5",
+            "goal": ""}, run_, {})
+        self.tap.ok(goal.lines == [(rows[0], "4.00 / 7.00 / 8.00", "2.00")],
+                    "a goal beside another row shows the times of its ratio",
+                    goal.lines)
+        goal = report.Goal("goal it", {
+            "sizes": "load time of *", "unit": "ms", "most": "0.1", "goal": ""},
+            run_, {"load time of ours": 0.5, "load time of upstream's": 5})
+        self.tap.ok(goal.lines == [("load time, ms", "- / 5 / 0.5", "0.10")],
+                    "a size has its unit", goal.lines)
 
     def limits(self, report, figures):
         """A row below its limit; a goal beside another row."""
