@@ -27,6 +27,7 @@ typedef struct figure {
 typedef struct sample {
   double ns[SUBJECTS];
   int exchanged; /* ours ran in the loop copy of stock, and stock in ours */
+  int ours_first; /* ours was set up before stock */
   int placement; /* the number of the link that ran; 0 without --placements */
 } sample;
 

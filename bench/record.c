@@ -256,6 +256,10 @@ static void json_samples(FILE *file, const outcome *r) {
   for (int i = 0; i < r->passes; ++i) {
     fprintf(file, "%s%d", i ? ", " : "", r->samples[i].exchanged);
   }
+  fprintf(file, "], \"ours_first\": [");
+  for (int i = 0; i < r->passes; ++i) {
+    fprintf(file, "%s%d", i ? ", " : "", r->samples[i].ours_first);
+  }
   fprintf(file, "], \"placement\": [");
   for (int i = 0; i < r->passes; ++i) {
     fprintf(file, "%s%d", i ? ", " : "", r->samples[i].placement);

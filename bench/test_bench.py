@@ -221,6 +221,11 @@ class Checks:
         self.tap.ok([sum(stratum) for stratum in found] == [1.5, 1] and
                     [len(stratum) for stratum in found] == [2, 2],
                     "processes of one placement are one sample", found)
+        found = verdicts.strata_of({"samples": {
+            "exchanged": [0, 1] * 8, "ours_first": [0, 0, 1, 1] * 4,
+            "stock": [1] * 16, "ours": [1, 1, math.e, math.e] * 4}})
+        self.tap.ok(sorted(found) == [[0] * 4] * 2 + [[1] * 4] * 2,
+                    "the order of setting up is a way of its own", found)
         jumps = [math.log(0.923)] * 5 + [0]
         self.tap.ok(verdicts.from_zero(jumps) > 1e-3,
                     "five equal values of six are not certainty",
@@ -232,6 +237,19 @@ class Checks:
         tell = [None, "slower", "faster", "same"]
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1))) == tell,
                     "verdicts of one run")
+        for moved, verdict in (((1, 2), "cannot tell"), ((0, 1, 2), "slower")):
+            old, new = run_of((1, 1)), run_of((1.1, 1))
+            for place in moved:  # of the control and two rows
+                samples = new["rows"][place]["samples"]
+                for subject in "stock", "ours":
+                    samples[subject] = [2 * x for x in samples[subject]]
+            if verdict == "cannot tell":  # stock moved in half of the rows
+                moved_too = run_of((1, 1, 1, 1))["rows"][3:]
+                old["rows"] += moved_too
+                new["rows"] += moved_too
+            found = verdicts_of(old, new)
+            self.tap.ok(found[1] == verdict, f"stock twice as slow in rows "
+                        f"{moved}: {verdict}", found)
         loose = run_of((1,))
         loose["rows"][1]["samples"]["ours"] = [90, 110] * 5
         self.tap.ok(verdicts_of(loose) == [None, "cannot tell"],

@@ -6,15 +6,19 @@
 
 Both files come from `bench --json`. A sample is one process: its least time of
 each library, of which the logarithm of the ratio counts. Processes exchange the
-two copies of a loop in turn, so a ratio is the mean of two medians, one for each
-copy, in which the advantage of a copy cancels out. With `bench --placements`,
+two copies of a loop in turn, and which library is set up first, whose memory lies in
+another way; so a ratio is the mean of four medians, one for each way, in which what a
+way is worth cancels out. Of few processes it is the mean of two, of the copies. With `bench --placements`,
 processes also differ in the order of the functions; the median of the processes of
 one placement is then one sample. The 95 % interval is a bootstrap over placements
-within each copy, which without placements are the processes. Controls run no code
+within each way, which without placements are the processes. Controls run no code
 of the libraries: the largest distance of one of their intervals from 1 is the noise. No
 verdict is finer than the noise, or than half a percent. A row is the same if its
 interval is within half a percent of 1, and the noise is, too; that is not corrected
-for the number of rows. Exit status: 1 if a row is slower, 2 if nothing can be compared.
+for the number of rows. A run measures a row within some seconds, so two runs differ by
+what else the machine did then: no verdict on a row is finer than what stock, which is
+the same in both, took more or less in it than in the median row. Exit status: 1 if a
+row is slower, 2 if nothing can be compared.
 """
 
 import argparse
@@ -33,6 +37,7 @@ RESAMPLES = 999
 RESOLUTION = 0.005
 MANY = 12  # processes; of fewer, no value is left out
 LEAST = 4  # processes; an interval of fewer would say nothing
+EACH = 4  # samples of each way, or the order of setting up is overlooked
 NORMAL = statistics.NormalDist()
 
 
@@ -131,10 +136,12 @@ def centre(strata):
 def bootstrap(groups, seed=1):
     """The interval of a sum: `groups` has (sign, strata) of each summand. The
     levels are those of Hesterberg's expanded percentile interval, as the plain
-    one is too narrow for few processes."""
-    count = min(sum(map(len, strata)) for _, strata in groups)
-    tail = NORMAL.cdf(-math.sqrt(count / (count - 1))
-                      * t_quantile(LEVEL, count - 1))
+    one is too narrow for few processes: by the smallest stratum, and with a degree
+    of freedom less for each."""
+    least = max(2, min(len(stratum) for _, strata in groups for stratum in strata))
+    freedom = min(sum(map(len, strata)) - len(strata) for _, strata in groups)
+    tail = NORMAL.cdf(-math.sqrt(least / (least - 1))
+                      * t_quantile(LEVEL, max(1, freedom)))
     choices = random.Random(seed).choices
     values = sorted(
         sum(sign * centre([choices(stratum, k=len(stratum))
@@ -149,22 +156,30 @@ def bootstrap(groups, seed=1):
 
 def strata_of(row, over="stock", subject="ours"):
     """The logarithms of ours to another subject, or with `over` None of the
-    time of one, for each copy of the loop: one of each placement. None if there
-    are too few."""
+    time of one, for each copy of the loop and each order of setting up: one of each
+    placement. None if there are too few."""
     samples = row.get("samples", {})
     if subject not in samples or (over and over not in samples):
         return None
-    count, strata = len(samples[subject]), {}
+    count = len(samples[subject])
     placements = samples.get("placement", [0] * count)
     if not any(placements):  # each process is a sample
         placements = range(count)
-    for exchanged, place, time, other in zip(
-            samples["exchanged"], placements, samples[subject],
-            samples[over] if over else [1] * count):
-        strata.setdefault(exchanged, {}).setdefault(place, []).append(
-            math.log(time / other))
-    strata = [list(map(statistics.median, places.values()))
-              for places in strata.values()]
+    values = list(map(math.log, samples[subject]))
+    if over:
+        values = [v - math.log(other) for v, other in zip(values, samples[over])]
+
+    def by(ways):
+        strata = {}
+        for way, place, value in zip(ways, placements, values):
+            strata.setdefault(way, {}).setdefault(place, []).append(value)
+        return [list(map(statistics.median, places.values()))
+                for places in strata.values()]
+
+    copies = samples["exchanged"]
+    strata = by(zip(copies, samples.get("ours_first", [0] * count)))
+    if min(map(len, strata)) < EACH:
+        strata = by(copies)
     return strata if sum(map(len, strata)) >= LEAST else None
 
 
@@ -193,7 +208,7 @@ class Change:
         self.name = f"{row['group']}: {row['name']}"
         self.control = row.get("control", False)
         self.value, (self.low, self.high) = value, interval
-        self.chance, self.verdict = chance, None
+        self.chance, self.verdict, self.drift = chance, None, None
 
     @classmethod
     def within(cls, row):
@@ -211,9 +226,13 @@ class Change:
             both = [strata_of(old, None), strata_of(new, None)]
         if None in both:
             return None
-        return cls(new, centre(both[1]) - centre(both[0]),
-                   bootstrap([(-1, both[0]), (1, both[1])]),
-                   welch(*(sum(strata, []) for strata in both)))
+        change = cls(new, centre(both[1]) - centre(both[0]),
+                     bootstrap([(-1, both[0]), (1, both[1])]),
+                     welch(*(sum(strata, []) for strata in both)))
+        stock = [strata_of(row, None, "stock") for row in (old, new)]
+        if None not in stock:
+            change.drift = centre(stock[1]) - centre(stock[0])
+        return change
 
 
 def noise_of(changes):
@@ -231,14 +250,17 @@ def judge(changes):
     """Sets the verdict of each change, and its probability corrected for the
     number of rows; returns the bias and the noise."""
     bias, noise = noise_of(changes)
-    least = max(noise, RESOLUTION)
     rows = [change for change in changes if not change.control]
+    drifts = [change.drift for change in changes if change.drift is not None]
+    usual = statistics.median(drifts) if drifts else 0.0
     for change, chance in zip(rows, holm([row.chance for row in rows])):
         change.chance = chance
+        drift = 0.0 if change.drift is None else abs(change.drift - usual)
+        least = max(noise, drift, RESOLUTION)
         sure = chance <= LEVEL
         change.verdict = "slower" if sure and change.low > least else \
             "faster" if sure and change.high < -least else \
-            "same" if max(noise, -change.low, change.high) <= RESOLUTION else \
+            "same" if max(least, -change.low, change.high) <= RESOLUTION else \
             "cannot tell"
     return bias, noise
 
