@@ -37,7 +37,8 @@ import verdicts  # noqa: E402
 from tap import Tap  # noqa: E402
 
 ROWS = ("^call: cell, [0-7] args|^refcount: .*(IncRef|DecRef|inline pair, )"
-        "|^latency: .*waits|^string: string, |^any: own an|^dtype: parse (b|h|int8)")
+        "|^latency: .*waits|^string: string, |^any: own an|^dtype: parse (b|h|int8)"
+        "|^registry: .* (10,000|new) |^global: call by .* 10,000")
 SHORT_ROWS = ("^call: cell, [1-8] args|^refcount: IncRef and DecRef$|^any: own an int"
               "|^latency: IncRef.*waits")
 RUNS_IT = 1000  # calls in a process: every step of a row calls the function
