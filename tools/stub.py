@@ -67,6 +67,7 @@ DLPACK = """class _DLPack(Protocol):
 # What the types in a function's documentation are in a stub: of a parameter, and
 # of a result.
 MODULE = b"PyInit_%s\0"
+MODULES = re.compile(rb"\0PyInit_(\w+)\0")
 TYPES = {"int": ("_Int", "int"), "float": ("_Float", "float"),
          "bool": ("_Bool", "bool"), "dtype": ("Any", "Any"),
          "device": ("Any", "Any"), "Shape": ("Sequence[int]", "Any"),
@@ -202,6 +203,8 @@ def module_overload(doc, classes, is_numpy):
     head, _, rest = doc.partition("\n\n")
     made = ast.parse(f"def {head}: ...").body[0]
     stub_parameters(made.args, classes, is_numpy)
+    if made.name in ("__eq__", "__ne__"):  # which decline any other object
+        made.args.args[1].annotation = ast.Name("object")
     made.returns = Types(classes, True, is_numpy).visit(made.returns)
     if rest:
         made.body.insert(0, ast.Expr(ast.Constant(rest)))
@@ -229,7 +232,7 @@ def module_class(name, found, classes):
     parent = classes.get(getattr(found.__base__, "_type_key", None))
     lines = [ast.unparse(ast.Expr(ast.Constant(rest)))] if rest else []
     members = [(n, m) for n, m in sorted(vars(found).items())
-               if getattr(m, "__doc__", None)
+               if m is not None and getattr(m, "__doc__", None)
                and n not in ("__doc__", "__module__", "_type_key")]
     for _, member in members:
         if inspect.isgetsetdescriptor(member):
@@ -286,7 +289,12 @@ def check_contract(function):
 def module_text(path):
     """The stub of an extension module, or None for another library."""
     name = Path(path).name.partition(".")[0]
-    if MODULE % name.encode() not in Path(path).read_bytes():
+    data = Path(path).read_bytes()
+    if MODULE % name.encode() not in data:
+        others = sorted({other.decode() for other in MODULES.findall(data)})
+        if others:
+            sys.exit(f"stub.py: {path} is the module `{others[0]}`: write "
+                     f"TVMFFI_PYTHON_MODULE({name}), or rename the file")
         return None
     loader = importlib.machinery.ExtensionFileLoader(
         name, str(Path(path).resolve()))
@@ -543,7 +551,8 @@ def main():
         text = module_text(args.libraries[0])
     if text is None and tvm_ffi is None:
         parser.exit(1, f"stub.py: {args.libraries[0]} is not an extension "
-                       f"module, and tvm_ffi cannot be imported: {NO_PACKAGE}\n")
+                       "module, because no file has TVMFFI_PYTHON_MODULE, and "
+                       f"tvm_ffi cannot be imported: {NO_PACKAGE}\n")
     if text is None:
         text = library_text(args)
     if args.output:

@@ -195,6 +195,7 @@ typedef enum {
   TVMFFI_PY_NONE,
   TVMFFI_PY_STR,
   TVMFFI_PY_BYTES,
+  TVMFFI_PY_BYTEARRAY,
   TVMFFI_PY_INTEGRAL,   /* another numbers.Integral, such as numpy.int64 */
   TVMFFI_PY_REAL,       /* another numbers.Real, such as numpy.float32 */
   TVMFFI_PY_NUMPY_BOOL, /* for tvmffi.fast as TVMFFI_PY_STOCK */
@@ -213,7 +214,9 @@ typedef enum {
   TVMFFI_PY_DTYPE,
   TVMFFI_PY_DATATYPE,
   TVMFFI_PY_DEVICE,
-  TVMFFI_PY_FAST /* a tvmffi_py_function */
+  TVMFFI_PY_NUMPY_DTYPE,
+  TVMFFI_PY_FAST, /* a tvmffi_py_function */
+  TVMFFI_PY_OPAQUE /* any other object; for tvmffi.fast as TVMFFI_PY_STOCK */
 } tvmffi_py_kind;
 
 typedef struct {
@@ -399,6 +402,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "RANGE = re.compile(r'Expected `(u?)int(\\d+)` but got')\n"
     "RESULT = re.compile('result of the function: Cannot convert from type '\n"
     "                    '`(.+)` to `(.+)`')\n"
+    "CANNOT = re.compile('Cannot convert from type `(.+)` to `.+`')\n"
+    "FIELD = re.compile(r\"[\\w.]+\\(\\) field '(\\w+)':\\s+(.+)\", re.S)\n"
     "NAMES = {'ffi.SmallStr': 'str', 'ffi.String': 'str',\n"
     "         'ffi.SmallBytes': 'bytes', 'ffi.Bytes': 'bytes',\n"
     "         'ffi.Array': 'tuple or list', 'ffi.Map': 'dict',\n"
@@ -408,10 +413,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "           'bool': numbers.Integral}\n"
     "CLASSES = {**NUMBERS, 'str': str, 'bytes': (bytes, bytearray)}\n"
     "CONTAINERS = {'Sequence': 'list or tuple', 'Mapping': 'dict'}\n"
-    "PLAIN = *NUMBERS, 'str', 'tensor', *CONTAINERS\n"
+    "PLAIN = *NUMBERS, 'str', 'tensor', 'dtype', *CONTAINERS\n"
     "OWN = re.compile(r'(?!ffi\\.)\\w+\\.')\n" /* the key of a user's type */
     "HOOKS = ('__tvm_ffi_int__', '__tvm_ffi_float__', '__tvm_ffi_value__',\n"
-    "         '__tvm_ffi_object__', '__dlpack__')\n"
+    "         '__tvm_ffi_object__', '__dlpack__',\n"
+    "         '__dlpack_c_exchange_api__')\n"
     "def is_missing(error):\n"
     "    return isinstance(error, ModuleNotFoundError) and \\\n"
     "        error.name == 'tvm_ffi'\n"
@@ -474,7 +480,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     /* Whether `x` is what a type takes that is not a container. True for a type
        that is unknown here. */
     "def fits(of, x, least, most):\n"
-    "    if of not in CLASSES or any(hasattr(type(x), h) for h in HOOKS[:4]):\n"
+    "    hooks = [h for h in HOOKS if hasattr(type(x), h)]\n"
+    "    if of == 'tensor' or OWN.match(of):\n"
+    "        keys = [vars(c).get('_type_key') for c in type(x).__mro__]\n"
+    "        return of in keys if any(keys) else bool(hooks)\n"
+    "    if of not in CLASSES or any(h in HOOKS[:4] for h in hooks):\n"
     "        return of not in CONTAINERS\n"
     "    if of in NUMBERS and isinstance(x, numbers.Integral):\n"
     "        return of == 'float' or least <= int(x) <= most\n"
@@ -486,7 +496,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    want = of.removesuffix(' | None')\n"
     "    kind, _, inner = want.partition('[')\n"
     "    key, _, value = inner[:-1].partition(', ')\n"
-    "    x = x.tolist() if getattr(x, 'ndim', 0) == 1 else x\n"
+    "    if kind == 'Sequence' and getattr(x, 'ndim', 0) == 1:\n"
+    "        x = x.tolist()\n"
     "    if kind == 'Sequence' and isinstance(x, Sequence) and \\\n"
     "            not isinstance(x, (str, bytes)):\n"
     "        parts = ((f'item {i}', inner[:-1], y) for i, y in enumerate(x))\n"
@@ -593,6 +604,29 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    if said:\n"
     "        error.args = (f'{said}\\n{text}',)\n"
     "    return error\n"
+    /* The same for a value of a field. */
+    "def explain_value(error, where, of, value, text):\n"
+    "    wrong = type(error) is TypeError and CANNOT.match(text)\n"
+    "    if wrong:\n"
+    "        said, found, _ = sentence(where, of, value, '')\n"
+    "        text = said.removeprefix(where) if found else \\\n"
+    "            expected(of, NAMES.get(wrong[1], wrong[1]))\n"
+    "    error.args = (where + text,)\n"
+    "def explain_field(error, field, of, value):\n"
+    "    where = f'{field}: '\n"
+    "    explain_value(error, where, of, value,\n"
+    "                  str(error).removeprefix(where))\n"
+    /* `given` has the type and the value of each argument, by name. */
+    "def explain_init(error, key, given):\n"
+    "    text = str(error).replace(f'{key}.__ffi_init__()', f'{key}()')\n"
+    "    found = FIELD.fullmatch(text)\n"
+    "    if found and found[1] in given:\n"
+    "        explain_value(error, f'{key}: argument `{found[1]}`: ',\n"
+    "                      *given[found[1]], found[2])\n"
+    "    elif text != str(error):\n"
+    "        error.args = (text,)\n"
+    "def is_refused(error, function, name):\n"
+    "    return str(error).startswith(f'{function}: argument `{name}`: ')\n"
     "def to_int(data):\n"
     "    return int.from_bytes(data, sys.byteorder, signed=True)\n"
     "def from_int(value):\n"
@@ -1133,9 +1167,9 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_to_container(TVMFFIObject *o,
 
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_owner_of(TVMFFIObject *o);
 
-/* Converts a tensor or container that a call with an array returned, as the
-   array is. Returns NULL for one that is left to the package tvm_ffi, and with
-   an exception if it fails. */
+/* Converts a tensor, container or function that a call with an array returned,
+   as the array is. Returns NULL for one that is left to the package tvm_ffi,
+   and with an exception if it fails. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
     TVMFFIObject *o, int is_plain, tvmffi_py_context *c) {
   PyObject *result = NULL;
@@ -1145,6 +1179,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
       if (!is_plain) return NULL;
       result = tvmffi_py_owner_of(o);
       return result ? result : tvmffi_py_to_numpy(o);
+    case kTVMFFIFunction: return is_plain ? tvmffi_py_owner_of(o) : NULL;
     case kTVMFFIArray:
     case kTVMFFIList:
     case kTVMFFIMap:
@@ -1156,9 +1191,9 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
   }
 }
 
-/* Converts a tensor or container where the package cannot be used, as for an
-   argument that is a NumPy array. Returns NULL, with no exception, for one that
-   needs the package. */
+/* Converts a tensor, container or function where the package cannot be used, as
+   for an argument that is a NumPy array. Returns NULL, with no exception, for
+   one that needs the package. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_alone(TVMFFIObject *o) {
   tvmffi_py_context c;
   PyObject *result;
@@ -1193,6 +1228,11 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
       return result;
     case kTVMFFIBigInt:
       result = tvmffi_py_big_int(value);
+      tvmffi_release(value->v_obj);
+      return result;
+    case kTVMFFIOpaquePyObject:
+      result = (PyObject *)TVMFFIOpaqueObjectGetCellPtr(value->v_obj)->handle;
+      Py_INCREF(result);
       tvmffi_release(value->v_obj);
       return result;
     default: break;
@@ -1509,10 +1549,36 @@ TVMFFI_PY_COLD int tvmffi_py_is_array(PyTypeObject *type) {
    takes for nothing else. */
 TVMFFI_PY_COLD int tvmffi_py_is_function(PyTypeObject *type) {
   return PyType_GetSlot(type, Py_tp_call) &&
-         !PyType_IsSubtype(type, &PyDict_Type) &&
-         !PyType_IsSubtype(type, &PyByteArray_Type) &&
          !tvmffi_py_is_under(type, "ctypes", "c_void_p") &&
          !tvmffi_py_has(type, "__tvm_ffi_opaque_ptr__");
+}
+
+/* True for a type that means nothing to the package tvm_ffi, which passes its
+   objects as they are. Exceptions are such objects here, because a method
+   __exit__ gets them where there is no package, too. */
+TVMFFI_PY_COLD int tvmffi_py_is_opaque(PyTypeObject *type) {
+  static const char *const hooks[] = {
+      "__tvm_ffi_opaque_ptr__", "__dlpack_data_type__", "__dlpack_device__",
+      "__tvm_ffi_int__",        "__tvm_ffi_float__",    "__tvm_ffi_value__"};
+  static const char *const packages[] = {"tvm_ffi", "torch", "cuda"};
+  PyObject *name = PyObject_GetAttrString((PyObject *)type, "__module__");
+  const char *module = name && PyUnicode_Check(name)
+                           ? PyUnicode_AsUTF8AndSize(name, NULL)
+                           : NULL;
+  int is_opaque =
+      !tvmffi_py_is_under(type, "ctypes", "c_void_p") &&
+      !tvmffi_py_is_under(type, "tvm_ffi.core", "ObjectConvertible");
+  size_t i;
+  for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]); ++i)
+    is_opaque &= !tvmffi_py_has(type, hooks[i]);
+  for (i = 0; module && i < sizeof(packages) / sizeof(packages[0]); ++i) {
+    const size_t size = strlen(packages[i]);
+    is_opaque &= strncmp(module, packages[i], size) ||
+                 (module[size] && module[size] != '.');
+  }
+  PyErr_Clear();
+  Py_XDECREF(name);
+  return is_opaque;
 }
 
 /* Chooses as the package tvm_ffi does (TVMFFICyArgSetterFactory in
@@ -1561,9 +1627,13 @@ tvmffi_py_classify(PyTypeObject *type, const DLPackExchangeAPI **api) {
   }
   if (PyType_IsSubtype(type, &PyUnicode_Type)) return TVMFFI_PY_STR;
   if (PyType_IsSubtype(type, &PyBytes_Type)) return TVMFFI_PY_BYTES;
+  if (PyType_IsSubtype(type, &PyByteArray_Type)) return TVMFFI_PY_BYTEARRAY;
   if (PyType_IsSubtype(type, &PyTuple_Type)) return TVMFFI_PY_TUPLE;
   if (PyType_IsSubtype(type, &PyList_Type)) return TVMFFI_PY_LIST;
-  return tvmffi_py_is_function(type) ? TVMFFI_PY_CALLABLE : TVMFFI_PY_STOCK;
+  if (PyType_IsSubtype(type, &PyDict_Type)) return TVMFFI_PY_DICT;
+  if (tvmffi_py_is_function(type)) return TVMFFI_PY_CALLABLE;
+  if (tvmffi_py_is_under(type, "numpy", "dtype")) return TVMFFI_PY_NUMPY_DTYPE;
+  return tvmffi_py_is_opaque(type) ? TVMFFI_PY_OPAQUE : TVMFFI_PY_STOCK;
 }
 
 /* Returns the slot that has the type's address, or else a free one, or NULL. */
@@ -1806,31 +1876,33 @@ TVMFFI_I_INLINE void tvmffi_py_keep_array(tvmffi_py_array *array) {
   free(array);
 }
 
-/* Releases the objects that a conversion made, or takes them back: the deleter
-   tells which ones are loans of this library. */
-TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
-  while (c->num_temps > 0) {
-    TVMFFIObject *o = c->temps[--c->num_temps];
-    if (o->deleter == tvmffi_py_delete_loan) {
-      tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)o;
-      if (TVMFFI_I_LIKELY(tvmffi_i_load64(&o->combined_ref_count) ==
-                          TVMFFI_I_BOTH_ONE)) {
-        tvmffi_py_take_back(loan);
-        continue;
-      }
-      tvmffi_py_give_away(loan);
-    } else if (o->deleter == tvmffi_py_delete_array &&
-               tvmffi_i_load64(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
-      tvmffi_py_keep_array((tvmffi_py_array *)(void *)o);
-      continue;
+/* Releases the last object that a conversion made, or takes it back: the
+   deleter tells whether it is a loan of this library. */
+TVMFFI_I_INLINE void tvmffi_py_end_temp(tvmffi_py_context *c) {
+  TVMFFIObject *o = c->temps[--c->num_temps];
+  if (o->deleter == tvmffi_py_delete_loan) {
+    tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)o;
+    if (TVMFFI_I_LIKELY(tvmffi_i_load64(&o->combined_ref_count) ==
+                        TVMFFI_I_BOTH_ONE)) {
+      tvmffi_py_take_back(loan);
+      return;
     }
-    tvmffi_release(o);
+    tvmffi_py_give_away(loan);
+  } else if (o->deleter == tvmffi_py_delete_array &&
+             tvmffi_i_load64(&o->combined_ref_count) == TVMFFI_I_BOTH_ONE) {
+    tvmffi_py_keep_array((tvmffi_py_array *)(void *)o);
+    return;
   }
+  tvmffi_release(o);
 }
 
-/* Returns the NumPy array that a tensor was made for, as a new reference: a
-   function that returns its argument returns the same array. NULL for another
-   tensor. */
+TVMFFI_I_INLINE void tvmffi_py_end_temps(tvmffi_py_context *c) {
+  while (c->num_temps > 0) tvmffi_py_end_temp(c);
+}
+
+/* Returns the NumPy array that a tensor was made for, or the callable that a
+   function was made for, as a new reference: a function that returns its
+   argument returns the same object. NULL for another one. */
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_owner_of(TVMFFIObject *o) {
   const tvmffi_py_loan *loan = (const tvmffi_py_loan *)(void *)o;
   if (o->deleter != tvmffi_py_delete_loan || loan->api) return NULL;
@@ -1962,19 +2034,27 @@ typedef struct {
   int number;
 } tvmffi_py_numpy_descr;
 
-/* Returns the size of an element in bytes, or 0 for an array that is left to
-   NumPy's own export: it may refuse it. `flags` are those that it needs. */
-TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
-                                         int flags, DLDataType *out) {
+/* Returns the size of an element in bytes, or 0 for a numpy.dtype that only
+   NumPy knows. */
+TVMFFI_I_INLINE int tvmffi_py_element_of(PyObject *descr, DLDataType *out) {
   const tvmffi_py_numpy_descr *dtype =
-      (const tvmffi_py_numpy_descr *)(void *)array->dtype;
-  if ((array->flags & flags) != flags || (unsigned)dtype->number > 23 ||
+      (const tvmffi_py_numpy_descr *)(void *)descr;
+  if ((unsigned)dtype->number > 23 ||
       (dtype->byte_order != '=' && dtype->byte_order != '|'))
     return 0;
   out->code = tvmffi_py_elements[dtype->number].code;
   out->bits = (unsigned char)(tvmffi_py_elements[dtype->number].bytes * 8);
   out->lanes = 1;
   return tvmffi_py_elements[dtype->number].bytes;
+}
+
+/* The same for an array's elements; also 0 for an array that is left to NumPy's
+   own export, which may refuse it. `flags` are those that it needs. */
+TVMFFI_I_INLINE int tvmffi_py_numpy_type(const tvmffi_py_ndarray *array,
+                                         int flags, DLDataType *out) {
+  return (array->flags & flags) == flags
+             ? tvmffi_py_element_of(array->dtype, out)
+             : 0;
 }
 
 /* Describes an array; its shape and strides go to the given memory. Returns -1
@@ -2464,6 +2544,24 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_number(
   return code;
 }
 
+/* Passes an object as it is: the library's object owns it. */
+TVMFFI_PY_COLD int tvmffi_py_put_opaque(tvmffi_py_context *c, PyObject *arg,
+                                        TVMFFIAny *out) {
+  TVMFFIObjectHandle made = NULL;
+  if (!c->is_export || TVMFFIObjectCreateOpaque(arg, kTVMFFIOpaquePyObject,
+                                                tvmffi_py_drop, &made))
+    return -1;
+  Py_INCREF(arg);
+  return tvmffi_py_put_temp(c, out, (TVMFFIObject *)made);
+}
+
+/* Converts a numpy.dtype whose elements an array of the library may have. */
+TVMFFI_PY_COLD int tvmffi_py_put_numpy_dtype(const tvmffi_py_context *c,
+                                             PyObject *arg, TVMFFIAny *out) {
+  out->type_index = kTVMFFIDataType;
+  return !c->is_export || !tvmffi_py_element_of(arg, &out->v_dtype);
+}
+
 /* Converts an argument. Returns nonzero for one that the package tvm_ffi has to
    convert, because it is of another kind or an exception is set. */
 static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
@@ -2506,6 +2604,9 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_BYTES:
       return tvmffi_py_put_text(c, out, PyBytes_AsString(arg),
                                 PyBytes_Size(arg), 1);
+    case TVMFFI_PY_BYTEARRAY:
+      return tvmffi_py_put_text(c, out, PyByteArray_AsString(arg),
+                                PyByteArray_Size(arg), 1);
     case TVMFFI_PY_TUPLE: return tvmffi_py_put_tuple(c, arg, out);
     case TVMFFI_PY_LIST: return tvmffi_py_put_list(c, arg, out);
     case TVMFFI_PY_DICT: return tvmffi_py_put_dict(c, arg, out);
@@ -2541,6 +2642,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_FAST:
       function = TVMFFI_I_LOAD(&((tvmffi_py_function *)arg)->stock);
       return function ? tvmffi_py_put_stock_object(function, out) : -1;
+    case TVMFFI_PY_NUMPY_DTYPE: return tvmffi_py_put_numpy_dtype(c, arg, out);
+    case TVMFFI_PY_OPAQUE: return tvmffi_py_put_opaque(c, arg, out);
     default: return -1;
   }
 }
@@ -2620,6 +2723,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
   if (type->kind == TVMFFI_I_NONE) name = "None";
   if (type->kind == TVMFFI_I_TENSOR) name = "tensor";
   if (type->kind == TVMFFI_I_PTR) name = "c_void_p | None";
+  if (type->kind == TVMFFI_I_DTYPE) name = "dtype";
   if (type->kind == TVMFFI_I_DEVICE) name = "device";
   tvmffi_py_say(t, name ? name : "Any");
   if (contract) {
@@ -2693,49 +2797,78 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_explain(const tvmffi_py_function *f,
   return NULL;
 }
 
-/* Returns the type of the items if a parameter is a list or an array, or NULL.
-   The items of one that does not say their type are of the type any. */
-TVMFFI_PY_COLD const tvmffi_i_word *tvmffi_py_items_of(const tvmffi_func *func,
-                                                       int32_t i) {
-  const tvmffi_i_word *type;
-  if (!func || i >= func->num_args) return NULL;
-  type = func->types[i + 1];
-  if (type->kind == TVMFFI_I_OPTIONAL) type = type->of[0];
+/* Returns the type of the items of a list or an array, or NULL for another
+   type. The items of one that does not say their type are of the type any. */
+TVMFFI_PY_COLD const tvmffi_i_word *tvmffi_py_items_of(
+    const tvmffi_i_word *type) {
   if (type->index != kTVMFFIArray && type->index != kTVMFFIList) return NULL;
   return tvmffi_i_has_parts(type) ? type->of[0] : &tvmffi_i_word_any;
 }
 
-/* Converts a sequence, such as a range, for a parameter that is a list. Returns
-   as tvmffi_py_put. */
-TVMFFI_PY_COLD int tvmffi_py_put_sequence(tvmffi_py_context *c,
-                                          const tvmffi_func *func, int32_t i,
-                                          PyObject *arg, TVMFFIAny *out) {
-  if (PyErr_Occurred() || !tvmffi_py_items_of(func, i) ||
-      !tvmffi_py_is_under(Py_TYPE(arg), "_collections_abc", "Sequence"))
-    return -1;
-  return tvmffi_py_put_list(c, arg, out);
+/* Returns the list of a NumPy array of one dimension for a list of numbers, or
+   of another sequence, such as a range, for a list; and the numpy.dtype of a
+   class, such as numpy.float32, for a data type. Returns NULL for an object
+   that is none of these for `type`, and with an exception if it fails. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_adapt(const tvmffi_i_word *type,
+                                         PyObject *object) {
+  PyObject *module = NULL, *made = NULL;
+  const tvmffi_i_word *items;
+  const tvmffi_py_type *entry;
+  tvmffi_py_kind kind;
+  DLDataType element;
+  if (type->kind == TVMFFI_I_OPTIONAL) type = type->of[0];
+  items = tvmffi_py_items_of(type);
+  if (!items && type->kind != TVMFFI_I_DTYPE) return NULL;
+  entry = tvmffi_py_find_type(Py_TYPE(object));
+  kind = entry ? entry->kind : tvmffi_py_new_type(Py_TYPE(object)).kind;
+  if (!items && PyType_Check(object)) {
+    module = tvmffi_py_imported("numpy");
+    if (module) made = PyObject_CallMethod(module, "dtype", "O", object);
+    if (made ? !tvmffi_py_element_of(made, &element)
+             : PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear(); /* the class of no element */
+      Py_CLEAR(made);
+    }
+  } else if (items && kind == TVMFFI_PY_NUMPY) {
+    if (items->kind >= TVMFFI_I_INT && items->kind <= TVMFFI_I_FLOAT &&
+        ((const tvmffi_py_ndarray *)(void *)object)->ndim == 1)
+      made = PyObject_CallMethod(object, "tolist", NULL);
+  } else if (items && kind == TVMFFI_PY_OPAQUE &&
+             tvmffi_py_is_under(Py_TYPE(object), "_collections_abc",
+                                "Sequence")) {
+    made = PySequence_List(object);
+  }
+  Py_XDECREF(module);
+  return made;
 }
 
-/* Converts a NumPy array of one dimension, for which *out has a new tensor, for
-   a parameter that is a list of numbers. Leaves another argument as it is.
-   Returns as tvmffi_py_put. */
-TVMFFI_PY_COLD int tvmffi_py_put_array_items(tvmffi_py_context *c,
-                                             const tvmffi_func *func, int32_t i,
-                                             PyObject *arg, TVMFFIAny *out) {
-  const tvmffi_i_word *items = tvmffi_py_items_of(func, i);
-  tvmffi_py_loan *loan = (tvmffi_py_loan *)(void *)out->v_obj;
-  PyObject *list;
-  int code;
-  if (!items || items->kind < TVMFFI_I_INT || items->kind > TVMFFI_I_FLOAT ||
-      loan->base.deleter != tvmffi_py_delete_loan || loan->api ||
-      loan->as.tensor.ndim != 1)
+/* False for an object that tvmffi_py_adapt leaves as it is, whatever the type,
+   so that the search for the type is needless. */
+TVMFFI_I_INLINE int tvmffi_py_may_adapt(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  const tvmffi_py_type *entry;
+  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyUnicode_Type)
     return 0;
-  --c->num_temps; /* the list takes the tensor's place */
-  tvmffi_py_take_back(loan);
-  list = PyObject_CallMethod(arg, "tolist", NULL);
-  code = list ? tvmffi_py_put_list(c, list, out) : -1;
-  Py_XDECREF(list);
-  return code;
+  entry = tvmffi_py_find_type(type);
+  return !entry || entry->kind == TVMFFI_PY_NUMPY ||
+         entry->kind == TVMFFI_PY_OPAQUE || PyType_Check(object);
+}
+
+/* Converts an argument that is a tensor, a function or an object of a type that
+   only Python knows, for a parameter of another type. Returns as
+   tvmffi_py_put_otherwise. */
+TVMFFI_PY_COLD int tvmffi_py_adapt_argument(tvmffi_py_context *c,
+                                            const tvmffi_i_word *type,
+                                            PyObject *arg, TVMFFIAny *out) {
+  PyObject *made = tvmffi_py_adapt(type, arg);
+  int code;
+  if (!made) /* the package makes an error of an exception */
+    return PyErr_Occurred() || (out->type_index == kTVMFFIOpaquePyObject &&
+                                type->index == kTVMFFIError);
+  tvmffi_py_end_temp(c); /* what is made of the list takes its place */
+  code = tvmffi_py_put(c, made, out);
+  Py_DECREF(made);
+  return code != 0;
 }
 
 /* Passes an array whose __dlpack__() raised a BufferError, which says that it
@@ -2752,10 +2885,9 @@ TVMFFI_PY_COLD int tvmffi_py_put_frozen(tvmffi_py_context *c, PyObject *arg,
 }
 
 /* Converts an argument that tvmffi_py_put did not convert: a read-only array
-   for a parameter that the function only reads, or a sequence for a list.
-   Returns 0; 1 if the package tvm_ffi has to convert it, or with an exception
-   of the conversion; or -1 with an exception for a NumPy array that the
-   function may write. */
+   for a parameter that the function only reads. Returns 0; 1 if the package
+   tvm_ffi has to convert it, or with an exception of the conversion; or -1 with
+   an exception for a NumPy array that the function may write. */
 TVMFFI_PY_COLD int tvmffi_py_put_otherwise(tvmffi_py_context *c,
                                            const tvmffi_func *func, int32_t i,
                                            PyObject *arg, TVMFFIAny *out) {
@@ -2766,7 +2898,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_otherwise(tvmffi_py_context *c,
   int is_written;
   if (!func || i >= func->num_args ||
       (!is_refused && (PyErr_Occurred() || !tvmffi_py_is_array(Py_TYPE(arg)))))
-    return tvmffi_py_put_sequence(c, func, i, arg, out) != 0;
+    return 1;
   if (!is_refused && (array->flags & TVMFFI_PY_WRITEABLE))
     return tvmffi_py_ask_numpy(arg);
   name = tvmffi_py_parameter(func, i);
@@ -2810,15 +2942,20 @@ TVMFFI_PY_COLD int tvmffi_py_put_big_float(const tvmffi_func *func, int32_t i,
    tvmffi_py_put_otherwise. */
 TVMFFI_I_INLINE int tvmffi_py_fit(tvmffi_py_context *c, const tvmffi_func *func,
                                   int32_t i, PyObject *arg, TVMFFIAny *out) {
-  int kind;
+  const tvmffi_i_word *type;
   if (TVMFFI_I_UNLIKELY(!func || i >= func->num_args)) return 0;
-  kind = func->types[i + 1]->kind;
+  type = func->types[i + 1];
   if (TVMFFI_I_UNLIKELY(out->type_index == kTVMFFIBigInt))
     return tvmffi_py_put_big_float(func, i, arg, out);
-  if (TVMFFI_I_LIKELY(out->type_index != kTVMFFITensor ||
-                      kind == TVMFFI_I_TENSOR || kind == TVMFFI_I_OBJECT))
+  if (TVMFFI_I_LIKELY((out->type_index != kTVMFFITensor &&
+                       out->type_index != kTVMFFIFunction &&
+                       out->type_index != kTVMFFIOpaquePyObject) ||
+                      type->kind == TVMFFI_I_TENSOR ||
+                      type->kind == TVMFFI_I_ANY ||
+                      (type->kind == TVMFFI_I_OBJECT &&
+                       type->index != kTVMFFIError)))
     return 0;
-  return tvmffi_py_put_array_items(c, func, i, arg, out) != 0;
+  return tvmffi_py_adapt_argument(c, type, arg, out);
 }
 
 /* ---- Calls ---- */
@@ -2988,7 +3125,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
     code = tvmffi_py_put(c, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code))
       code = tvmffi_py_put_otherwise(c, f->func, (int32_t)i, in[i], args + i);
-    else if (args[i].type_index >= kTVMFFITensor)
+    else if (args[i].type_index >= kTVMFFIFunction)
       code = tvmffi_py_fit(c, f->func, (int32_t)i, in[i], args + i);
     if (TVMFFI_I_UNLIKELY(code)) {
       tvmffi_py_end_temps(c);
@@ -3754,6 +3891,28 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_kind(int code) {
   return NULL;
 }
 
+/* Lets a function of the code above change the text of the current exception.
+   `more` has its arguments after the exception, and is taken. If it is NULL,
+   the text stays as it is. */
+TVMFFI_PY_COLD void tvmffi_py_reword(const char *name, PyObject *more) {
+  PyObject *error, *helper, *first = NULL, *all = NULL, *done = NULL;
+  if (!PyErr_Occurred() || !PyErr_ExceptionMatches(PyExc_Exception)) {
+    Py_XDECREF(more);
+    return;
+  }
+  error = tvmffi_py_take_error();
+  helper = tvmffi_py_helper(name);
+  first = PyTuple_Pack(1, error);
+  if (helper && first && more) all = PySequence_Concat(first, more);
+  if (all) done = PyObject_CallObject(helper, all);
+  PyErr_Clear();
+  Py_XDECREF(done);
+  Py_XDECREF(all);
+  Py_XDECREF(first);
+  Py_XDECREF(more);
+  tvmffi_py_give_error(error);
+}
+
 /* Calls a global function. Returns 0, or -1 with an exception. */
 TVMFFI_PY_COLD int tvmffi_py_call_global(const char *name, TVMFFIObject **kept,
                                          TVMFFIAny *args, int32_t n,
@@ -3949,12 +4108,96 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_stock_object(PyObject *self,
 
 /* ---- Construction ---- */
 
-/* Stores an owned value for an object. Returns 0, or -1 with the library's
-   error. */
-TVMFFI_PY_COLD int tvmffi_py_own(PyObject *object, TVMFFIAny *out) {
+TVMFFI_I_INLINE int tvmffi_py_is_field(const tvmffi_i_member *m) {
+  return m->what == TVMFFI_I_IS_field || m->what == TVMFFI_I_IS_readonly;
+}
+
+TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
+                                             const tvmffi_i_member *m) {
+  tvmffi_py_say_type(t, m->word, NULL);
+  if (tvmffi_i_nullable(m)) tvmffi_py_say(t, " | None");
+}
+
+/* Returns the type of a field for the code above, or NULL. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_typed(const tvmffi_i_member *m) {
+  tvmffi_py_text t = {NULL, 0, 0};
+  PyObject *made;
+  tvmffi_py_say_field_type(&t, m);
+  made = t.data ? PyUnicode_FromString(t.data) : NULL;
+  free(t.data);
+  return made;
+}
+
+/* Returns the next field of a type's own list from *m on that is a parameter of
+   the constructor and matches `is_keyword` and `has_default`, and moves *m to
+   the member after it; NULL if there is none. *only is 0 at the begin of the
+   list. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_next_parameter(
+    const tvmffi_i_member **m, int *only, int is_keyword, int has_default) {
+  for (; (*m)->what; ++*m) {
+    const tvmffi_i_member *factory;
+    TVMFFIByteArray doc;
+    int64_t flags = 0;
+    if ((*m)->what == TVMFFI_I_IS_kw_only) *only = 1;
+    if (!tvmffi_py_is_field(*m)) continue;
+    factory = tvmffi_i_member_modifiers(*m, &doc, &flags);
+    if (!(flags & kTVMFFIFieldFlagBitMaskInitOff) && *only == is_keyword &&
+        ((*m)->value || factory) == has_default)
+      return (*m)++;
+  }
+  return NULL;
+}
+
+/* Returns the field for the constructor's argument *n of those that match
+   `has_default`, or NULL after their number was subtracted from *n. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_field_at(
+    const tvmffi_i_class *c, int has_default, Py_ssize_t *n) {
+  const tvmffi_i_member *m = c->members, *found = NULL;
+  int only = 0;
+  if (!c->parent) return NULL;
+  found = tvmffi_py_field_at(c->parent, has_default, n);
+  while (!found && m &&
+         (found = tvmffi_py_next_parameter(&m, &only, 0, has_default)))
+    if ((*n)--) found = NULL;
+  return found;
+}
+
+/* Returns the field for an argument of the constructor by position. NULL if
+   there is none, or if another library defines an ancestor. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_field_by_position(
+    const tvmffi_i_class *c, Py_ssize_t n) {
+  const tvmffi_i_class *root = c;
+  const tvmffi_i_member *found;
+  while (root->parent) root = root->parent;
+  if (root->index != kTVMFFIObject) return NULL;
+  found = tvmffi_py_field_at(c, 0, &n);
+  return found ? found : tvmffi_py_field_at(c, 1, &n);
+}
+
+/* Returns the field of a type or its ancestors with a name, or NULL. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_field_by_name(
+    const tvmffi_i_class *c, TVMFFIByteArray name) {
+  const tvmffi_i_member *m;
+  for (; c; c = c->parent)
+    for (m = c->members; m && m->what; ++m)
+      if (tvmffi_py_is_field(m) && strlen(m->name) == name.size &&
+          !memcmp(m->name, name.data, name.size))
+        return m;
+  return NULL;
+}
+
+/* Stores an owned value of an object for a field of a type; `type` is NULL if
+   it is unknown. Returns 0, or -1 with the library's error. */
+TVMFFI_PY_COLD int tvmffi_py_own(const tvmffi_i_word *type, PyObject *object,
+                                 TVMFFIAny *out) {
+  PyObject *made = type ? tvmffi_py_adapt(type, object) : NULL;
   *out = tvmffi_none();
-  Py_INCREF(object);
-  return tvmffi_py_put_answer(object, "a value", out);
+  if (!made && PyErr_Occurred()) return tvmffi_py_set_error();
+  if (!made) {
+    made = object;
+    Py_INCREF(made);
+  }
+  return tvmffi_py_put_answer(made, "a value", out);
 }
 
 /* Stores the name of a keyword argument: `from_` becomes `from`, the field's
@@ -3980,15 +4223,20 @@ TVMFFI_PY_COLD int tvmffi_py_own_name(PyObject *name, TVMFFIAny *out) {
    followed by each name and value. Returns the number n of values. On failure,
    returns -1 - n, where n values are to be released, with the library's error
    or an exception. */
-TVMFFI_PY_COLD int32_t tvmffi_py_own_all(PyObject *args, PyObject *keywords,
+TVMFFI_PY_COLD int32_t tvmffi_py_own_all(const tvmffi_i_class *c,
+                                         PyObject *args, PyObject *keywords,
                                          TVMFFIAny *values) {
   static TVMFFIObject *marker;
+  const tvmffi_i_member *m;
   PyObject *name, *object;
   Py_ssize_t i, at = 0, n = PyTuple_Size(args);
   int32_t count = 0;
-  for (i = 0; i < n; ++i, ++count)
-    if (tvmffi_py_own(PyTuple_GetItem(args, i), values + count))
+  for (i = 0; i < n; ++i, ++count) {
+    object = PyTuple_GetItem(args, i);
+    m = tvmffi_py_may_adapt(object) ? tvmffi_py_field_by_position(c, i) : NULL;
+    if (tvmffi_py_own(m ? m->word : NULL, object, values + count))
       return -1 - count;
+  }
   if (!keywords || !PyDict_Size(keywords)) return count;
   if (tvmffi_py_call_global("ffi.GetKwargsObject", &marker, NULL, 0,
                             values + count))
@@ -3996,11 +4244,52 @@ TVMFFI_PY_COLD int32_t tvmffi_py_own_all(PyObject *args, PyObject *keywords,
   ++count;
   while (PyDict_Next(keywords, &at, &name, &object)) {
     if (tvmffi_py_own_name(name, values + count)) return -1 - count;
+    m = tvmffi_py_may_adapt(object)
+            ? tvmffi_py_field_by_name(c, tvmffi_any_str(values + count))
+            : NULL;
     ++count;
-    if (tvmffi_py_own(object, values + count)) return -1 - count;
+    if (tvmffi_py_own(m ? m->word : NULL, object, values + count))
+      return -1 - count;
     ++count;
   }
   return count;
+}
+
+/* Adds the type and the value of an argument of a constructor to a dict, by the
+   name of its field. */
+TVMFFI_PY_COLD void tvmffi_py_add_given(PyObject *given,
+                                        const tvmffi_i_member *m,
+                                        PyObject *value) {
+  PyObject *type = m ? tvmffi_py_typed(m) : NULL;
+  PyObject *pair = type ? PyTuple_Pack(2, type, value) : NULL;
+  if (pair) PyDict_SetItemString(given, m->name, pair);
+  Py_XDECREF(pair);
+  Py_XDECREF(type);
+}
+
+/* Makes the exception of a constructor name the argument. */
+TVMFFI_PY_COLD void tvmffi_py_explain_init(const tvmffi_i_class *c,
+                                           PyObject *args, PyObject *keywords) {
+  PyObject *error = tvmffi_py_take_error(), *more = NULL;
+  PyObject *given = PyDict_New(), *name, *value;
+  Py_ssize_t i, at = 0, n = PyTuple_Size(args);
+  for (i = 0; given && i < n; ++i)
+    tvmffi_py_add_given(given, tvmffi_py_field_by_position(c, i),
+                        PyTuple_GetItem(args, i));
+  while (given && keywords && PyDict_Next(keywords, &at, &name, &value)) {
+    TVMFFIAny text;
+    if (tvmffi_py_own_name(name, &text)) {
+      tvmffi_error_clear();
+      continue;
+    }
+    tvmffi_py_add_given(
+        given, tvmffi_py_field_by_name(c, tvmffi_any_str(&text)), value);
+    tvmffi_any_release(&text);
+  }
+  if (given) more = Py_BuildValue("(sN)", c->key, given);
+  PyErr_Clear();
+  tvmffi_py_give_error(error);
+  tvmffi_py_reword("explain_init", more);
 }
 
 /* Makes an object by the constructor that the runtime made of the fields. */
@@ -4024,13 +4313,15 @@ TVMFFI_PY_COLD int tvmffi_py_make_by_fields(const tvmffi_py_record *c,
     PyErr_NoMemory();
     return -1;
   }
-  count = tvmffi_py_own_all(args, keywords, values);
+  count = tvmffi_py_own_all(c->of, args, keywords, values);
   if (count >= 0)
     code = TVMFFIFunctionCall(init->v_obj, values, count, made);
   else
     code = tvmffi_error_context(-1, "%s", c->of->key);
   /* Destructors may use the library, so the error is taken before them. */
   if (code && !PyErr_Occurred()) tvmffi_py_raise_kind(code);
+  if (code && PyErr_ExceptionMatches(PyExc_Exception))
+    tvmffi_py_explain_init(c->of, args, keywords);
   for (i = count < 0 ? -1 - count : count; i-- > 0;)
     tvmffi_any_release(values + i);
   if (values != few) free(values);
@@ -4120,14 +4411,20 @@ static TVMFFI_I_UNUSED int tvmffi_py_set_field(PyObject *self, PyObject *object,
                  f->member->name);
     return -1;
   }
-  code = tvmffi_py_own(object, &value);
+  code = tvmffi_py_own(f->member->word, object, &value);
   if (!code) code = f->member->set(at, &value);
   if (code) {
     TVMFFIObject *o = *TVMFFI_PY_FIRST(TVMFFIObject *, self);
-    code = tvmffi_error_context(
-        code, "%s.%s", TVMFFIGetTypeInfo(o->type_index)->type_key.data,
-        f->member->name);
+    const char *key = TVMFFIGetTypeInfo(o->type_index)->type_key.data;
+    PyObject *type = tvmffi_py_typed(f->member);
+    PyObject *name = PyUnicode_FromFormat("%s.%s", key, f->member->name);
+    PyObject *more = type && name ? PyTuple_Pack(3, name, type, object) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    code = tvmffi_error_context(code, "%s.%s", key, f->member->name);
     tvmffi_py_raise_kind(code);
+    tvmffi_py_reword("explain_field", more);
   }
   tvmffi_any_release(&value);
   return code ? -1 : 0;
@@ -4135,18 +4432,8 @@ static TVMFFI_I_UNUSED int tvmffi_py_set_field(PyObject *self, PyObject *object,
 
 /* ---- The documentation of classes ---- */
 
-TVMFFI_I_INLINE int tvmffi_py_is_field(const tvmffi_i_member *m) {
-  return m->what == TVMFFI_I_IS_field || m->what == TVMFFI_I_IS_readonly;
-}
-
 TVMFFI_I_INLINE int tvmffi_py_is_method(const tvmffi_i_member *m) {
   return m->what == TVMFFI_I_IS_method;
-}
-
-TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
-                                             const tvmffi_i_member *m) {
-  tvmffi_py_say_type(t, m->word, NULL);
-  if (tvmffi_i_nullable(m)) tvmffi_py_say(t, " | None");
 }
 
 /* Returns "name: type", and the documentation. To be freed. */
@@ -4186,20 +4473,13 @@ TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
 TVMFFI_PY_COLD int tvmffi_py_say_fields(tvmffi_py_text *t,
                                         const tvmffi_i_class *c, int is_keyword,
                                         int has_default, int has_types) {
-  const tvmffi_i_member *m = c->members, *factory;
-  TVMFFIByteArray doc;
+  const tvmffi_i_member *at = c->members, *m;
   int only = 0;
   if (!c->parent) return c->index == kTVMFFIObject;
   if (!tvmffi_py_say_fields(t, c->parent, is_keyword, has_default, has_types))
     return 0;
-  for (; m->what; ++m) {
-    int64_t flags = 0;
-    if (m->what == TVMFFI_I_IS_kw_only) only = 1;
-    if (!tvmffi_py_is_field(m)) continue;
-    factory = tvmffi_i_member_modifiers(m, &doc, &flags);
-    if ((flags & kTVMFFIFieldFlagBitMaskInitOff) || only != is_keyword ||
-        (m->value || factory) != has_default)
-      continue;
+  while (
+      (m = tvmffi_py_next_parameter(&at, &only, is_keyword, has_default))) {
     if (t->size) tvmffi_py_say(t, ", ");
     tvmffi_py_say_name(t, m->name);
     if (has_types) {
@@ -4254,11 +4534,57 @@ TVMFFI_PY_COLD char *tvmffi_py_class_doc(const tvmffi_i_class *c,
 
 /* ---- Methods ---- */
 
+/* True for the name of a method that Python calls for an operator with two
+   operands, such as __add__, __radd__, __iadd__ and __eq__. */
+TVMFFI_PY_COLD int tvmffi_py_is_operator(const char *name) {
+  static const char *const words[] = {
+      "eq__",       "ne__",  "lt__",     "le__",  "gt__",     "ge__",
+      "add__",      "sub__", "mul__",    "mod__", "divmod__", "pow__",
+      "lshift__",   "or__",  "rshift__", "and__", "xor__",    "truediv__",
+      "floordiv__", "matmul__"};
+  size_t i;
+  if (strncmp(name, "__", 2)) return 0;
+  for (i = 0; i < sizeof(words) / sizeof(words[0]); ++i)
+    if (!strcmp(name + 2, words[i]) ||
+        ((name[2] == 'r' || name[2] == 'i') && !strcmp(name + 3, words[i])))
+      return 1;
+  return 0;
+}
+
+/* Returns NotImplemented if an operator's method refused the other operand:
+   Python then asks the operand's class, and `==` is False. Otherwise returns
+   NULL and leaves the exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_decline(const tvmffi_py_function *f) {
+  PyObject *error, *helper, *answer = NULL;
+  int is_refused;
+  if (f->func->num_args != 2 || !tvmffi_py_is_operator(f->method.ml_name) ||
+      !PyErr_ExceptionMatches(PyExc_TypeError))
+    return NULL;
+  error = tvmffi_py_take_error();
+  helper = tvmffi_py_helper("is_refused");
+  if (helper)
+    answer = PyObject_CallFunction(helper, "Oss", error, f->func->name,
+                                   tvmffi_py_parameter(f->func, 1));
+  is_refused = answer == Py_True;
+  PyErr_Clear();
+  Py_XDECREF(answer);
+  if (!is_refused) {
+    tvmffi_py_give_error(error);
+    return NULL;
+  }
+  Py_DECREF(error);
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
 static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_method(PyObject *self,
                                                        PyObject *const *in,
                                                        size_t given,
                                                        PyObject *keywords) {
-  return tvmffi_py_call_export(self, in, PyVectorcall_NARGS(given), keywords);
+  PyObject *result =
+      tvmffi_py_call_export(self, in, PyVectorcall_NARGS(given), keywords);
+  return TVMFFI_I_LIKELY(result != NULL)
+             ? result
+             : tvmffi_py_decline((const tvmffi_py_function *)self);
 }
 
 /* Binds a method to an object. CPython calls a method without this, because of
@@ -4481,12 +4807,19 @@ TVMFFI_PY_COLD int tvmffi_py_fill_class(tvmffi_py_record *c,
                                         PyObject *module_name) {
   const tvmffi_i_member *m, *init = tvmffi_py_find_init(c->of);
   PyObject *key = PyUnicode_FromString(c->of->key);
+  int has_eq = 0, has_hash = 0;
   int code =
       key ? PyObject_SetAttrString((PyObject *)c->type, "_type_key", key) : -1;
   Py_XDECREF(key);
   for (m = c->of->members; m->what && !code; ++m)
-    if (tvmffi_py_is_method(m) && m != init)
+    if (tvmffi_py_is_method(m) && m != init) {
       code = tvmffi_py_add_method(c, module_name, m);
+      has_eq |= !strcmp(m->name, "__eq__");
+      has_hash |= !strcmp(m->name, "__hash__");
+    }
+  /* As of a class in Python: equal objects must not have different hashes. */
+  if (has_eq && !has_hash && !code)
+    code = PyObject_SetAttrString((PyObject *)c->type, "__hash__", Py_None);
   if (init && !code) {
     tvmffi_func *func = tvmffi_i_method_func(init->method, c->of->key);
     func->name = init->full_name;

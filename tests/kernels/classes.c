@@ -77,7 +77,7 @@ static void count_end(Count *self) { alive -= self->value != INT64_MIN; }
 
 TVMFFI_TYPE(Count, "other.Count", TVMFFIObject, (readonly, int64, value),
             (method, __ffi_init__), (method, __len__), (method, __add__),
-            (destructor, count_end))
+            (method, __eq__), (destructor, count_end))
 
 TVMFFI_STATIC_METHOD(Count, __ffi_init__, Count, (int64, a), (int64, b, 0)) {
   Count *made;
@@ -93,6 +93,12 @@ TVMFFI_METHOD(Count, __add__, Count, (Count, other)) {
   Count *made = TVMFFI_NEW(Count, self->value + other->value);
   alive += made != NULL;
   TVMFFI_RETURN(made);
+}
+
+TVMFFI_METHOD(Count, __eq__, bool, (Count, other)) {
+  if (other->value < 0)
+    return TVMFFI_RAISE("TypeError", "%d is negative", (int)other->value);
+  TVMFFI_RETURN(self->value == other->value);
 }
 
 TVMFFI_EXPORT(counts, int64) { TVMFFI_RETURN(alive); }

@@ -70,6 +70,16 @@ TVMFFI_EXPORT(in_context, none, (func, f)) {
 }
 
 /* Returns the sum of the items. */
+/* Leaves a Python exception. */
+TVMFFI_EXPORT(leave, none, (str, text)) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  PyErr_SetString(PyExc_LookupError, text.data);
+  PyGILState_Release(state);
+  return -2;
+}
+
+TVMFFI_EXPORT(size_of, int64, (dtype, of)) { TVMFFI_RETURN(of.bits / 8); }
+
 TVMFFI_EXPORT(total, int64, (array(int64), x)) {
   int64_t i, item, sum = 0;
   for (i = 0; i < tvmffi_size(x); ++i) {

@@ -130,6 +130,32 @@ RESULTS = {
     "m.echo([array, numpy.bool_(True), numpy.int16(3)])[1:]":
         "(True, 3) tuple",
     "m.tail(array, numpy.int32(2))": "array([2.]) ndarray",
+    # Objects that the library does not know pass through it.
+    "m.echo(thing) is thing, m.call(lambda x: x, thing) is thing, "
+    "m.call(lambda x: thing, 1) is thing, m.echo([thing, array])[0] is thing":
+        "(True, True, True, True) tuple",
+    "m.echo(1j), m.echo(range(3)), m.echo({1}), m.echo(slice(1, 2))":
+        "(1j, range(0, 3), {1}, slice(1, 2, None)) tuple",
+    "m.echo(error) is error, m.call(lambda e: type(e).__name__, error)":
+        "(True, 'KeyError') tuple",
+    "m.echo([array, len])[1] is len": "True bool",
+    "m.leave('a text')": "LookupError: a text",
+    "m.echo(bytearray(b'ab')), m.echo(bytearray(b'a' * 9))":
+        "(b'ab', b'aaaaaaaaa') tuple",
+    "m.echo([collections.OrderedDict(b=1, a=array), array])[0]":
+        "{'b': 1, 'a': array([0., 1., 2.])} dict",
+    "m.keep(thing), m.kept() is thing, m.keep(None)": "(None, True, None) tuple",
+    "m.add(thing)":
+        "TypeError: add: argument `a`: expected an int, got Thing\n"
+        "Mismatched type on argument #0 when calling: `add(0: int, 1: int) -> "
+        "int`. Expected `int` but got `ffi.OpaquePyObject`",
+    "m.total(range(4)), m.total(collections.deque([1, 2]))": "(6, 3) tuple",
+    "[m.size_of(t) for t in ('int8', numpy.dtype('f4'), numpy.float64, bool, "
+    "numpy.zeros(1, 'c8').dtype)]": "[1, 4, 8, 1, 8] list",
+    "m.size_of(dict)":
+        "TypeError: size_of: argument `of`: expected a dtype, got type\n"
+        "Mismatched type on argument #0 when calling: `size_of(0: DataType) -> "
+        "int`. Expected `DataType` but got `ffi.Function`",
     "m.add(numpy.float32(1))":
         "TypeError: add: argument `a`: expected an int, got float32\n"
         "Mismatched type on argument #0 when calling: `add(0: int, 1: int) -> "
@@ -328,12 +354,13 @@ calls, more = map(json.loads, sys.argv[1:])
 array, frozen = numpy.arange(3.0), numpy.zeros(3)
 frozen.flags.writeable = False
 misaligned = numpy.zeros(17, 'int8')[1:].view('float64')
+class Thing: pass
 class Own(numpy.ndarray):
     def __dlpack__(self, **options):
         raise BufferError('of its own')
 scope = dict(numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
              misaligned=misaligned, collections=collections, operator=operator,
-             Text=Text)
+             Text=Text, thing=Thing(), error=KeyError('x'))
 out = [answers(m, calls, **scope)]
 assert 'tvm_ffi' not in sys.modules, 'imported'
 import tvm_ffi
@@ -455,8 +482,8 @@ MISSING = """
 import extension as m
 class Hook:
     def __tvm_ffi_int__(self): return 1
-for call in (lambda: m.echo(1j), lambda: m.add(Hook()), lambda: m.add(1, 1j),
-             lambda: m.join(1j), lambda: m.read(memoryview(b'1'))):
+for call in (lambda: m.add(Hook()), lambda: m.add(1, 1j), lambda: m.join(1j),
+             lambda: m.read(memoryview(b'1'))):
     try: call()
     except Exception as e: print(f'{type(e).__name__}: {e}')
 """
@@ -470,7 +497,7 @@ print(type(made).__name__, type(numbers).__name__, numbers.tolist(), n)
 print(m.call(lambda x: type(x).__name__, numbers), m.ramp(2)[0].sum())
 print(m.nested(numbers, 1))
 print(m.call(lambda x: numbers, 1) is numbers)
-print(m.call(lambda x: [numbers, {'a': x}], 1))
+print(m.call(lambda x: [numbers, {'a': x}], 1), m.echo(len))
 class Export:
     def __init__(self, value): self.value = value
     def __dlpack__(self): return self.value
@@ -481,6 +508,9 @@ frozen.flags.writeable = False
 for call in (lambda x: frozen), (lambda x: {x}), (lambda x: '\ud800'):
     try: m.call(call, 1)
     except Exception as e: print(f'{type(e).__name__}: {e}')
+import numpy
+try: m.size_of(numpy.dtype('>f4'))
+except Exception as e: print(f'{type(e).__name__}: {e}')
 for value in 3, frozen.__dlpack__(max_version=(1, 1)):
     try: m.view(Export(value))
     except Exception as e: print(f'{type(e).__name__}: {e}')
@@ -493,14 +523,13 @@ tuple ndarray [0.0, 1.0, 2.0] 3
 ndarray 1.0
 (array([0., 1., 2.]),)
 True
-(array([0., 1., 2.]), {'a': 1})
+(array([0., 1., 2.]), {'a': 1}) <built-in function len>
 [0. 1. 2.] 2 64: 3/1
 BufferError: Cannot export readonly array since signalling readonly is \
 unsupported by DLPack (supported by newer DLPack version).
-ImportError: a callback's result of type set needs the package \
-apache-tvm-ffi, version 0.1.15
 UnicodeEncodeError: 'utf-8' codec can't encode character \
 '\\ud800' in position 0: surrogates not allowed
+TypeError: size_of: argument `of`: expected a dtype, got Float32DType
 BufferError: view: argument `x`: __dlpack__() returned no capsule of a tensor
 BufferError: view: argument `x`: the array is read-only
 a result that is not a plain value needs the package apache-tvm-ffi, \
@@ -509,13 +538,19 @@ a result that is not a plain value needs the package apache-tvm-ffi, \
 version 0.1.15
 """
 MISSED = """\
-ImportError: echo: argument `x` of type complex needs the package \
-apache-tvm-ffi, version 0.1.15
 ImportError: add: argument `a` of type Hook needs the package \
 apache-tvm-ffi, version 0.1.15
 TypeError: add: argument `b`: expected an int, got complex
+Mismatched type on argument #1 when calling: `add(0: int, 1: int) -> int`. \
+Expected `int` but got `ffi.OpaquePyObject`
 TypeError: join: argument `a`: expected a str, got complex
+Mismatched type on argument #0 when calling: `join(0: str, 1: str, 2: float, \
+3: bool, 4: Optional<bytes>) -> str`. Expected `str` but got \
+`ffi.OpaquePyObject`
 TypeError: read: argument `x`: expected a tensor, got memoryview
+Mismatched type on argument #0 when calling: `read(0: DLTensor*, 1: \
+Optional<DLTensor*>) -> float`. Expected `DLTensor*` but got \
+`ffi.OpaquePyObject`
 """
 LEAKS = """
 import ctypes, gc, random, sys
@@ -700,28 +735,40 @@ OWN = {
     "('name', 'a long name'), ('order', numpy.int8(4)))]":
         "[2.0, 'a long name', 4] list",
     "setattr(f, 'order', 'x')":
-        "TypeError: demo.Filter.order: Cannot convert from type "
-        "`ffi.SmallStr` to `int`",
+        "TypeError: demo.Filter.order: expected an int, got str",
     "setattr(f, 'order', 2**40)":
         "OverflowError: demo.Filter.order: The value 1099511627776 is out of "
         "range of int32",
     "setattr(c, 'next', 3)":
-        "TypeError: demo.Chain.next: Cannot convert from type `int` to "
-        "`Optional<demo.Filter>`",
+        "TypeError: demo.Chain.next: expected a demo.Filter or None, got int",
     "setattr(f, 'calls', 3)":
         "AttributeError: attribute 'calls' of 'classes.Filter' objects is not "
         "writable",
     "delattr(f, 'order')":
         "AttributeError: the field `order` cannot be deleted",
-    "m.Filter()": "TypeError: demo.Filter.__ffi_init__() missing required "
-                  "argument: 'cutoff'",
-    "m.Filter('x')": "TypeError: demo.Filter.__ffi_init__() field 'cutoff':\n"
-                     "  Cannot convert from type `ffi.SmallStr` to `float`",
-    "m.Filter(1, 2)": "TypeError: demo.Filter.__ffi_init__() takes at most 1 "
-                      "positional argument(s), but 2 were given",
+    "m.Filter()": "TypeError: demo.Filter() missing required argument: "
+                  "'cutoff'",
+    "m.Filter('x')": "TypeError: demo.Filter: argument `cutoff`: expected a "
+                     "float, got str",
+    "m.Filter(1, 2)": "TypeError: demo.Filter() takes at most 1 positional "
+                      "argument(s), but 2 were given",
     "m.Filter(1, calls=2)":
-        "TypeError: demo.Filter.__ffi_init__() got an unexpected keyword "
-        "argument 'calls'",
+        "TypeError: demo.Filter() got an unexpected keyword argument 'calls'",
+    "m.Filter(1, order=2**40)":
+        "OverflowError: demo.Filter: argument `order`: The value 1099511627776 "
+        "is out of range of int32",
+    "m.Filter(10**400)":
+        "TypeError: demo.Filter: argument `cutoff`: expected a float, got int of "
+        "over 64 bits",
+    "m.Chain(1, 2)":
+        "TypeError: demo.Chain: argument `next`: expected a demo.Filter or None, "
+        "got int",
+    "m.Chain(1, None, [1, 'x'])":
+        "TypeError: demo.Chain: argument `taps`: item 1: expected a float, got "
+        "str",
+    "m.Chain(1, None, range(3)).taps[2], m.Chain(1, taps=numpy.ones(2)).taps[1]":
+        "(2.0, 1.0) tuple",
+    "m.Chain(1, from_=m).from_ is m": "True bool",
     "f.gain('x')":
         "TypeError: demo.Filter.gain: argument `frequency`: expected a float, "
         "got str\nMismatched type on argument #1 when calling: `demo.Filter"
@@ -755,6 +802,22 @@ OWN = {
     "m.other_Count(3, b=4), len(m.other_Count(2)), m.other_Count(1).value":
         "(other.Count(value=7), 2, 1) tuple",
     "m.other_Count(3) + m.other_Count(4)": "other.Count(value=7) other_Count",
+    "m.other_Count(3) + 4":
+        "TypeError: unsupported operand type(s) for +: 'classes.other_Count' and "
+        "'int'",
+    "m.other_Count(3) + Right(), m.other_Count(3).__add__('x')":
+        "('right', NotImplemented) tuple",
+    "m.other_Count(3).__add__()":
+        "TypeError: other.Count.__add__() is missing argument `other`\n"
+        "Mismatched number of arguments when calling: `other.Count.__add__(0: "
+        "other.Count, 1: other.Count) -> other.Count`. Expected 2 but got 1 "
+        "arguments",
+    "m.other_Count(1) == m.other_Count(1), m.other_Count(1) != m.other_Count(2), "
+    "m.other_Count(1) == None, None in [m.other_Count(1)]":
+        "(True, True, False, False) tuple",
+    "m.other_Count(1) == m.other_Count(0, -1)": "TypeError: -1 is negative",
+    "hash(m.other_Count(1))":
+        "TypeError: unhashable type: 'classes.other_Count'",
     "m.other_Count(-3)": "ValueError: -3 is negative",
     "m.other_Count()":
         "TypeError: other.Count.__ffi_init__() is missing argument `a`\n"
@@ -764,8 +827,7 @@ OWN = {
     "type(f).__mro__[-2]()":
         "TypeError: <class 'tvmffi.Object'> has no constructor",
     "m.Wide(**{n: i for i, n in enumerate('abcdefghij')}), m.Wide(*'ab', **{})":
-        "TypeError: Wide.__ffi_init__() field 'a':\n  Cannot convert from type "
-        "`ffi.SmallStr` to `int`",
+        "TypeError: Wide: argument `a`: expected an int, got str",
     "m.Wide(**{n: i for i, n in enumerate('abcdefghij')}), m.Wide(*range(10)).j":
         "(Wide(a=0, b=1, c=2, d=3, e=4, f=5, g=6, h=7, i=8, j=9), 9) tuple",
     # Identity.
@@ -778,8 +840,8 @@ OWN = {
     # In containers, callbacks, and kept by the library.
     "m.both([f, c], {'a': f})[0]": "1.5 float",
     "m.both([f, 3], {})":
-        "TypeError: both: argument `filters`: expected a list or tuple "
-        "(Sequence[demo.Filter]), got list\nMismatched type on argument #0 when "
+        "TypeError: both: argument `filters`: item 1: expected a demo.Filter, "
+        "got int\nMismatched type on argument #0 when "
         "calling: `both(0: Array<demo.Filter>, 1: Map<str, demo.Filter>) -> "
         "Array<Any>`. Expected `Array<demo.Filter>` but got `Array[index 1: int]`",
     "m.call(lambda x: (type(x) is m.Filter, x == f), f)[0]": "True bool",
@@ -854,13 +916,12 @@ OWN = {
 }
 # Only where the package is missing: what needs it with the package.
 OWN_ALONE = {
-    "m.Filter(1j)": "ImportError: demo.Filter: a value of type complex needs the "
-                    "package apache-tvm-ffi, version 0.1.15",
-    "setattr(f, 'order', 1j)":
-        "ImportError: demo.Filter.order: a value of type complex needs the "
-        "package apache-tvm-ffi, version 0.1.15",
-    "m.cutoff(1j)": "TypeError: cutoff: argument `filter`: expected a "
-                    "demo.Filter, got complex",
+    "m.Filter(Hook())":
+        "ImportError: demo.Filter: a value of type Hook needs the package "
+        "apache-tvm-ffi, version 0.1.15",
+    "setattr(f, 'order', Hook())":
+        "ImportError: demo.Filter.order: a value of type Hook needs the package "
+        "apache-tvm-ffi, version 0.1.15",
     "m.both([f, c], {'a': f})[1:]":
         "([demo.Filter(cutoff=0.5, order=3, name=\"low\", calls=0), "
         f"{CHAIN}], {{'a': {F}}}) tuple",
@@ -878,12 +939,16 @@ class My(m.Filter):
     def gain(self, *given): return super().gain(*given) + 100
 class Bad(m.Filter):
     def __init__(self): pass
+class Right:
+    def __radd__(self, other): return 'right'
+class Hook:
+    def __tvm_ffi_int__(self): return 1
 def own(calls):
     out = []
     for call in calls:
         f, c = m.Filter(0.5, order=3), m.Chain(1)
         out += answers(m, [call], f=f, c=c, g=m.Chain(1, f), My=My, Bad=Bad,
-                       copy=copy, inspect=inspect, numpy=numpy, pickle=pickle,
+                       copy=copy, inspect=inspect, Right=Right, Hook=Hook, numpy=numpy, pickle=pickle,
                        pydoc=pydoc)
     return out
 def answers_of(calls):
@@ -946,6 +1011,7 @@ class Chain(Filter):
 Sequence[_Float] | None=None, from_: Any=..., *, order: _Int=2, name: str=...) \
 -> None: ...
 class other_Count:
+    def __eq__(self, other: object) -> bool: ...
     def __init__(self, a: _Int, b: _Int=0) -> None: ...
 def both(filters: Sequence[Filter], named: Mapping[str, Filter]) -> \
 Sequence[Any]: ...
@@ -1079,9 +1145,9 @@ def signatures(m):
            m.words.__doc__)
     names = ["add", "ask", "call", "count", "describing", "double_of", "echo",
              "eleven", "fail", "fail_in", "fill", "has_failed", "in_context",
-             "is_alive", "join", "keep", "kept", "kind_of", "named", "nested",
-             "nop", "on_device", "post", "ramp", "read", "replace", "scaled",
-             "tail", "total", "types", "view", "view_object", "wait", "words",
+             "is_alive", "join", "keep", "kept", "kind_of", "leave", "named",
+             "nested", "nop", "on_device", "post", "ramp", "read", "replace", "scaled",
+             "size_of", "tail", "total", "types", "view", "view_object", "wait", "words",
              "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
@@ -1418,7 +1484,9 @@ def broken_package(folder, dropin):
     tap.ok(text == ANSWERS_ALONE, "without a package, results are NumPy arrays "
            "and tuples", text)
     text = child(sys.executable, "import extension\n"
-                 "try: extension.echo(1j)\nexcept ImportError as e: print(e)",
+                 "class Hook: __tvm_ffi_int__ = 1\n"
+                 "try: extension.echo(Hook())\n"
+                 "except ImportError as e: print(e)",
                  folders=[folder, dropin, package.parent])
     tap.ok("its import failed: No module named 'a_missing_dependency'" in text,
            "a package that fails to import is not called missing", text)
