@@ -354,6 +354,14 @@ def template(backend):
             expect((folder / "src/mykernels/kernels.pyi").is_file(),
                    "an editable install has no stub")
             run(uninstall)
+            # A build that fails ends with the reason, and no traceback.
+            source = folder / "src/mykernels/kernels.c"
+            source.write_text(source.read_text().replace("MODULE(kernels",
+                                                         "MODULE(kernel"))
+            output = run([work.user, "setup.py", "build_ext"], cwd=folder,
+                         status=1, env=work.env)
+            expect("is the module `kernel`: write TVMFFI_PYTHON_MODULE(kernels)"
+                   in output and "Traceback" not in output, output)
     return case
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import tvmffi
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 # CPython without a GIL has no limited API.
 LIMITED = sys.version_info >= (3, 12) and \
@@ -19,8 +20,10 @@ class WithStubs(build_ext):
     def write_stub(self, extension):
         module = Path(self.get_ext_fullpath(extension.name))
         stub = module.with_name(extension.name.rpartition(".")[2] + ".pyi")
-        subprocess.check_call([sys.executable, "-m", "tvmffi", "stub", module,
-                               "-o", stub])
+        done = subprocess.run([sys.executable, "-m", "tvmffi", "stub", module,
+                               "-o", stub], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise CompileError(done.stderr.strip())
 
     def build_extension(self, extension):
         super().build_extension(extension)
