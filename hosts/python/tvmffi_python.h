@@ -393,7 +393,7 @@ TVMFFI_PY_COLD void tvmffi_py_give_error(PyObject *error) {
    its backtraces. The innermost frame of a traceback is its last, the innermost
    frame of a backtrace its first. */
 static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
-    "import builtins, numbers, re, sys, types\n"
+    "import numbers, re, sys, types\n"
     "from collections.abc import Mapping, Sequence\n"
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
@@ -422,11 +422,13 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    return isinstance(error, ModuleNotFoundError) and \\\n"
     "        error.name == 'tvm_ffi'\n"
     "LINE = re.compile(r'\\s*File \"(.+?)\", line (\\d+), in (.+)')\n"
+    /* The class of a kind of error: ValueError, or one of a module, a.Error. */
     "def class_of(kind):\n"
-    "    found = getattr(builtins, kind, None)\n"
+    "    module, _, name = kind.rpartition('.')\n"
+    "    found = getattr(sys.modules.get(module or 'builtins'), name, None)\n"
     "    return found if isinstance(found, type) and \\\n"
     "        issubclass(found, BaseException) and \\\n"
-    "        found.__name__ == kind else None\n"
+    "        found.__name__ == name else None\n"
     "def make(kind, message):\n"
     "    try:\n"
     "        return class_of(kind)(message)\n"

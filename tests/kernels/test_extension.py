@@ -139,6 +139,12 @@ RESULTS = {
     "m.echo(error) is error, m.call(lambda e: type(e).__name__, error)":
         "(True, 'KeyError') tuple",
     "m.echo([array, len])[1] is len": "True bool",
+    # A class of a module, by its name.
+    "m.fail('__main__.Mine')": "Mine: a text with 7",
+    "m.fail('json.JSONDecodeError'), m.fail('json.dumps')":
+        "RuntimeError: json.JSONDecodeError: a text with 7",
+    "m.fail('json.dumps')": "RuntimeError: json.dumps: a text with 7",
+    "m.fail('absent.Error')": "RuntimeError: absent.Error: a text with 7",
     "m.leave('a text')": "LookupError: a text",
     "m.echo(bytearray(b'ab')), m.echo(bytearray(b'a' * 9))":
         "(b'ab', b'aaaaaaaaa') tuple",
@@ -355,6 +361,7 @@ array, frozen = numpy.arange(3.0), numpy.zeros(3)
 frozen.flags.writeable = False
 misaligned = numpy.zeros(17, 'int8')[1:].view('float64')
 class Thing: pass
+class Mine(ArithmeticError): pass
 class Own(numpy.ndarray):
     def __dlpack__(self, **options):
         raise BufferError('of its own')
