@@ -58,6 +58,8 @@ m.eleven(1, 2, 3, 4, 5, 6, 7, 8, k=1, j='j', i=2)
 m.join('a text with \\0 in it', 'b' * 8) | m.join('four\\0\\0\\0\\0')
 m.total([2**30 - 1, 2**30, 2**31, 2**40]) | m.total([-2**30, -2**40, 0, -1])
 m.total([2**60, -2**60, 2**62, -2**63]) | m.total([1, True, 2**29])
+m.echo(Ellipsis) | m.call(lambda x: x, Ellipsis) | m.call(lambda x: 1j, 1)
+m.add(Ellipsis) | m.size_of('int8') | m.size_of(dict) | m.echo(bytearray(b'a' * 9))
 m.total([]) | m.total(()) | m.total([3] * 1000) | m.total((4, 5)) | m.total([7, None])
 """
 # Without the package tvm_ffi, texts are plain and only these calls are there.
@@ -1050,6 +1052,8 @@ m.lowpass(1).gain | m.Filter.gain | m.Filter(1).of_text('x') | m.Filter(1).__cop
 repr(m.Chain(1)) | m.Chain(1) == m.Chain(1) | m.Chain(1).__deepcopy__(None)
 m.Filter.__new__(m.Filter).__setstate__(m.Filter(1).__getstate__()) | m.echo(m.Chain)
 m.Filter.__new__(m.Filter).cutoff | m.cutoff(1) | m.keep(m.Filter(1)) | m.kept()
+m.Chain(1, taps=range(3)) | m.Chain(1, None, [1, 'x']) | m.Chain(1, from_=1j).from_
+m.other_Count(1) == None | m.other_Count(1) == m.other_Count(1) | m.other_Count(1) + 1
 m.Filter(1).__init__(2) | m.Wide(**{n: i for i, n in enumerate('abcdefghij')})
 """
 PICKLE = """
