@@ -234,14 +234,14 @@ static void run_round(contender *s, int counted) {
   }
 }
 
-/* Of what grows, one round may be the cheapest, so every other pass begins with
- * the other kind of round. */
+/* Where a row's table grows, one round of each pass may be the cheapest, so
+ * every other pass begins with the other kind of round. */
 static int shift;
 
-/* The limit works on the state of one library, whose memory it leaves in the
- * caches, and whoever runs next runs before the other. So every other round is
- * the mirror image of the one before: the other library's state, and the other
- * order. */
+/* The limit works on the state of one library and leaves its memory in the
+ * caches, and a fixed order would let the same library always run first. So
+ * every other round is the mirror image of the one before: the limit has the
+ * other library's state, and the libraries change places. */
 static void mirror(contender *subjects, int round) {
   contender *least = &subjects[LIMIT];
   const contender *of = &subjects[round % 2 ? STOCK : OURS];

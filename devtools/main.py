@@ -38,9 +38,14 @@ wheels with kernels, and ./dev test --packaging tests both."""
 
 
 def compilers():
-    """Options of programs that compile, also for the wheel's headers."""
+    """Options of programs that compile."""
     return ["--cc", os.environ.get("CC") or "cc",
-            "--cxx", os.environ.get("CXX") or "c++", "--wheel-include",
+            "--cxx", os.environ.get("CXX") or "c++"]
+
+
+def with_headers():
+    """The same for those that also compile with the wheel's headers."""
+    return [*compilers(), "--wheel-include",
             output("python", "-m", "tvm_ffi.config", "--includedir")]
 
 
@@ -181,7 +186,7 @@ def bench_rows(*options):
         status_of(sys.executable, "bench/verdicts.py", "--brief",
                   f"build/bench/{name}")
         say("sizes, compile and load times")
-        run("python", "tests/builds/sizes.py", *compilers(), "--stock",
+        run("python", "tests/builds/sizes.py", *with_headers(), "--stock",
             stock_library(), "--json", "build/bench/sizes.json")
         say("goals")
         run("python", "bench/report.py", "--goals", "--sizes",
@@ -242,7 +247,7 @@ def languages(calls, *options):
     packages.need_venv("build/venv-languages", "bench/languages")
     say("a call from each language")
     run("build/venv-languages/bin/python", "bench/languages/languages.py",
-        "build/languages", *compilers()[:4], "--compare", calls, "--ours",
+        "build/languages", *compilers(), "--compare", calls, "--ours",
         os.path.abspath("build/opt/dropin/libtvm_ffi.so"), "--stock",
         stock_library(), *options)
 
@@ -260,7 +265,7 @@ def bench_report(measure, *options):
         for path in runs:
             run_bench("--json", path, "--commit", source_version(),
                       *placements, *options)
-        run("python", "tests/builds/sizes.py", *compilers(), "--stock",
+        run("python", "tests/builds/sizes.py", *with_headers(), "--stock",
             stock_library(), "--json", f"{folder}/sizes.json")
         if not options:
             calls = os.path.abspath(f"{folder}/python.json")
@@ -298,7 +303,7 @@ def compare(*options):
     run("python", "dropin/folder.py", "build/opt/dropin/libtvm_ffi.so",
         "build/dropin")
     run(f"{folder}/bin/python", "bench/compare/compare.py", "build/compare",
-        *compilers(), "--dropin", "build/dropin", "--stock", stock_library(),
+        *with_headers(), "--dropin", "build/dropin", "--stock", stock_library(),
         *options)
     if options:
         return
@@ -313,7 +318,7 @@ def compare(*options):
 
 def lint():
     prepare()
-    run("python", "tests/tools/lint.py", *compilers())
+    run("python", "tests/tools/lint.py", *with_headers())
 
 
 def mutate(*options):

@@ -241,7 +241,7 @@ enum {
   TVMFFI_PY_PROBES = 32,
   TVMFFI_PY_ARGS = 8,   /* arguments without an allocation */
   TVMFFI_PY_RANK = 64,  /* the most dimensions of a NumPy array */
-  TVMFFI_PY_SPARE = 16, /* unused objects, and items of an array, kept */
+  TVMFFI_PY_SPARE = 16, /* most spare objects; most items of spare_array */
   TVMFFI_PY_DEPTH = 32  /* nested lists; deeper ones go to tvm_ffi */
 };
 
@@ -2844,8 +2844,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_adapt(const tvmffi_i_word *type,
   return made;
 }
 
-/* False for an object that tvmffi_py_adapt leaves as it is, whatever the type,
-   so that the search for the type is needless. */
+/* Returns 0 if tvmffi_py_adapt returns NULL for an object, whatever the type:
+   then a caller need not look for the type of the field. */
 TVMFFI_I_INLINE int tvmffi_py_may_adapt(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   const tvmffi_py_type *entry;

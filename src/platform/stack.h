@@ -26,10 +26,10 @@ typedef struct {
 enum { TVMFFI_I_MAX_FRAMES_OPEN = 1 << 20 };
 
 /* Bytes of the first chunk that is allocated, of the second, and of any other.
-   The third is larger than what the GNU C library takes from the heap at first.
-   When it is freed, that library raises its thresholds, and does not give the
-   memory back to the system after each deep use, which would cost a page fault
-   for each page of the next. */
+   The third is above the initial M_MMAP_THRESHOLD of the GNU C library. When it
+   is freed, that library raises M_TRIM_THRESHOLD, too. Otherwise it would
+   return the top of the heap to the system after each deep walk, and the next
+   walk would take a page fault for each page. */
 enum {
   TVMFFI_I_FIRST_CHUNK = 4096,
   TVMFFI_I_NEXT_CHUNK = 32768,
