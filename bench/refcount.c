@@ -175,17 +175,31 @@ typedef struct two {
   TVMFFIObjectHandle objects[2];
 } two;
 
+/* An object that shares no cache line with the other. */
+static TVMFFIObjectHandle far_from(const bench_lib *lib,
+                                   TVMFFIObjectHandle other) {
+  const uintptr_t least = APART * sizeof(uint64_t);
+  TVMFFIObjectHandle near[64], found;
+  int count = 0;
+  for (;;) {
+    uintptr_t a = (uintptr_t)other, b;
+    found = one(lib, 0);
+    b = (uintptr_t)found;
+    if ((a < b ? b - a : a - b) >= least || count == 64) break;
+    near[count++] = found;
+  }
+  bench_need(lib, count == 64, "objects apart");
+  while (count) lib->ObjectDecRef(near[--count]);
+  return found;
+}
+
 static void *two_setup(const bench_lib *lib, long param) {
   two *t = bench_alloc(sizeof *t);
   bench_pair_start();
   memset(t, 0, sizeof *t);
   t->words[0] = t->words[APART] = 1;
   t->objects[0] = one(lib, 0);
-  /* What stands between keeps the two out of one cache line. */
-  for (int i = 0; i < 4; ++i) {
-    if (t->objects[1]) lib->ObjectDecRef(t->objects[1]);
-    t->objects[1] = one(lib, 0);
-  }
+  t->objects[1] = far_from(lib, t->objects[0]);
   if (param == 1) {
     lib->ObjectDecRef(t->objects[1]);
     lib->ObjectIncRef(t->objects[1] = t->objects[0]);

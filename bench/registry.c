@@ -20,13 +20,16 @@ typedef struct place {
   char rest[24];
 } place;
 
+/* Two threads each write their own, so no two share a cache line. */
 typedef struct name_set {
+  char before[128];
   long count;
   long next; /* kept between rounds, so that each name has its turn */
   TVMFFIByteArray *names; /* shuffled */
   char (*text)[32];
   place *places;
   struct name_set *other; /* the second thread's turn in the same names */
+  char after[128];
 } name_set;
 
 /* A fixed generator: each run meets the names in the same order. */
