@@ -278,7 +278,8 @@ static int run_as_child(const outcome *rows, int count) {
       row >= count) {
     die("--child", "is for the program's own use");
   }
-  load_libraries();
+  mix_pages();
+  load_libraries(pass);
   pin();
   measure_pass(rows[row].row, pass, figures);
   return write(to, figures, sizeof figures) != (ssize_t)sizeof figures;
@@ -304,7 +305,7 @@ static int run(char **argv, outcome *rows, int count) {
   if (option.compare) read_old(rows, count);
   check_outputs();
   if (count_placements() == 0) die(option.placements, "has no placements");
-  load_libraries();
+  load_libraries(0);
   check_libraries();
   print_machine(cpu);
   note_start();

@@ -27,7 +27,7 @@ typedef struct figure {
 typedef struct sample {
   double ns[SUBJECTS];
   int exchanged; /* ours ran in the loop copy of stock, and stock in ours */
-  int ours_first; /* ours was set up before stock */
+  int ours_first; /* ours was loaded and set up before stock */
   int placement; /* the number of the link that ran; 0 without --placements */
 } sample;
 
@@ -62,7 +62,8 @@ extern volatile sig_atomic_t interrupted;
 bench_group *added_groups(void);
 
 /* measure.c */
-void load_libraries(void);
+/* In an order that differs from pass to pass. */
+void load_libraries(int pass);
 /* How many links the folder of --placements has; without the option 1. */
 int count_placements(void);
 void check_libraries(void);
@@ -70,6 +71,7 @@ int pin(void);
 /* Whether the kernel lets this program read the processor's counters. */
 int have_counters(void);
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]);
+void mix_pages(void);
 /* On an interrupt, leaves the row unmeasured. */
 void measure(char **argv, outcome *out);
 /* Measures a row once more, and keeps the least of both. */

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,9 +99,14 @@ static void check_isolation(const bench_lib *from, const bench_lib *to) {
   from->ObjectDecRef(error);
 }
 
-void load_libraries(void) {
-  load(&ours, option.ours);
+/* Passes differ in which runtime is loaded and set up first, as its memory is
+ * then placed better, or worse. */
+static int ours_first(int pass) { return pass / 2 % 2; }
+
+void load_libraries(int pass) {
+  if (ours_first(pass)) load(&ours, option.ours);
   if (option.stock) load(&stock, option.stock);
+  if (!ours_first(pass)) load(&ours, option.ours);
 }
 
 /* Once for all passes: the first error that the stock library raises takes it
@@ -122,6 +128,26 @@ int pin(void) {
   if (option.cpu >= 0) die("--cpu", "this process may not run there");
 #endif
   return -1;
+}
+
+/* A page's physical address decides which sets of the caches it has, and the
+ * system gives a process the pages that the process before it gave back. So
+ * each process takes some, and gives many of them back in a random order, which
+ * its heap then gets: else all processes of a row would have the same luck. */
+void mix_pages(void) {
+#ifdef MADV_DONTNEED
+  enum { PAGES = 1024 };
+  const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+  char *pages = mmap(NULL, PAGES * size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint64_t random = (uint64_t)getpid() ^ (uint64_t)bench_now_ns();
+  if (pages == MAP_FAILED) return;
+  for (int i = 0; i < PAGES; ++i) pages[(size_t)i * size] = 1;
+  for (int i = 0; i < PAGES / 2; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    madvise(pages + (size_t)(random >> 33) % PAGES * size, size, MADV_DONTNEED);
+  }
+#endif
 }
 
 /* The processor's counters, where the kernel lets us read them */
@@ -234,17 +260,21 @@ static void run_round(contender *s, int counted) {
   }
 }
 
-/* Where a row's table grows, one round of each pass may be the cheapest, so
- * every other pass begins with the other kind of round. */
+/* The first round. Every other pass begins with the other half of the order: of
+ * few rounds, or where a table grows in some, one half counts more. */
 static int shift;
 
-/* The limit works on the state of one library and leaves its memory in the
- * caches, and a fixed order would let the same library always run first. So
- * every other round is the mirror image of the one before: the limit has the
- * other library's state, and the libraries change places. */
+/* The order of six rounds. What ran before has left its memory in the caches,
+ * so the second half is the mirror image of the first: the libraries change
+ * places, and the limit works on the other's state. What comes before the one
+ * library then also comes before the other. */
+static const int orders[6][SUBJECTS] = {
+    {LIMIT, STOCK, OURS}, {STOCK, OURS, LIMIT}, {OURS, LIMIT, STOCK},
+    {LIMIT, OURS, STOCK}, {OURS, STOCK, LIMIT}, {STOCK, LIMIT, OURS}};
+
 static void mirror(contender *subjects, int round) {
   contender *least = &subjects[LIMIT];
-  const contender *of = &subjects[round % 2 ? STOCK : OURS];
+  const contender *of = &subjects[round % 6 < 3 ? OURS : STOCK];
   if (!of->loop) return;
   least->lib = of->lib;
   least->state = of->state;
@@ -255,12 +285,10 @@ static void mirror(contender *subjects, int round) {
  * other and loses time. The steps are prime to the 256 places. */
 __attribute__((noinline)) static void run_turns(contender *subjects,
                                                 int round) {
-  static const int orders[2][SUBJECTS] = {{LIMIT, STOCK, OURS},
-                                          {LIMIT, OURS, STOCK}};
   bench_keep(__builtin_alloca((size_t)(round * 75 % 256 + 1) * 16));
   mirror(subjects, round);
   for (int turn = 0; turn < SUBJECTS; ++turn) {
-    contender *s = &subjects[orders[round % 2][(round / 2 + turn) % SUBJECTS]];
+    contender *s = &subjects[orders[round % 6][turn]];
     if (s->loop) run_round(s, round % COUNTED == 0);
   }
 }
@@ -332,16 +360,12 @@ static void prepare(contender *s, const bench_case *row, int side, int pass) {
   calibrate(s, row);
 }
 
-/* Passes differ in which runtime is set up first, as its memory is then placed
- * better, or worse. */
-static int ours_first(int pass) { return pass / 2 % 2; }
-
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
   static contender subjects[SUBJECTS];
   contender *least = &subjects[LIMIT];
   const int first = ours_first(pass) ? OURS : STOCK;
   int round = 0;
-  shift = pass % 2;
+  shift = pass % 2 * 3;
   open_counters();
   prepare(&subjects[first], row, first, pass);
   prepare(&subjects[STOCK + OURS - first], row, STOCK + OURS - first, pass);

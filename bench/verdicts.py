@@ -4,17 +4,17 @@
     verdicts.py OLD.json NEW.json   did a row change from one run to the other?
     verdicts.py RUN.json            is ours faster than the library beside it?
 
-Both files come from `bench --json`. A sample is one process: its least time of
-each library, of which the logarithm of the ratio counts. Processes exchange the
-two copies of a loop in turn, and which library is set up first, whose memory lies in
+Both files come from `bench --json`. A sample is one process: its least time of each
+library, of which the logarithm of the ratio counts. Processes exchange the two copies
+of a loop in turn, and which library is loaded and set up first, whose memory lies in
 another way; so a ratio is the mean of four medians, one for each way, in which what a
-way is worth cancels out. Of few processes it is the mean of two, of the copies. With `bench --placements`,
-processes also differ in the order of the functions; the median of the processes of
-one placement is then one sample. The 95 % interval is a bootstrap over placements
-within each way, which without placements are the processes. Controls run no code
-of the libraries: the largest distance of one of their intervals from 1 is the noise. No
-verdict is finer than the noise, or than half a percent. A row is the same if its
-interval is within half a percent of 1, and the noise is, too; that is not corrected
+way is worth cancels out. Of few processes it is the mean of two, of the copies. With
+`bench --placements`, processes also differ in the order of the functions; the median of
+the processes of one placement is then one sample. The 95 % interval is a bootstrap over
+placements within each way, which without placements are the processes. Controls run no
+code of the libraries: the largest distance of one of their intervals from 1 is the
+noise. No verdict is finer than the noise, or than half a percent. A row is the same if
+its interval is within half a percent of 1, and the noise is, too; that is not corrected
 for the number of rows. A run measures a row within some seconds, so two runs differ by
 what else the machine did then: no verdict on a row is finer than what stock, which is
 the same in both, took more or less in it than in the median row. Exit status: 1 if a
@@ -32,8 +32,8 @@ from pathlib import Path
 VERDICTS = ("slower", "faster", "same", "cannot tell")
 LEVEL = 0.05  # of the interval, and of all probabilities of a run together
 RESAMPLES = 999
-# Libraries of the same header differ by some hundredths of a percent, always in the
-# same direction, because one is loaded first and runs first.
+# Libraries of the same header differ by up to a tenth of a percent in the median of
+# twenty runs, which no interval of one run shows.
 RESOLUTION = 0.005
 MANY = 12  # processes; of fewer, no value is left out
 LEAST = 4  # processes; an interval of fewer would say nothing
@@ -127,6 +127,18 @@ def holm(probabilities):
         most = max(most, min(1.0, probabilities[place] * (len(order) - rank)))
         corrected[place] = most
     return corrected
+
+
+def median_interval(values):
+    """(low, median, high): the 95 % interval by order statistics, or the range of
+    fewer than six values, which says less."""
+    values, count = sorted(values), len(values)
+    skip, beyond = -1, 0.0  # of one side: how often so few values lie there
+    while beyond <= LEVEL / 2:
+        skip += 1
+        beyond += math.comb(count, skip) / 2 ** count
+    low = max(0, skip - 1)
+    return values[low], statistics.median(values), values[-1 - low]
 
 
 def centre(strata):
