@@ -4,19 +4,19 @@
     test_verdicts.py --build build/opt FOLDER              the whole experiment
     test_verdicts.py --build build/opt FOLDER --short      what CI can afford
 
-Two libraries of the same header must get no verdict, and the controls must be at
-1. A library with one function that is slower by a known dependent latency must be
-found slower in the rows that run it, and in no other. Which rows run it is counted
-before, by a library that counts its calls. The latency is a chain of
-multiplications on the function's first argument, which a processor partly hides
-where the calls are independent, so a row counts as one that must be found if its
-change, over all runs, is more than twice its interval: of the largest latency, there
-has to be one. Every row that runs the function is in the result, found or not; a row
-that waits for each call has to be slower by half of the latency at least. The whole
-experiment repeats
-each comparison `--runs` times, and allows one run in twenty to differ. The short form
-has one run, a latency that no noise of a shared machine reaches, and overlooks what
-such noise may cause: the controls, and verdicts on differences below a tenth.
+Two libraries of the same header must get no verdict, and the controls must be at 1. A
+library with one function that is slower by a known dependent latency must be found
+slower in the rows that run it, and in no other. Which rows run it is counted before, by
+a library that counts its calls. The function is TVMFFIFunctionCall, and the latency a
+chain of multiplications on the first argument's value, so that it is on the way from
+one result to the next. A processor partly hides it where the calls are independent, so
+a row counts as one that must be found if its change, over all runs, is more than twice
+its interval: of the largest latency, there has to be one. Every row that runs the
+function is in the result, found or not; a row that waits for each call has to be slower
+by half of the latency at least. The whole experiment repeats each comparison `--runs`
+times, and allows one run in twenty to differ. The short form has one run, a latency
+that no noise of a shared machine reaches, and overlooks what such noise may cause: the
+controls, and verdicts on differences below a tenth.
 """
 
 import argparse
@@ -36,11 +36,14 @@ import placements  # noqa: E402
 import verdicts  # noqa: E402
 from tap import Tap  # noqa: E402
 
-ROWS = ("^call: cell, [0-7] args|^refcount: .*(IncRef|DecRef|inline pair, )"
-        "|^latency: .*waits|^string: string, |^any: own an|^dtype: parse (b|h|int8)"
-        "|^registry: .* (10,000|new) |^global: call by .* 10,000")
-SHORT_ROWS = ("^call: cell, [1-8] args|^refcount: IncRef and DecRef$|^any: own an int"
-              "|^latency: IncRef.*waits")
+FUNCTION = "TVMFFIFunctionCall"
+ROWS = ("^call: (cell|TVMFFIFunctionCall), [0-7] args|^call: chain|^refcount: .*(IncRef"
+        "|DecRef|inline pair, |two objects)|^latency: .*waits|^string: string, "
+        "|^any: own an|^dtype: parse (b|h|int8)|^registry: .* (10,000|new) "
+        "|^global: call by .* 10,000|^controls: next")
+SHORT_ROWS = ("^call: cell, [1-8] args|^call: TVMFFIFunctionCall, 3 args$"
+              "|^refcount: IncRef and DecRef$|^any: own an int"
+              "|^latency: .*FunctionCall.*waits")
 RUNS_IT = 1000  # calls in a process: every step of a row calls the function
 FEW = 100  # calls: of what comes before the loop and after it
 CONTROL = 0.02  # what a control may differ from 1
@@ -48,13 +51,13 @@ NEVER = 0.05  # of the runs may differ
 NOISE = 0.1  # what a row of the short form may differ by chance
 
 DELAY = """
-  {{
-    uintptr_t delayed = (uintptr_t){0}, one = 1;
+  if (num_args > 0) {
+    int64_t delayed = args->v_int64, one = 1;
     __asm__("" : "+r"(one));
-    {1}
+    STEPS
     __asm__("" : "+r"(delayed));
-    {0} = (__typeof__({0}))delayed;
-  }}
+    args->v_int64 = delayed;
+  }
 """
 # The compiler must not make a power of them.
 STEP = 'delayed *= one; __asm__("" : "+r"(delayed)); '
@@ -109,23 +112,20 @@ def most_misses(count):
     return misses
 
 
-def with_body(text, function, before, begin):
-    """The header with text before a function and at the begin of its body,
-    where {0} is its first parameter."""
-    pattern = re.compile(
-        rf"^[\w ]*\b{function}\([\w ]*?\*?(\w+)[,)][^;{{]*{{\n", re.M)
+def with_body(text, before, begin):
+    """The header with text before the function and at the begin of its body."""
+    pattern = re.compile(rf"^[\w ]*\b{FUNCTION}\([^;{{]*{{\n", re.M)
     found = list(pattern.finditer(text))
     if len(found) != 1:
-        sys.exit(f"test_verdicts: {len(found)} definitions of {function}")
+        sys.exit(f"test_verdicts: {len(found)} definitions of {FUNCTION}")
     at = found[0]
-    return (text[:at.start()] + before + at[0] + begin.format(at[1])
-            + text[at.end():])
+    return text[:at.start()] + before + at[0] + begin + text[at.end():]
 
 
 class Experiment:
     def __init__(self, args, tap):
         self.args, self.tap = args, tap
-        self.result = {"function": args.function, "runs": args.runs,
+        self.result = {"function": FUNCTION, "runs": args.runs,
                        "delays": []}
         self.folder = args.folder.resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class Experiment:
         if self.args.replay:
             return json.loads(saved.read_text())
         header = self.write("counting.h", with_body(
-            self.text, self.args.function, COUNTER, "  ++tvmffi_i_calls;\n"))
+            self.text, COUNTER, "  ++tvmffi_i_calls;\n"))
         folder = self.link("counting", header, 1)
         names = placements.output(self.bench, "--list", "--filter",
                                   self.args.rows).splitlines()
@@ -244,10 +244,9 @@ class Experiment:
         for delay in sorted(self.args.delays):
             steps = max(1, round(delay / each))
             header = self.write("delayed.h", with_body(
-                self.text, self.args.function, "", DELAY.replace(
-                    "{1}", STEP * steps)))
+                self.text, "", DELAY.replace("STEPS", STEP * steps)))
             print(f"# {steps} multiplications of {each:.2f} ns in "
-                  f"{self.args.function}", flush=True)
+                  f"{FUNCTION}", flush=True)
             folder = self.link(f"delayed-{delay:g}", header, self.args.count)
             every = {}
             for number in range(self.args.runs):
@@ -299,9 +298,7 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--header", type=Path, default=HERE.parent / "tvmffi.h")
     parser.add_argument("--cc", default="cc")
-    parser.add_argument("--function", default="TVMFFIObjectIncRef",
-                        help="its first parameter is a pointer")
-    parser.add_argument("--delays", type=float, nargs="+", default=[1, 2, 4],
+    parser.add_argument("--delays", type=float, nargs="+", default=[1],
                         help="nanoseconds")
     parser.add_argument("--rows", default=ROWS)
     parser.add_argument("--runs", type=int, default=20)
