@@ -48,6 +48,9 @@ BINDINGS = {
     "nanobind": ("#d55e00", "s"), "nanobind, GIL released": ("#d55e00", "o"),
     "pybind11": ("#cc79a7", "s"), "cffi": ("#888888", "o"),
     "ctypes": ("#888888", "x")}
+# Of the same work, both with the GIL kept, or both without it.
+PAIRS = (("extension module, GIL kept", "nanobind"),
+         ("extension module", "nanobind, GIL released"))
 SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
                   r"?(?P<unit>[a-z]+)?(?P<rest>.*)$")
 
@@ -414,23 +417,23 @@ class Pictures:
         self.save(figure, self.growth_folder / f"{group}.svg")
 
     def python(self, calls, run):
-        """A dot for each call, its least time, with a line to the median."""
+        """A dot for each call, its median, with a line for the interval."""
         figure, axis = self.pyplot.subplots(
             figsize=(9, 0.45 * len(calls) + 1), layout="constrained")
         for name in next(iter(calls.values())):
             colour, marker = BINDINGS.get(name, ("#888888", "."))
-            points = [(place, *columns[name])
+            points = [(place, *verdicts.median_interval(columns[name]))
                       for place, columns in enumerate(calls.values())
                       if name in columns]
-            lines, least, median = zip(*points)
-            axis.hlines(lines, least, median, color=colour, linewidth=1)
-            axis.scatter(least, lines, s=26, color=colour, marker=marker,
+            lines, low, median, high = zip(*points)
+            axis.hlines(lines, low, high, color=colour, linewidth=1)
+            axis.scatter(median, lines, s=26, color=colour, marker=marker,
                          linewidths=1, label=name)
         axis.set_yticks(range(len(calls)), list(calls))
         axis.grid(axis="y", linewidth=0.3)
         axis.invert_yaxis()
         self.log_ticks(axis, "x")
-        axis.set_xlabel("ns a call, log scale; dot: least, line: to the median")
+        axis.set_xlabel("ns a call, log scale; dot: median, line: its 95 % interval")
         axis.legend(fontsize=7, frameon=False, loc="center left",
                     bbox_to_anchor=(1, 0.5))
         self.note_machine(axis, run)
@@ -712,6 +715,14 @@ def page_rows(ini, rows, pictures):
         yield from table(head, lines)
 
 
+def ratio_of_rounds(times, others):
+    """Of two that alternated: the median of the rounds' ratios, and its
+    interval."""
+    low, median, high = verdicts.median_interval(
+        [time / other for time, other in zip(times, others)])
+    return f"{median:.2f} [{low:.2f}, {high:.2f}]"
+
+
 def page_python(ini, compared, pictures, run):
     calls = compared["calls"]
     names = list(next(iter(calls.values())))
@@ -721,10 +732,16 @@ def page_python(ini, compared, pictures, run):
     yield f"![a call from Python]({pictures.python(calls, run)})"
     yield ""
     yield from table(["ns", *names],
-                     [[f"`{row}`", *(f"{columns[name][0]:.0f}"
+                     [[f"`{row}`", *(f"{statistics.median(columns[name]):.0f}"
                                      if name in columns else "-"
                                      for name in names)]
                       for row, columns in calls.items()])
+    for ours, other in PAIRS:
+        yield from table(
+            [f"{ours}, to {other}", "ratio"],
+            [[f"`{row}`", ratio_of_rounds(columns[ours], columns[other])]
+             for row, columns in calls.items()
+             if ours in columns and other in columns])
 
 
 def page_languages(ini, measured):
@@ -732,8 +749,8 @@ def page_languages(ini, measured):
     yield ""
     yield from paragraphs(ini["page"]["languages"])
     yield from table(["a call from, by", "beside the addition", "ns"],
-                     [[name, work, f"{least:.1f}"]
-                      for name, work, least in measured["calls"]], 2)
+                     [[name, work, f"{median:.1f} [{low:.1f}, {high:.1f}]"]
+                      for name, work, low, median, high in measured["calls"]], 2)
     if measured["missing"]:
         yield from paragraphs("Not installed on this machine: "
                               + ", ".join(measured["missing"]) + ".")

@@ -387,7 +387,7 @@ class Worker:
 
 
 def calls(args):
-    """{row: {binding: (least, median) nanoseconds}}"""
+    """{row: {binding: nanoseconds of each round}}"""
     workers = {side: Worker(args, side) for side in ("ours", "stock")}
     times = {}
     for _ in range(args.rounds):
@@ -399,9 +399,7 @@ def calls(args):
                     workers[side].time(name, row))
     for worker in workers.values():
         worker.end()
-    return {row: {name: (min(t), statistics.median(t))
-                  for name, t in columns.items()}
-            for row, columns in times.items()}
+    return times
 
 
 def typed(args):
@@ -466,7 +464,7 @@ def report(args):
     times = calls(args)
     table("A call from Python, nanoseconds:",
           ["", "tvmffi.h", "on stock", "C++", *list(BINDINGS)[3:]],
-          [[f"`{row}`", *(f"{columns[name][0]:.0f}" if name in columns else ""
+          [[f"`{row}`", *(f"{min(columns[name]):.0f}" if name in columns else ""
                           for name in BINDINGS)]
            for row, columns in times.items()])
     answers = json.loads(run(sys.executable, __file__, "--mistakes",
@@ -482,7 +480,7 @@ def report(args):
         args.json.write_text(json.dumps(
             {"build": seconds, "typed": functions, "calls": times}, indent=1))
     ratio = {other: statistics.geometric_mean(
-        columns[other][0] / columns["tvmffi.h"][0]
+        min(columns[other]) / min(columns["tvmffi.h"])
         for columns in times.values()
         if other in columns and "tvmffi.h" in columns)
         for other in BINDINGS}

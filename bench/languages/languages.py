@@ -6,7 +6,7 @@
 
 FOLDER gets what is built. Every program calls a C function that adds two 64-bit
 integers, and each call waits for the result of the one before. The programs
-alternate, and the least time of all rounds counts. What is not installed is
+alternate, and the median of all rounds counts. What is not installed is
 named on the last line and has no row. Calls from CPython come from a file that
 compare.py --json wrote in the same run.
 """
@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import shlex
+import statistics
 import subprocess
 import sys
 import sysconfig
@@ -25,6 +26,9 @@ from shutil import which
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent))
+import verdicts  # noqa: E402
+
 FLAGS = ["-O2", "-Wall", "-Wextra", f"-I{ROOT}"]
 SHARED = ["-shared", "-fPIC", "-fvisibility=hidden"]
 PACKED = "C, packed call, "
@@ -189,7 +193,7 @@ def time_pyo3(count, folder):
 
 
 def measure(args):
-    """{name of the row: least nanoseconds}, and what is missing."""
+    """{name of the row: nanoseconds of each round}, and what is missing."""
     builder, commands, missing = Builder(args), [], []
     for make in (builder.c, builder.cxx_function, builder.rust, builder.go,
                  builder.java, builder.node, builder.wasmtime, builder.lua,
@@ -203,10 +207,10 @@ def measure(args):
         for command in commands:
             for line in run(*command).splitlines():
                 name, nanoseconds = line.split("\t")
-                times[name] = min(times.get(name, 1e9), float(nanoseconds))
+                times.setdefault(name, []).append(float(nanoseconds))
     if args.compare:
         calls = json.loads(args.compare.read_text())["calls"]["add(3, 4)"]
-        times |= {PYTHON + name: least for name, (least, _) in calls.items()}
+        times |= {PYTHON + name: each for name, each in calls.items()}
     return times, missing
 
 
@@ -225,11 +229,14 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     times, missing = measure(args)
     calls = [(name, next(text for start, text in WORK.items()
-                         if name.startswith(start)), least)
-             for name, least in sorted(times.items(), key=lambda item: item[1])]
-    print("| a call from, by | beside the addition | ns |\n| --- | --- | ---: |")
-    for name, work, least in calls:
-        print(f"| {name} | {work} | {least:.1f} |")
+                         if name.startswith(start)),
+              *verdicts.median_interval(times[name]))
+             for name in sorted(times, key=lambda name:
+                                statistics.median(times[name]))]
+    print("| a call from, by | beside the addition | ns | 95 % interval |\n"
+          "| --- | --- | ---: | ---: |")
+    for name, work, low, median, high in calls:
+        print(f"| {name} | {work} | {median:.1f} | {low:.1f}-{high:.1f} |")
     if args.json:
         args.json.write_text(json.dumps({"calls": calls, "missing": missing},
                                         indent=1))
