@@ -655,9 +655,9 @@ def page_machines(rows, goals, paths):
     yield "## Other machines"
     yield ""
     yield from table(
-        ["", "processor", "system", "compiler", "date", "commit"],
+        ["", "processor", "model", "compiler", "date", "commit"],
         [[name, *(each.run.get(key, "-") for key in
-                  ("processor", "system", "compiler", "date", "commit"))]
+                  ("processor", "model", "compiler", "date", "commit"))]
          for name, each in zip(names, (rows, *others))], 6)
     yield from paragraphs(
         "Ours to stock in groups, by the geometric mean, and ours to what the goals "
