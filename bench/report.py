@@ -417,12 +417,15 @@ class Pictures:
         self.save(figure, self.growth_folder / f"{group}.svg")
 
     def python(self, calls, run):
-        """A dot for each call, its median, with a line for the interval."""
+        """A dot for each call, its median, with a line for the interval. Each
+        binding has its own height in a row, so that none hides another."""
+        names = list(next(iter(calls.values())))
         figure, axis = self.pyplot.subplots(
-            figsize=(9, 0.45 * len(calls) + 1), layout="constrained")
-        for name in next(iter(calls.values())):
+            figsize=(9, 0.7 * len(calls) + 1), layout="constrained")
+        for number, name in enumerate(names):
+            lower = 0.7 * (number / max(1, len(names) - 1) - 0.5)
             colour, marker = BINDINGS.get(name, ("#888888", "."))
-            points = [(place, *verdicts.median_interval(columns[name]))
+            points = [(place + lower, *verdicts.median_interval(columns[name]))
                       for place, columns in enumerate(calls.values())
                       if name in columns]
             lines, low, median, high = zip(*points)
