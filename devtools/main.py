@@ -4,6 +4,7 @@ checks their arguments."""
 import os
 import re
 import sys
+import tarfile
 from pathlib import Path
 from shutil import rmtree
 
@@ -289,7 +290,12 @@ def bench_report(measure, *options):
           for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--commands",
         "build/opt/compile_commands.json", "--out", out, *runs)
-    say(f"written: {out}/benchmarks.md")
+    record = f"{folder}/record.tar.xz"
+    with tarfile.open(record, "w:xz") as file:
+        for path in (*runs, f"{folder}/sizes.json",
+                     *filter(os.path.exists, others.values())):
+            file.add(path)
+    say(f"written: {out}/benchmarks.md, and with all samples {record}")
 
 
 def compare(*options):
