@@ -73,6 +73,7 @@ typedef struct bench_case {
   int rounds;       /* for long steps; 0: until the minimum has settled */
   double goal;      /* the largest ratio to stock; 0: "not slower" */
   int brief;        /* also shown by --short, and by the guard */
+  int by_median;    /* its least round would be luck: see typical_of */
   int control;      /* runs no code of the library, so its true ratio is 1 */
   int fixed_sides;  /* the two loops of `run` differ, so none is exchanged */
   const char *limit_is; /* what the limit does, for the report */

@@ -194,7 +194,7 @@ static void pair_teardown(const bench_lib *lib, void *state) {
   .name = label, .run = BENCH_SIDES(loop), .limit = least, .limit_is = text
 #define OF_FUNCTION .setup = function_setup, .teardown = function_teardown
 /* The other work takes some 16 milliseconds a step. */
-#define IS_COLD .fixed = 2, .rounds = 8
+#define IS_COLD .fixed = 2, .rounds = 8, .by_median = 1
 
 BENCH_GROUP(latency) = {
     {LATENCY_ROW("TVMFFIFunctionCall, 3 args, each waits for the last",
@@ -206,7 +206,7 @@ BENCH_GROUP(latency) = {
      OF_FUNCTION, IS_COLD},
     {LATENCY_ROW("TVMFFIFunctionCall, 3 args, by two threads", call_contended,
                  raw_contended, "the same C function, by two threads"),
-     .setup = pair_setup, .teardown = pair_teardown},
+     .setup = pair_setup, .teardown = pair_teardown, .by_median = 1},
     {LATENCY_ROW("IncRef and DecRef, each waits for the last", count_dependent,
                  add_dependent, "two atomic additions"),
      OF_FUNCTION},

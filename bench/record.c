@@ -290,6 +290,7 @@ static void json_row(FILE *file, const outcome *r) {
   if (r->ratio[STOCK] > 0) {
     fprintf(file, ", \"to_stock\": %.4f", r->ratio[STOCK]);
   }
+  if (r->row->by_median) fprintf(file, ", \"by_median\": true");
   if (r->row->control) fprintf(file, ", \"control\": true");
   if (limit) {
     fprintf(file, ", ");

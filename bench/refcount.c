@@ -269,7 +269,8 @@ static void own_limit(const bench_lib *lib, void *state, long n) {
    .teardown = two_teardown,                                  \
    .limit = least,                                            \
    .limit_is = "two atomic additions by each of two threads", \
-   .param = same}
+   .param = same,                                             \
+   .by_median = 1}
 
 const bench_case bench_refcount[] = {
     ONE_ROW("IncRef and DecRef", pair, bench_limit_atomics, 1),

@@ -430,7 +430,8 @@ BENCH_LOOP(attr_column) {
    .limit = look_up_limit_of_two,                   \
    .limit_is = "the same by two threads",           \
    .param = count,                                  \
-   .fixed = 2000}
+   .fixed = 2000,                                   \
+   .by_median = 1}
 
 #define MISSING_ROW(text, count)                                    \
   NAMES_ROW("missing global, " text " names", miss_global, missing, \
@@ -449,7 +450,8 @@ BENCH_LOOP(attr_column) {
    .setup = make,                    \
    .teardown = registering_teardown, \
    .limit = bench_limit_malloc,      \
-   .fixed = BENCH_FRESH}
+   .fixed = BENCH_FRESH,             \
+   .by_median = 1}
 
 const bench_case bench_registry[] = {
     GLOBAL_ROW("100", 100, BENCH_THRICE),

@@ -26,6 +26,8 @@ from pathlib import Path
 import verdicts
 
 HERE = Path(__file__).resolve().parent
+STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
+    encoding="utf-8").splitlines() if line.startswith("apache-tvm-ffi"))
 LOST = 1.05  # slower than stock by more than a second run would differ
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
@@ -39,15 +41,15 @@ RECORD = (("date", "date"), ("commit", "commit"), ("model", "model"),
 RATIOS = ("to_limit", "to_stock")
 COLOURS = {"limit": "#888888", "stock": "#d08030", "ours": "#2060a0"}
 # Six colours that most colour-blind readers can tell, and a marker for each
-# binding that shares one.
+# binding, which print without colours shows.
 BINDINGS = {
     "tvmffi.h": ("#0072b2", "o"), "tvmffi.h, stock": ("#0072b2", "x"),
-    "C++, stock": ("#e69f00", "o"), "tvmffi.fast": ("#009e73", "o"),
+    "C++, stock": ("#e69f00", "P"), "tvmffi.fast": ("#009e73", "^"),
     "extension module": ("#009e73", "s"),
-    "extension module, GIL kept": ("#009e73", "x"),
-    "nanobind": ("#d55e00", "s"), "nanobind, GIL released": ("#d55e00", "o"),
-    "pybind11": ("#cc79a7", "s"), "cffi": ("#888888", "o"),
-    "ctypes": ("#888888", "x")}
+    "extension module, GIL kept": ("#009e73", "*"),
+    "nanobind": ("#d55e00", "D"), "nanobind, GIL released": ("#d55e00", "d"),
+    "pybind11": ("#cc79a7", "v"), "cffi": ("#888888", "<"),
+    "ctypes": ("#888888", "+")}
 # Of the same work, both with the GIL kept, or both without it.
 PAIRS = (("extension module, GIL kept", "nanobind"),
          ("extension module", "nanobind, GIL released"))
@@ -101,10 +103,11 @@ class Rows:
         return "{\n  " + ",\n  ".join(head) + ',\n  "rows": [\n' \
             + lines + "\n  ]\n}\n"
 
-    def groups(self):
+    def groups(self, with_controls=True):
         groups = {}
         for row in self.all:
-            groups.setdefault(row["group"], []).append(row)
+            if with_controls or not row.get("control"):
+                groups.setdefault(row["group"], []).append(row)
         return groups
 
     def families(self, group, least=3):
@@ -137,6 +140,8 @@ def combined(rows):
         row["samples"] = {key: sum((r["samples"][key] for r in rows), [])
                           for key in rows[0]["samples"]
                           if all(key in r["samples"] for r in rows)}
+        row["samples"]["run"] = [number for number, r in enumerate(rows)
+                                 for _ in r["samples"]["ours"]]
     for subject in SUBJECTS:
         if subject in row:
             row[subject] = {
@@ -359,8 +364,9 @@ class Pictures:
         axis.minorticks_off()
 
     def overview(self, rows):
-        """A dot for each row: ours to stock, and ours to the limit."""
-        groups = rows.groups()
+        """A dot for each row that is no control: ours to stock, and ours to the
+        limit."""
+        groups = rows.groups(with_controls=False)
         figure, sides = self.pyplot.subplots(
             1, 2, sharey=True, figsize=(9, 0.3 * len(groups) + 1))
         for axis, key, title in zip(
@@ -486,7 +492,7 @@ def page_machine(rows, ini, args):
     known = [f"{title} {run[key]}" for key, title in RECORD if key in run]
     if known:
         yield f"Record: {'; '.join(known)}."
-    for label, title in ("ours", "ours"), ("stock", "stock, upstream's"):
+    for label, title in ("ours", "ours"), ("stock", f"stock, of {STOCK}"):
         if library := run.get(f"{label}_library"):
             yield (f"Library, {title}: ABI {library['abi']}, build id "
                    f"{library['build_id'] or 'none'}.")
@@ -549,13 +555,16 @@ def page_controls(rows):
         f"{controls} rows, marked \"=\", run no code of a library, so their "
         f"true ratio is 1. The median of their ratios is "
         f"{math.exp(bias):.3f}. The 95 % intervals of {outside} of them leave 1 "
-        f"out, the farthest by {math.expm1(noise):.2%}: that is the noise, and no "
-        f"verdict is finer than it or than {verdicts.RESOLUTION:.1%}.")
+        f"out, the farthest by {math.expm1(noise):.2%}, which is what intervals "
+        "do not explain: no verdict is finer than that, or than "
+        f"{verdicts.RESOLUTION:.1%}.")
     yield from paragraphs(
         f"Of the other rows {count['faster']} are faster than stock and "
-        f"{count['slower']} slower: the interval is beyond the noise, and the "
+        f"{count['slower']} slower: the interval is beyond the noise, the "
         "probability by chance at most 5 % after Holm's correction for the number "
-        f"of rows. {count['same']} are the same: the interval is within "
+        "of rows, and the medians of the turns, which include what else the machine "
+        f"did, are on the same side. {count['same']} are the same: the interval is "
+        "within "
         f"{verdicts.RESOLUTION:.1%} of 1. Of {count['cannot tell']} these runs "
         "cannot tell.")
 
@@ -563,11 +572,13 @@ def page_controls(rows):
 def page_sure(result):
     """The result of test_verdicts.py."""
     runs, delays = result["runs"], result["delays"]
+    where = ", ".join(result["record"].values()) if "record" in result else ""
     bound = "" if result["same"] else (
         ", so that with 95 % confidence fewer than "
         f"{1 - verdicts.LEVEL ** (1 / runs):.0%} of such comparisons do")
     yield from paragraphs(
-        f"Of {runs} comparisons of two libraries of one header, {result['same']} "
+        (f"An experiment with the verdicts ({where}): of " if where else "Of ") +
+        f"{runs} comparisons of two libraries of one header, {result['same']} "
         f"gave a verdict on any row{bound}. Then `{result['function']}` was made "
         f"slower by a chain of multiplications, and each library compared {runs} "
         "times. All rows that call the function are in this table; calls overlap, "
@@ -602,7 +613,8 @@ def page_losses(rows, ini):
         yield from paragraphs("Nowhere: no row is slower than stock beyond "
                               "the noise.")
     else:
-        yield (f"{len(lost)} of {len(rows.all)} rows are slower than stock by "
+        count = sum(not row.get("control") for row in rows.all)
+        yield (f"{len(lost)} of {count} rows are slower than stock by "
                + ("a verdict:" if changes else f"more than {LOST - 1:.0%}:"))
         yield ""
         yield from table(
@@ -664,8 +676,8 @@ def page_machines(rows, goals, paths):
          for name, each in zip(names, (rows, *others))], 6)
     yield from paragraphs(
         "Ours to stock in groups, by the geometric mean, and ours to what the goals "
-        "compare with in their rows, on each machine.")
-    groups = [each.groups() for each in (rows, *others)]
+        "compare with in their rows, on each machine, by the suite of its commit.")
+    groups = [each.groups(with_controls=False) for each in (rows, *others)]
     yield from table(["group", *names], [
         [group, *(ratio(geometric_mean(
             row["to_stock"] for row in each.get(group, [])
@@ -691,7 +703,7 @@ def page_rows(ini, rows, pictures):
                                if "to_limit" in r)),
           ratio(geometric_mean(r["to_stock"] for r in members
                                if "to_stock" in r))]
-         for group, members in rows.groups().items()])
+         for group, members in rows.groups(with_controls=False).items()])
     yield from paragraphs(ini["page"]["rows"])
     counted = any("cycles" in row.get("ours", {}) for row in rows.all)
     for group, members in rows.groups().items():
@@ -732,6 +744,7 @@ def page_python(ini, compared, pictures, run):
     yield "## From Python"
     yield ""
     yield from paragraphs(ini["page"]["python"])
+    yield from page_versions(compared)
     yield f"![a call from Python]({pictures.python(calls, run)})"
     yield ""
     yield from table(["ns", *names],
@@ -747,10 +760,17 @@ def page_python(ini, compared, pictures, run):
              if ours in columns and other in columns])
 
 
+def page_versions(measured):
+    if versions := measured.get("versions"):
+        yield from paragraphs("Versions: " + ", ".join(
+            f"{name} {version}" for name, version in versions.items()) + ".")
+
+
 def page_languages(ini, measured):
     yield "## From other languages"
     yield ""
     yield from paragraphs(ini["page"]["languages"])
+    yield from page_versions(measured)
     yield from table(["a call from, by", "beside the addition", "ns"],
                      [[name, work, f"{median:.1f} [{low:.1f}, {high:.1f}]"]
                       for name, work, low, median, high in measured["calls"]], 2)

@@ -115,6 +115,14 @@ class Checks:
         done = self.bench("--passes", "1", "--filter", "parse float32",
                           "--csv", "-")
         lines = list(csv.DictReader(done.stdout.splitlines()))
+        grows = self.bench("--passes", "1", "--filter",
+                           "^registry: new type$|^any: own an int$", "--json", "-")
+        grows = {row["name"]: row for row in json.loads(grows.stdout)["rows"]}
+        self.tap.ok(all(
+            row.get("by_median", False) == (name == "new type") and
+            (row["ours"]["min_ns"] == row["ours"]["median_ns"]) ==
+            (name == "new type") for name, row in grows.items()),
+            "of a table that grows the median counts", grows)
         self.tap.ok(len(lines) == 1 and lines[0]["name"] == "parse float32"
                     and float(lines[0]["ours_ns"]) > 0,
                     "--csv - has nothing else on the standard output", done)
@@ -256,6 +264,17 @@ class Checks:
         loose["rows"][1]["samples"]["ours"] = [90, 110] * 5
         self.tap.ok(verdicts_of(loose) == [None, "cannot tell"],
                     "what has a wide interval is not said to be the same")
+        luck = run_of((1.1,))
+        luck["rows"][1] |= {"ours": {"median_ns": 9}, "stock": {"median_ns": 10}}
+        self.tap.ok(verdicts_of(luck) == [None, "cannot tell"],
+                    "medians of the turns on the other side: no verdict")
+        ours, other = run_of((1.1,)), run_of((0.99,))
+        for row, more in zip(ours["rows"], other["rows"]):
+            row["samples"] = {key: row["samples"][key] * 3 + more["samples"][key]
+                              for key in row["samples"]}
+            row["samples"]["run"] = [0] * 30 + [1] * 10
+        self.tap.ok(verdicts_of(ours) == [None, "cannot tell"],
+                    "an interval covers the ratio of each run")
         self.tap.ok(verdicts_of(run_of((1, 1, 1)), run_of((1.1, 0.9, 1)))
                     == tell, "verdicts of two runs")
         self.tap.ok(verdicts_of(run_of((1.1, 0.9, 1), control=1.15)) ==

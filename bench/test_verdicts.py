@@ -171,6 +171,8 @@ class Experiment:
         self.run(folder, result, self.args.rows,
                  *(["--passes", str(passes)] if passes else []))
         run = json.loads(result.read_text())
+        self.result["record"] = {key: run[key] for key in (
+            "date", "processor", "model") if key in run}
         self.times = {f"{row['group']}: {row['name']}": row["stock"]["min_ns"]
                       for row in run["rows"]}
         changes = verdicts.changes_of(run)

@@ -11,17 +11,20 @@ another way; so a ratio is the mean of four medians, one for each way, in which 
 way is worth cancels out. Of few processes it is the mean of two, of the copies. With
 `bench --placements`, processes also differ in the order of the functions; the median of
 the processes of one placement is then one sample. The 95 % interval is a bootstrap over
-placements within each way, which without placements are the processes. Controls run no
-code of the libraries: the largest distance of one of their intervals from 1 is the
-noise. No verdict is finer than the noise, or than half a percent. A row is the same if
-its interval is within half a percent of 1, and the noise is, too; that is not corrected
-for the number of rows. A run measures a row within some seconds, so two runs differ by
-what else the machine did then: no verdict on a row is finer than what stock, which is
-the same in both, took more or less in it than in the median row. Exit status: 1 if a
-row is slower, 2 if nothing can be compared.
+placements within each way, which without placements are the processes; of several runs,
+it also covers the ratio of each. Controls run no code of the libraries: the largest
+distance of one of their intervals from 1 is the noise. No verdict is finer than the
+noise, or than half a percent, and there is none where the medians of a process's turns
+differ the other way than the least. A row is the same if its interval is within half a
+percent of 1, and the noise is, too; that is not corrected for the number of rows. A run
+measures a row within some seconds, so two runs differ by what else the machine did
+then: no verdict on a row is finer than what stock, which is the same in both, took more
+or less in it than in the median row, or in 95 of 100 rows. Exit status: 1 if a row is
+slower, 2 if nothing can be compared.
 """
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -166,11 +169,15 @@ def bootstrap(groups, seed=1):
 # -- rows -----------------------------------------------------------------
 
 
-def strata_of(row, over="stock", subject="ours"):
+def strata_of(row, over="stock", subject="ours", run=None):
     """The logarithms of ours to another subject, or with `over` None of the
     time of one, for each copy of the loop and each order of setting up: one of each
-    placement. None if there are too few."""
+    placement. None if there are too few. With `run`, only those of one run."""
     samples = row.get("samples", {})
+    if run is not None:
+        chosen = [number == run for number in samples["run"]]
+        samples = {key: list(itertools.compress(values, chosen))
+                   for key, values in samples.items()}
     if subject not in samples or (over and over not in samples):
         return None
     count = len(samples[subject])
@@ -195,13 +202,23 @@ def strata_of(row, over="stock", subject="ours"):
     return strata if sum(map(len, strata)) >= LEAST else None
 
 
-def interval_of(row, over="stock"):
-    """(low, ratio, high) of a row, or None."""
+def log_interval(row, over="stock"):
+    """(low, logarithm of the ratio, high) of a row, or None. What else the machine
+    does differs from run to run, which the processes of one run do not show, so
+    the interval of several runs covers the ratio of each."""
     strata = strata_of(row, over)
     if strata is None:
         return None
-    low, high = bootstrap([(1, strata)])
-    return tuple(map(math.exp, (low, centre(strata), high)))
+    each = [of_run for run in set(row["samples"].get("run", []))
+            if (of_run := strata_of(row, over, run=run)) is not None]
+    bounds = [*bootstrap([(1, strata)]), *map(centre, each)]
+    return min(bounds), centre(strata), max(bounds)
+
+
+def interval_of(row, over="stock"):
+    """(low, ratio, high) of a row, or None."""
+    found = log_interval(row, over)
+    return found and tuple(map(math.exp, found))
 
 
 def interval_beside(row, other):
@@ -221,13 +238,21 @@ class Change:
         self.control = row.get("control", False)
         self.value, (self.low, self.high) = value, interval
         self.chance, self.verdict, self.drift = chance, None, None
+        self.typical = value  # the same of the medians of a process's turns
 
     @classmethod
     def within(cls, row):
         """Ours against stock in one run."""
         strata = strata_of(row)
-        return strata and cls(row, centre(strata), bootstrap([(1, strata)]),
-                              from_zero(sum(strata, [])))
+        if strata is None:
+            return None
+        low, value, high = log_interval(row)
+        change = cls(row, value, (low, high), from_zero(sum(strata, [])))
+        medians = [row.get(side, {}).get("median_ns")
+                   for side in ("ours", "stock")]
+        if all(medians):
+            change.typical = math.log(medians[0] / medians[1])
+        return change
 
     @classmethod
     def between(cls, old, new):
@@ -265,11 +290,13 @@ def judge(changes):
     rows = [change for change in changes if not change.control]
     drifts = [change.drift for change in changes if change.drift is not None]
     usual = statistics.median(drifts) if drifts else 0.0
+    drifts = sorted(abs(drift - usual) for drift in drifts)
+    floor = drifts[int(len(drifts) * (1 - LEVEL))] if drifts else 0.0
     for change, chance in zip(rows, holm([row.chance for row in rows])):
         change.chance = chance
         drift = 0.0 if change.drift is None else abs(change.drift - usual)
-        least = max(noise, drift, RESOLUTION)
-        sure = chance <= LEVEL
+        least = max(noise, drift, floor, RESOLUTION)
+        sure = chance <= LEVEL and change.typical * change.value > 0
         change.verdict = "slower" if sure and change.low > least else \
             "faster" if sure and change.high < -least else \
             "same" if max(least, -change.low, change.high) <= RESOLUTION else \

@@ -13,8 +13,11 @@ mistakes are answered with. The last line is a summary.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import platform
+import random
 import statistics
 import subprocess
 import sys
@@ -22,6 +25,7 @@ import sysconfig
 import time
 import timeit
 import types
+from importlib import metadata
 from pathlib import Path
 
 import examples
@@ -30,6 +34,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGE = ROOT / "packaging/python"
 FLAGS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}"]
+ROUNDS = 3  # of one process
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
 # A row's expression is timed in each binding's own names.
@@ -388,18 +393,30 @@ class Worker:
 
 def calls(args):
     """{row: {binding: nanoseconds of each round}}"""
-    workers = {side: Worker(args, side) for side in ("ours", "stock")}
-    times = {}
-    for _ in range(args.rounds):
-        for row in ROWS:
-            for name, (_, _, _, side) in BINDINGS.items():
-                if name not in ONLY.get(row, BINDINGS):
-                    continue
-                times.setdefault(row, {}).setdefault(name, []).append(
-                    workers[side].time(name, row))
+    todo = [(row, name) for row in ROWS for name in ONLY.get(row, BINDINGS)]
+    times = {row: {name: [] for name in BINDINGS if (row, name) in todo}
+             for row in ROWS}
+    shuffle, workers = random.Random(1).shuffle, {}
+    for number in range(args.rounds):
+        if number % ROUNDS == 0:  # where a process has its memory is luck
+            for worker in workers.values():
+                worker.end()
+            workers = {side: Worker(args, side) for side in ("ours", "stock")}
+        shuffle(todo)
+        for row, name in todo:
+            times[row][name].append(workers[BINDINGS[name][3]].time(name, row))
     for worker in workers.values():
         worker.end()
     return times
+
+
+def versions():
+    """{what a binding runs on: its version}"""
+    found = {"Python": platform.python_version()}
+    for name in ("numpy", "torch", "nanobind", "pybind11", "cffi"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def typed(args):
@@ -478,7 +495,8 @@ def report(args):
             print(f"{mistake[2:]}, {name}: {said}")
     if args.json:
         args.json.write_text(json.dumps(
-            {"build": seconds, "typed": functions, "calls": times}, indent=1))
+            {"build": seconds, "typed": functions, "calls": times,
+             "versions": versions()}, indent=1))
     ratio = {other: statistics.geometric_mean(
         min(columns[other]) / min(columns["tvmffi.h"])
         for columns in times.values()

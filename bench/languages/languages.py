@@ -21,6 +21,7 @@ import subprocess
 import sys
 import sysconfig
 import timeit
+from importlib import metadata
 from pathlib import Path
 from shutil import which
 
@@ -54,6 +55,24 @@ WORK = {
     "Lua, a C function": "interpreted; check and convert two values",
     "Python, ": "interpreted; convert two objects and make one",
 }
+
+
+# How each program tells its version, on the first line.
+VERSIONS = {"rustc": "--version", "go": "version", "java": "-version",
+            "node": "--version", "lua5.4": "-v", "luajit": "-v"}
+
+
+def versions():
+    """{program: its version}"""
+    found = {}
+    for program, option in VERSIONS.items():
+        if which(program):
+            done = subprocess.run([program, option], text=True,
+                                  capture_output=True)
+            found[program] = (done.stdout or done.stderr).partition("\n")[0]
+    if importlib.util.find_spec("wasmtime"):
+        found["wasmtime"] = metadata.version("wasmtime")
+    return found
 
 
 class Missing(Exception):
@@ -238,8 +257,9 @@ def main():
     for name, work, low, median, high in calls:
         print(f"| {name} | {work} | {median:.1f} | {low:.1f}-{high:.1f} |")
     if args.json:
-        args.json.write_text(json.dumps({"calls": calls, "missing": missing},
-                                        indent=1))
+        args.json.write_text(json.dumps(
+            {"calls": calls, "missing": missing, "versions": versions()},
+            indent=1))
     if missing:
         print(f"\nnot installed: {', '.join(missing)}")
 
