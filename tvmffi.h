@@ -23046,18 +23046,20 @@ TVMFFI_I_INLINE tvmffi_i_named *tvmffi_i_find_named(tvmffi_i_name_table *map,
   return (tvmffi_i_named *)(void *)tvmffi_i_find(map, name.data, name.size);
 }
 
-/* Returns the map entry of `name`, or NULL with the error raised. Inserts a
-   missing entry with `address`. */
-static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
-                                            TVMFFIByteArray name,
-                                            void *address) {
+/* Sets *out to the map entry of `name`. Returns 1 if the entry was missing and
+   has been inserted with `address`, 0 if it was there, or -1 with the error
+   raised. */
+static int tvmffi_i_enter_named(tvmffi_i_name_table *map, TVMFFIByteArray name,
+                                void *address, tvmffi_i_named **out) {
   tvmffi_i_named *s;
+  int is_new = 0;
   TVMFFI_ASSERT(name.data || !name.size);
   tvmffi_i_lock();
   s = tvmffi_i_find_named(map, name);
   if (!s && tvmffi_i_reserve(map, name.size) == 0) {
     s = (tvmffi_i_named *)tvmffi_i_alloc(sizeof(*s) + name.size + 1);
     if (s) {
+      is_new = 1;
       s->address = address;
       tvmffi_i_insert(map, &s->node, tvmffi_i_copy_text((char *)(s + 1), name),
                       name.size);
@@ -23065,17 +23067,17 @@ static tvmffi_i_named *tvmffi_i_enter_named(tvmffi_i_name_table *map,
   }
   TVMFFI_ASSERT(!s || tvmffi_i_find_named(map, name) == s);
   tvmffi_i_unlock();
-  if (!s) (void)tvmffi_i_no_memory();
-  return s;
+  *out = s;
+  return s ? is_new : tvmffi_i_no_memory();
 }
 
 /* The warning is worded as upstream's. */
 int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
   tvmffi_i_named *s;
   TVMFFI_I_NOT_NULL(name);
-  s = tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
-                           symbol);
-  if (!s) return -1;
+  if (tvmffi_i_enter_named(&tvmffi_i_system_symbols, tvmffi_byte_array(name),
+                           symbol, &s) < 0)
+    return -1;
   TVMFFI_ASSERT(s->node.key != name); /* a copy */
 #if !TVMFFI_NO_STDIO
   if (TVMFFI_I_LOAD(&s->address) != symbol)
@@ -23103,9 +23105,9 @@ TVMFFI_I_UNUSED static int tvmffi_system_symbol(TVMFFIByteArray name,
 int TVMFFIEnvModRegisterContextSymbol(const char *name, void *symbol) {
   tvmffi_i_named *s;
   TVMFFI_I_NOT_NULL(name);
-  s = tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_byte_array(name),
-                           symbol);
-  if (!s) return -1;
+  if (tvmffi_i_enter_named(&tvmffi_i_context_symbols, tvmffi_byte_array(name),
+                           symbol, &s) < 0)
+    return -1;
   TVMFFI_I_STORE(&s->address, symbol);
   return 0;
 }
@@ -24104,9 +24106,9 @@ static int tvmffi_i_make_system_module(void **out) {
 /* Sets *out to the module (borrowed) of the symbols with this prefix. Holds no
    lock while creating a module, because a loader may ask for another one. */
 static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
-  tvmffi_i_named *entry =
-      tvmffi_i_enter_named(&tvmffi_i_system_modules, prefix, NULL);
-  if (!entry) return -1;
+  tvmffi_i_named *entry;
+  if (tvmffi_i_enter_named(&tvmffi_i_system_modules, prefix, NULL, &entry) < 0)
+    return -1;
   if (!TVMFFI_I_LOAD(&entry->address))
     TVMFFI_TRY(tvmffi_i_init_handle(&entry->address,
                                     tvmffi_i_make_system_module, &entry->node));
@@ -24213,6 +24215,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   TVMFFIByteArray name;
   tvmffi_i_cache *c;
   tvmffi_i_named *known;
+  int code;
   TVMFFI_I_NOT_NULL(library_ctx);
   TVMFFI_I_NOT_NULL(func_name);
   TVMFFI_I_NOT_NULL(out);
@@ -24228,10 +24231,10 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   }
   TVMFFI_TRY(tvmffi_i_look_up(m, name, &function));
   c = tvmffi_i_make_cache(m);
-  known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
-  /* Another thread may have cached a function for `name` first. */
-  if (!known || known->address != function) tvmffi_i_release(function);
-  if (!known) return -1;
+  code = c ? tvmffi_i_enter_named(&c->functions, name, function, &known) : -1;
+  /* Another thread may have cached a function, perhaps this one, first. */
+  if (code != 1) tvmffi_i_release(function);
+  if (code < 0) return code;
   TVMFFI_ASSERT(known->address);
   *out = known->address;
   return 0;

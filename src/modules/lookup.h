@@ -104,6 +104,7 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   TVMFFIByteArray name;
   tvmffi_i_cache *c;
   tvmffi_i_named *known;
+  int code;
   TVMFFI_I_NOT_NULL(library_ctx);
   TVMFFI_I_NOT_NULL(func_name);
   TVMFFI_I_NOT_NULL(out);
@@ -119,10 +120,10 @@ int TVMFFIEnvModLookupFromImports(TVMFFIObjectHandle library_ctx,
   }
   TVMFFI_TRY(tvmffi_i_look_up(m, name, &function));
   c = tvmffi_i_make_cache(m);
-  known = c ? tvmffi_i_enter_named(&c->functions, name, function) : NULL;
-  /* Another thread may have cached a function for `name` first. */
-  if (!known || known->address != function) tvmffi_i_release(function);
-  if (!known) return -1;
+  code = c ? tvmffi_i_enter_named(&c->functions, name, function, &known) : -1;
+  /* Another thread may have cached a function, perhaps this one, first. */
+  if (code != 1) tvmffi_i_release(function);
+  if (code < 0) return code;
   TVMFFI_ASSERT(known->address);
   *out = known->address;
   return 0;

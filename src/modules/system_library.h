@@ -40,9 +40,9 @@ static int tvmffi_i_make_system_module(void **out) {
 /* Sets *out to the module (borrowed) of the symbols with this prefix. Holds no
    lock while creating a module, because a loader may ask for another one. */
 static int tvmffi_i_system_module(TVMFFIByteArray prefix, TVMFFIObject **out) {
-  tvmffi_i_named *entry =
-      tvmffi_i_enter_named(&tvmffi_i_system_modules, prefix, NULL);
-  if (!entry) return -1;
+  tvmffi_i_named *entry;
+  if (tvmffi_i_enter_named(&tvmffi_i_system_modules, prefix, NULL, &entry) < 0)
+    return -1;
   if (!TVMFFI_I_LOAD(&entry->address))
     TVMFFI_TRY(tvmffi_i_init_handle(&entry->address,
                                     tvmffi_i_make_system_module, &entry->node));
