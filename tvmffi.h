@@ -14441,11 +14441,15 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   }
 }
 
+TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s, size_t size) {
+  TVMFFI_ASSERT(s->depth > 0);
+  return s->next - size;
+}
+
 #define TVMFFI_I_PUSH(type, stack, name) \
   ((type *)tvmffi_i_push(stack, sizeof(type), name))
 #define TVMFFI_I_POP(type, stack) tvmffi_i_pop(stack, sizeof(type))
-#define TVMFFI_I_TOP(type, stack) \
-  ((type *)(void *)((stack)->next - sizeof(type)))
+#define TVMFFI_I_TOP(type, stack) ((type *)tvmffi_i_top_of(stack, sizeof(type)))
 
 /* ======== Vector: growth of arrays ===================== >>platform/vector */
 
@@ -22417,8 +22421,7 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
 /* Returns the first member of the top frame. */
 TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
   const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
-  TVMFFI_ASSERT(w->frames.depth > 0);
-  return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
+  return (tvmffi_i_walk_frame *)tvmffi_i_top_of(&w->frames, w->frame_size);
 }
 
 TVMFFI_I_INLINE size_t tvmffi_i_depth(const void *walk) {
@@ -27381,8 +27384,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
         return TVMFFI_I_DIFFERENT;
       code = tvmffi_i_push_structural(&s->base, a->v_obj, b->v_obj, NULL, own,
                                       NULL);
-      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       TVMFFI_ASSERT(!f->base.base.owns && f->base.base.other == b->v_obj);
       f->at = tvmffi_i_map_begin(b->v_obj);
       if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;

@@ -239,8 +239,8 @@ static int tvmffi_i_equal_step(tvmffi_i_equality *s, const TVMFFIAny *a,
         return TVMFFI_I_DIFFERENT;
       code = tvmffi_i_push_structural(&s->base, a->v_obj, b->v_obj, NULL, own,
                                       NULL);
-      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       if (code != TVMFFI_I_PUSHED || !tvmffi_i_is_map_type(index)) return code;
+      f = TVMFFI_I_FRAME(tvmffi_i_equal_frame, s);
       TVMFFI_ASSERT(!f->base.base.owns && f->base.base.other == b->v_obj);
       f->at = tvmffi_i_map_begin(b->v_obj);
       if (index == kTVMFFIDict) f->base.base.owns = TVMFFI_I_OWNS_HELD;

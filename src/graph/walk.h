@@ -102,8 +102,7 @@ TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
 /* Returns the first member of the top frame. */
 TVMFFI_I_INLINE tvmffi_i_walk_frame *tvmffi_i_top(const void *walk) {
   const tvmffi_i_walk *w = (const tvmffi_i_walk *)walk;
-  TVMFFI_ASSERT(w->frames.depth > 0);
-  return (tvmffi_i_walk_frame *)(void *)(w->frames.next - w->frame_size);
+  return (tvmffi_i_walk_frame *)tvmffi_i_top_of(&w->frames, w->frame_size);
 }
 
 TVMFFI_I_INLINE size_t tvmffi_i_depth(const void *walk) {

@@ -116,8 +116,12 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   }
 }
 
+TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s, size_t size) {
+  TVMFFI_ASSERT(s->depth > 0);
+  return s->next - size;
+}
+
 #define TVMFFI_I_PUSH(type, stack, name) \
   ((type *)tvmffi_i_push(stack, sizeof(type), name))
 #define TVMFFI_I_POP(type, stack) tvmffi_i_pop(stack, sizeof(type))
-#define TVMFFI_I_TOP(type, stack) \
-  ((type *)(void *)((stack)->next - sizeof(type)))
+#define TVMFFI_I_TOP(type, stack) ((type *)tvmffi_i_top_of(stack, sizeof(type)))
