@@ -17174,15 +17174,19 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
   tvmffi_i_note_error(NULL);
 }
 
-/* Returns `code`, which a failed callback returned. Raises an error if the
-   callback raised none. Code -2 means that another language, such as Python,
-   holds the error. */
-static int tvmffi_i_need_error(int code, const char *what) {
+/* Returns the code of a callback that has failed with `code`: -1 for a code
+   above 0, because the runtime's own functions return such codes as results,
+   for example 1 for a key that was found. Raises an error if the callback
+   raised none. Code -2 means that another language, such as Python, holds the
+   error: then the slot is empty afterwards. */
+TVMFFI_I_SLOW int tvmffi_i_need_error(int code, const char *what) {
   TVMFFI_ASSERT(code != 0);
-  if (code != -2 && !tvmffi_i_thread_error()->object)
+  if (code == -2)
+    tvmffi_error_clear(); /* an earlier failure's error */
+  else if (!tvmffi_i_thread_error()->object)
     (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
                         what, code);
-  return code;
+  return code < 0 ? code : -1;
 }
 
 /* Raises an error whose message is the concatenation of the parts. */
@@ -18683,7 +18687,7 @@ TVMFFI_I_INLINE void tvmffi_i_unnest(void) {
   if (TVMFFI_I_UNLIKELY(n->count)) --n->count;
 }
 
-/* Calls a hook, as TVMFFIFunctionCall does. */
+/* Calls a hook. Returns 0, or a negative code: see tvmffi_i_need_error. */
 TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
                                                 const TVMFFIAny *args,
                                                 int32_t num_args,
@@ -18694,7 +18698,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
   code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
   tvmffi_i_unnest();
-  return code;
+  return code ? tvmffi_i_need_error(code, "A callback") : 0;
 }
 #endif
 
@@ -21008,6 +21012,12 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
 /* A failed lookup returns &tvmffi_i_map_failed; NULL means an absent key. */
 static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 
+/* Returns the code of the lookup that has just returned &tvmffi_i_map_failed:
+   -2 if another language holds the error, else -1. */
+TVMFFI_I_SLOW int tvmffi_i_map_code(void) {
+  return tvmffi_i_thread_error()->object ? -1 : -2;
+}
+
 /* Returns the value of a key (borrowed), NULL if the key is absent, or
    &tvmffi_i_map_failed with the error set. `key` may be any view. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(
@@ -21937,7 +21947,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
     found = numbers ? tvmffi_i_map_lookup(numbers, &pairs[i].key)
                     : &tvmffi_i_map_failed;
     if (found == &tvmffi_i_map_failed) {
-      code = -1;
+      code = tvmffi_i_map_code();
       break;
     }
     if (found)
@@ -22233,6 +22243,15 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
              : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
+/* Reads a field into *value (owned by the caller). Returns 0, or a negative
+   code with the error raised: see tvmffi_i_need_error. */
+TVMFFI_I_INLINE int tvmffi_i_get_field(const TVMFFIFieldInfo *field,
+                                       const TVMFFIObject *object,
+                                       TVMFFIAny *value) {
+  int code = field->getter(tvmffi_i_at(object, field), value);
+  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+}
+
 typedef struct {
   TVMFFIObject *object; /* borrowed */
   uint64_t at;          /* index of the next item, or position in a map */
@@ -22299,13 +22318,10 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
    getter's error code with an error raised. */
 TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
                                        TVMFFIAny *value) {
-  int code;
   TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
   while (c->field && c->field->flags & skip);
-  if (!c->field) return 0;
-  code = c->field->getter(tvmffi_i_at(c->object, c->field), value);
-  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+  return c->field ? tvmffi_i_get_field(c->field, c->object, value) : 0;
 }
 
 /* Sets *child to the next child, or to NULL at the end. An item, key or value
@@ -26652,7 +26668,7 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
 }
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
-   not, or -1 on error. */
+   not, or an error code. */
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
@@ -26661,7 +26677,7 @@ static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
-    if (value == &tvmffi_i_map_failed) return -1;
+    if (value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
     if (!value) return 0;
   }
   return 1;
@@ -26686,7 +26702,7 @@ static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
   if (same > 0) return 0;
   TVMFFI_ASSERT(tvmffi_i_top(g) == &f->base);
   (void)tvmffi_i_pop_seen(&g->base);
-  if (same < 0) return -1;
+  if (same < 0) return same;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
 }
 
@@ -26705,7 +26721,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
   } else {
     *value = tvmffi_i_lookup_retained(&f->base, key);
   }
-  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   if (*value) return 0;
   return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
 }
@@ -26735,7 +26751,7 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
   TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   *b = &f->held;
   tvmffi_i_any_release(&f->held);
-  return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
+  return tvmffi_i_get_field(c->field, other, &f->held);
 }
 
 static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
@@ -26783,7 +26799,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
-  if (*sign) return *sign < 0 ? -1 : 0;
+  if (*sign) return *sign < 0 ? *sign : 0;
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
     TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
@@ -26795,7 +26811,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
                                       tvmffi_i_own_count(&f->base, a));
-        if (*sign < 0) return -1;
+        if (*sign < 0) return *sign;
       }
     }
     if (*sign) return tvmffi_i_compare_differ(g, depth);
@@ -27087,7 +27103,6 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
                                         const TVMFFIObject *object,
                                         TVMFFIAny *value, int *is_own) {
   void *at = tvmffi_i_at(object, field);
-  int code;
   TVMFFI_ASSERT(!(field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore));
   *is_own = 0;
   if (field->getter == tvmffi_i_get_any_field) {
@@ -27100,8 +27115,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   }
   *is_own = 1;
   *value = tvmffi_none();
-  code = field->getter(at, value);
-  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+  return tvmffi_i_get_field(field, object, value);
 }
 
 /* Returns the TVMFFIDefRegionKind inside an object: s->region, but None inside
@@ -27526,7 +27540,7 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
   *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
                ? tvmffi_i_lookup_key(s->keys, map, other)
                : tvmffi_i_map_lookup(map, other);
-  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
                                         TVMFFI_I_STEP_MAP_ITEM_MISSING, other);
@@ -28305,14 +28319,22 @@ TVMFFI_I_INLINE int tvmffi_i_is_unique(const TVMFFIAny *any) {
 }
 
 /* Returns the thread's pending error (owned) and clears it. Without a pending
-   error, returns a new RuntimeError. */
+   error, a callback has returned -2, because another language holds the error:
+   returns an error of the kind for which Python's package raises its own. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   TVMFFIAny error = tvmffi_i_take_error();
   if (error.v_obj) return error;
-  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  TVMFFIErrorSetRaisedFromCStr("EnvErrorAlreadySet", "");
   error = tvmffi_i_take_error();
   TVMFFI_ASSERT(error.v_obj);
   return error;
+}
+
+/* Returns the error (owned) that replaces an error without an object, which
+   only a faulty callback returns. */
+TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {
+  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  return tvmffi_i_take_error();
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
@@ -28323,7 +28345,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
     *result = from;
     return 0;
   }
-  if (!from.v_obj) from = tvmffi_i_raised();
+  if (!from.v_obj) from = tvmffi_i_missing_error();
   TVMFFIErrorSetRaised(from.v_obj);
   tvmffi_i_any_release(&from);
   return -1;
@@ -28331,7 +28353,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
 
 /* Appends the object `node` to the list of objects through which an error has
    passed. If memory runs out, the list stays as it is. An error without an
-   object, which only a faulty callback returns, becomes a RuntimeError. */
+   object becomes a RuntimeError. */
 TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
                                         const TVMFFIAny *node) {
   TVMFFIErrorCell *cell;
@@ -28339,7 +28361,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
   TVMFFIObjectHandle made = NULL;
   int code = 0;
   TVMFFI_ASSERT(error->type_index == kTVMFFIError);
-  if (!error->v_obj) *error = tvmffi_i_raised();
+  if (!error->v_obj) *error = tvmffi_i_missing_error();
   cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
   context = (tvmffi_i_error_context *)cell->extra_context;
   if (node->type_index < kTVMFFIStaticObjectBegin ||
@@ -28432,6 +28454,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
   tvmffi_i_any_release(r);
+  (void)tvmffi_i_need_error(code, "A callback");
   *r = tvmffi_i_raised();
 }
 
@@ -28690,8 +28713,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
     const TVMFFIFieldInfo *field = c->field = tvmffi_i_next_counted(&c->fields);
     if (!field) return 0;
     f->base.held = tvmffi_none();
-    if (TVMFFI_I_UNLIKELY(
-            field->getter(tvmffi_i_at(o, field), &f->base.held))) {
+    if (TVMFFI_I_UNLIKELY(tvmffi_i_get_field(field, o, &f->base.held))) {
       f->base.held = tvmffi_none();
       return -1;
     }
@@ -31549,7 +31571,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
                                          TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result = tvmffi_i_copy_owned(value);
   return 0;
 }
@@ -31558,7 +31581,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
                                                  const TVMFFIAny *key,
                                                  TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result =
       value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
@@ -31567,7 +31591,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
 TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
                                        TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result = tvmffi_int(value != NULL);
   return 0;
 }
@@ -32498,12 +32523,13 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
 TVMFFI_I_BUILTIN_NAMED(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__",
                        str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  int code;
   if (self->type_index != TVMFFI_I_ACCESS_STEP)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessStep");
-  if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
-    return tvmffi_i_text_take(&b, tvmffi_result);
+  code = tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr);
+  if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
   tvmffi_i_text_release(&b);
-  return -1;
+  return code;
 }
 
 TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
@@ -32660,19 +32686,23 @@ TVMFFI_I_COMPARE(Ge, 0, >=)
    keys and global functions */
 
 #if !TVMFFI_NO_EXTRA
-static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
+static int tvmffi_i_new_structural_key(const TVMFFIAny *value,
+                                       TVMFFIAny *result) {
   tvmffi_i_structural_key *key =
       (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
           TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
   uint64_t hash = 0;
-  if (!key) return NULL;
-  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
-      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
+  int code;
+  if (!key) return -1;
+  code = TVMFFIAnyViewToOwnedAny(value, &key->key);
+  if (!code) code = tvmffi_i_structural_hash(&key->key, 0, 0, &hash);
+  if (code) {
     tvmffi_i_release(key);
-    return NULL;
+    return code;
   }
   key->hash = (int64_t)hash;
-  return &key->base;
+  *result = tvmffi_obj(key);
+  return 0;
 }
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
@@ -32734,7 +32764,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
 TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
+  return tvmffi_i_new_structural_key(&key, tvmffi_result);
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
@@ -32750,7 +32780,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
 TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
                        object, (any, value)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+  return tvmffi_i_new_structural_key(&value, tvmffi_result);
 }
 #endif
 
@@ -32881,7 +32911,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
   const TVMFFIAny *child;
   int code = 0;
   if (!f->is_container) {
-    if (tvmffi_i_read_next(c, 0, &value)) return -1;
+    TVMFFI_TRY(tvmffi_i_read_next(c, 0, &value));
     if (c->field) {
       code = TVMFFIStringFromByteArray(&c->field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
@@ -33819,7 +33849,7 @@ static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
 static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
                                                const TVMFFIAny *b) {
   int code = tvmffi_i_equal_once(a, b);
-  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
+  return code < 0 ? tvmffi_i_raised() : tvmffi_bool(code != 0);
 }
 #endif
 #if defined(__cplusplus)

@@ -104,7 +104,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
     found = numbers ? tvmffi_i_map_lookup(numbers, &pairs[i].key)
                     : &tvmffi_i_map_failed;
     if (found == &tvmffi_i_map_failed) {
-      code = -1;
+      code = tvmffi_i_map_code();
       break;
     }
     if (found)

@@ -81,6 +81,12 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find(const tvmffi_i_map_object *m,
 /* A failed lookup returns &tvmffi_i_map_failed; NULL means an absent key. */
 static const TVMFFIAny tvmffi_i_map_failed = {kTVMFFINone, {0}, {0}};
 
+/* Returns the code of the lookup that has just returned &tvmffi_i_map_failed:
+   -2 if another language holds the error, else -1. */
+TVMFFI_I_SLOW int tvmffi_i_map_code(void) {
+  return tvmffi_i_thread_error()->object ? -1 : -2;
+}
+
 /* Returns the value of a key (borrowed), NULL if the key is absent, or
    &tvmffi_i_map_failed with the error set. `key` may be any view. */
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_map_lookup_any(

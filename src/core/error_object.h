@@ -162,15 +162,19 @@ void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle *result) {
   tvmffi_i_note_error(NULL);
 }
 
-/* Returns `code`, which a failed callback returned. Raises an error if the
-   callback raised none. Code -2 means that another language, such as Python,
-   holds the error. */
-static int tvmffi_i_need_error(int code, const char *what) {
+/* Returns the code of a callback that has failed with `code`: -1 for a code
+   above 0, because the runtime's own functions return such codes as results,
+   for example 1 for a key that was found. Raises an error if the callback
+   raised none. Code -2 means that another language, such as Python, holds the
+   error: then the slot is empty afterwards. */
+TVMFFI_I_SLOW int tvmffi_i_need_error(int code, const char *what) {
   TVMFFI_ASSERT(code != 0);
-  if (code != -2 && !tvmffi_i_thread_error()->object)
+  if (code == -2)
+    tvmffi_error_clear(); /* an earlier failure's error */
+  else if (!tvmffi_i_thread_error()->object)
     (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
                         what, code);
-  return code;
+  return code < 0 ? code : -1;
 }
 
 /* Raises an error whose message is the concatenation of the parts. */

@@ -17,6 +17,7 @@
 #include "../base.h"
 #include "../platform.h"
 #include "raise.h"
+#include "error_object.h"
 
 #if !TVMFFI_NO_TYPES
 enum {
@@ -110,7 +111,7 @@ TVMFFI_I_INLINE void tvmffi_i_unnest(void) {
   if (TVMFFI_I_UNLIKELY(n->count)) --n->count;
 }
 
-/* Calls a hook, as TVMFFIFunctionCall does. */
+/* Calls a hook. Returns 0, or a negative code: see tvmffi_i_need_error. */
 TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
                                                 const TVMFFIAny *args,
                                                 int32_t num_args,
@@ -121,6 +122,6 @@ TVMFFI_I_UNUSED static int tvmffi_i_call_nested(TVMFFIObjectHandle hook,
   code = TVMFFIFunctionCall(hook, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
   tvmffi_i_unnest();
-  return code;
+  return code ? tvmffi_i_need_error(code, "A callback") : 0;
 }
 #endif

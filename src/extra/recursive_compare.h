@@ -228,7 +228,7 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
 }
 
 /* Returns 1 if the second map, f->other, has every key of the first map, 0 if
-   not, or -1 on error. */
+   not, or an error code. */
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
@@ -237,7 +237,7 @@ static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
-    if (value == &tvmffi_i_map_failed) return -1;
+    if (value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
     if (!value) return 0;
   }
   return 1;
@@ -262,7 +262,7 @@ static int tvmffi_i_compare_push(tvmffi_i_comparison *g, TVMFFIObject *a,
   if (same > 0) return 0;
   TVMFFI_ASSERT(tvmffi_i_top(g) == &f->base);
   (void)tvmffi_i_pop_seen(&g->base);
-  if (same < 0) return -1;
+  if (same < 0) return same;
   return g->is_equality ? 1 : tvmffi_i_cannot_order_maps();
 }
 
@@ -281,7 +281,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
   } else {
     *value = tvmffi_i_lookup_retained(&f->base, key);
   }
-  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   if (*value) return 0;
   return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
 }
@@ -311,7 +311,7 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
   TVMFFI_ASSERT(c->field && !(c->field->flags & g->base.skip));
   *b = &f->held;
   tvmffi_i_any_release(&f->held);
-  return c->field->getter(tvmffi_i_at(other, c->field), &f->held);
+  return tvmffi_i_get_field(c->field, other, &f->held);
 }
 
 static void tvmffi_i_pop_compared(tvmffi_i_walk *w) {
@@ -359,7 +359,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
-  if (*sign) return *sign < 0 ? -1 : 0;
+  if (*sign) return *sign < 0 ? *sign : 0;
   while (tvmffi_i_depth(g) > depth) {
     tvmffi_i_compare_frame *f = TVMFFI_I_FRAME(tvmffi_i_compare_frame, g);
     TVMFFI_TRY(tvmffi_i_next_pair(g, f, &a, &b));
@@ -371,7 +371,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
                                       tvmffi_i_own_count(&f->base, a));
-        if (*sign < 0) return -1;
+        if (*sign < 0) return *sign;
       }
     }
     if (*sign) return tvmffi_i_compare_differ(g, depth);

@@ -246,7 +246,6 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
                                         const TVMFFIObject *object,
                                         TVMFFIAny *value, int *is_own) {
   void *at = tvmffi_i_at(object, field);
-  int code;
   TVMFFI_ASSERT(!(field->flags & kTVMFFIFieldFlagBitMaskSEqHashIgnore));
   *is_own = 0;
   if (field->getter == tvmffi_i_get_any_field) {
@@ -259,8 +258,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_field(const TVMFFIFieldInfo *field,
   }
   *is_own = 1;
   *value = tvmffi_none();
-  code = field->getter(at, value);
-  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+  return tvmffi_i_get_field(field, object, value);
 }
 
 /* Returns the TVMFFIDefRegionKind inside an object: s->region, but None inside

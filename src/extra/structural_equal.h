@@ -381,7 +381,7 @@ static int tvmffi_i_counterpart(tvmffi_i_equality *s, int side,
   *value = other->type_index == TVMFFI_I_STRUCTURAL_KEY && other->v_obj
                ? tvmffi_i_lookup_key(s->keys, map, other)
                : tvmffi_i_map_lookup(map, other);
-  if (*value == &tvmffi_i_map_failed) return -1;
+  if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   return *value ? 0
                 : tvmffi_i_add_map_step(s, side, key,
                                         TVMFFI_I_STEP_MAP_ITEM_MISSING, other);

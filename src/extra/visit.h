@@ -96,14 +96,22 @@ TVMFFI_I_INLINE int tvmffi_i_is_unique(const TVMFFIAny *any) {
 }
 
 /* Returns the thread's pending error (owned) and clears it. Without a pending
-   error, returns a new RuntimeError. */
+   error, a callback has returned -2, because another language holds the error:
+   returns an error of the kind for which Python's package raises its own. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   TVMFFIAny error = tvmffi_i_take_error();
   if (error.v_obj) return error;
-  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  TVMFFIErrorSetRaisedFromCStr("EnvErrorAlreadySet", "");
   error = tvmffi_i_take_error();
   TVMFFI_ASSERT(error.v_obj);
   return error;
+}
+
+/* Returns the error (owned) that replaces an error without an object, which
+   only a faulty callback returns. */
+TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {
+  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  return tvmffi_i_take_error();
 }
 
 /* Moves `from` (owned) to *result and returns 0. If `from` is an error, raises
@@ -114,7 +122,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
     *result = from;
     return 0;
   }
-  if (!from.v_obj) from = tvmffi_i_raised();
+  if (!from.v_obj) from = tvmffi_i_missing_error();
   TVMFFIErrorSetRaised(from.v_obj);
   tvmffi_i_any_release(&from);
   return -1;
@@ -122,7 +130,7 @@ static int tvmffi_i_give(TVMFFIAny from, TVMFFIAny *result) {
 
 /* Appends the object `node` to the list of objects through which an error has
    passed. If memory runs out, the list stays as it is. An error without an
-   object, which only a faulty callback returns, becomes a RuntimeError. */
+   object becomes a RuntimeError. */
 TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
                                         const TVMFFIAny *node) {
   TVMFFIErrorCell *cell;
@@ -130,7 +138,7 @@ TVMFFI_I_COLD void tvmffi_i_add_context(TVMFFIAny *error,
   TVMFFIObjectHandle made = NULL;
   int code = 0;
   TVMFFI_ASSERT(error->type_index == kTVMFFIError);
-  if (!error->v_obj) *error = tvmffi_i_raised();
+  if (!error->v_obj) *error = tvmffi_i_missing_error();
   cell = TVMFFI_I_CELL(TVMFFIErrorCell, error->v_obj);
   context = (tvmffi_i_error_context *)cell->extra_context;
   if (node->type_index < kTVMFFIStaticObjectBegin ||

@@ -75,6 +75,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   code = TVMFFIFunctionCall(f, (TVMFFIAny *)(uintptr_t)args, num_args, r);
   if (TVMFFI_I_LIKELY(!code)) return;
   tvmffi_i_any_release(r);
+  (void)tvmffi_i_need_error(code, "A callback");
   *r = tvmffi_i_raised();
 }
 

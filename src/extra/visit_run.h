@@ -225,8 +225,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
     const TVMFFIFieldInfo *field = c->field = tvmffi_i_next_counted(&c->fields);
     if (!field) return 0;
     f->base.held = tvmffi_none();
-    if (TVMFFI_I_UNLIKELY(
-            field->getter(tvmffi_i_at(o, field), &f->base.held))) {
+    if (TVMFFI_I_UNLIKELY(tvmffi_i_get_field(field, o, &f->base.held))) {
       f->base.held = tvmffi_none();
       return -1;
     }

@@ -75,7 +75,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
                                          TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result = tvmffi_i_copy_owned(value);
   return 0;
 }
@@ -84,7 +85,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
                                                  const TVMFFIAny *key,
                                                  TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result =
       value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
@@ -93,7 +95,8 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
 TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
                                        TVMFFIAny *result) {
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
-  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed)) return -1;
+  if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
+    return tvmffi_i_map_code();
   *result = tvmffi_int(value != NULL);
   return 0;
 }

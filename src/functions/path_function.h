@@ -154,12 +154,13 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
 TVMFFI_I_BUILTIN_NAMED(i_step_repr, "ffi.reflection.AccessStep.__ffi_repr__",
                        str, (object, self), (i_callback, repr)) {
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
+  int code;
   if (self->type_index != TVMFFI_I_ACCESS_STEP)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessStep");
-  if (!tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr))
-    return tvmffi_i_text_take(&b, tvmffi_result);
+  code = tvmffi_i_text_step(&b, (const tvmffi_i_step *)(void *)self, repr);
+  if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
   tvmffi_i_text_release(&b);
-  return -1;
+  return code;
 }
 
 TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",

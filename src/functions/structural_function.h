@@ -13,19 +13,23 @@
 #include "method.h"
 
 #if !TVMFFI_NO_EXTRA
-static TVMFFIObject *tvmffi_i_new_structural_key(const TVMFFIAny *value) {
+static int tvmffi_i_new_structural_key(const TVMFFIAny *value,
+                                       TVMFFIAny *result) {
   tvmffi_i_structural_key *key =
       (tvmffi_i_structural_key *)(void *)tvmffi_i_new_object(
           TVMFFI_I_STRUCTURAL_KEY, sizeof(*key));
   uint64_t hash = 0;
-  if (!key) return NULL;
-  if (TVMFFIAnyViewToOwnedAny(value, &key->key) ||
-      tvmffi_i_structural_hash(&key->key, 0, 0, &hash)) {
+  int code;
+  if (!key) return -1;
+  code = TVMFFIAnyViewToOwnedAny(value, &key->key);
+  if (!code) code = tvmffi_i_structural_hash(&key->key, 0, 0, &hash);
+  if (code) {
     tvmffi_i_release(key);
-    return NULL;
+    return code;
   }
   key->hash = (int64_t)hash;
-  return &key->base;
+  *result = tvmffi_obj(key);
+  return 0;
 }
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
@@ -87,7 +91,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
 TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&key));
+  return tvmffi_i_new_structural_key(&key, tvmffi_result);
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
@@ -103,6 +107,6 @@ TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
 TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
                        object, (any, value)) {
-  TVMFFI_I_RETURN_NEW(tvmffi_i_new_structural_key(&value));
+  return tvmffi_i_new_structural_key(&value, tvmffi_result);
 }
 #endif

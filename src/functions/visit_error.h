@@ -136,7 +136,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
   const TVMFFIAny *child;
   int code = 0;
   if (!f->is_container) {
-    if (tvmffi_i_read_next(c, 0, &value)) return -1;
+    TVMFFI_TRY(tvmffi_i_read_next(c, 0, &value));
     if (c->field) {
       code = TVMFFIStringFromByteArray(&c->field->name, &key);
       if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);

@@ -87,6 +87,15 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
              : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
+/* Reads a field into *value (owned by the caller). Returns 0, or a negative
+   code with the error raised: see tvmffi_i_need_error. */
+TVMFFI_I_INLINE int tvmffi_i_get_field(const TVMFFIFieldInfo *field,
+                                       const TVMFFIObject *object,
+                                       TVMFFIAny *value) {
+  int code = field->getter(tvmffi_i_at(object, field), value);
+  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+}
+
 typedef struct {
   TVMFFIObject *object; /* borrowed */
   uint64_t at;          /* index of the next item, or position in a map */
@@ -153,13 +162,10 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
    getter's error code with an error raised. */
 TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
                                        TVMFFIAny *value) {
-  int code;
   TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
   while (c->field && c->field->flags & skip);
-  if (!c->field) return 0;
-  code = c->field->getter(tvmffi_i_at(c->object, c->field), value);
-  return code ? tvmffi_i_need_error(code, "A field getter") : 0;
+  return c->field ? tvmffi_i_get_field(c->field, c->object, value) : 0;
 }
 
 /* Sets *child to the next child, or to NULL at the end. An item, key or value

@@ -9,6 +9,7 @@
 #include "../core.h"
 #include "../containers.h"
 #include "../reflection.h"
+#include "../extra.h"
 #include "../interface.h"
 #include "../functions.h"
 
@@ -259,7 +260,7 @@ static TVMFFIAny tvmffi_i_hash_structural_key(const TVMFFIAny *value) {
 static TVMFFIAny tvmffi_i_equal_structural_key(const TVMFFIAny *a,
                                                const TVMFFIAny *b) {
   int code = tvmffi_i_equal_once(a, b);
-  return code < 0 ? tvmffi_i_take_error() : tvmffi_bool(code != 0);
+  return code < 0 ? tvmffi_i_raised() : tvmffi_bool(code != 0);
 }
 #endif
 #if defined(__cplusplus)

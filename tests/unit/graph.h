@@ -372,6 +372,26 @@ static void test_json_compared(TVMFFI_HERE) {
   }
 }
 
+/* Hooks and getters that fail with any code. */
+static void test_json_failing(TVMFFI_HERE) {
+  int32_t index = 0;
+  TVMFFIAny keys[2], args[2];
+  int after;
+  OK(test_make_keys(keys, 2));
+  OK(test_apply_global("ffi.Array", keys, 2, &args[0]));
+  args[1] = tvmffi_none();
+  OK(test_set_hook(keys[0].type_index, "__data_to_json__", test_fail_hook));
+  /* A hash, a conversion, the other hash, the comparison. */
+  for (after = 0; after < 4; ++after)
+    test_fails_anyhow("ffi.ToJSONGraph", after, args, 2);
+  OK(test_failing_type(&index));
+  OK(test_set_hook(index, "__ffi_new__", test_fail_hook));
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &args[0]));
+  OK(test_apply_global("ffi.Array", args, 1, &keys[0]));
+  keys[1] = args[1];
+  test_fails_anyhow("ffi.ToJSONGraph", 0, keys, 2);
+}
+
 /* What cannot be saved: a list in itself, an object in itself, and objects that
    nothing could make. */
 static void test_json_not_saved(TVMFFI_HERE) {
@@ -1036,6 +1056,7 @@ static const test_case test_graph_cases[] = {
     {"JSON: cycles", test_json_cycles},
     {"JSON: keys that go", test_json_keys_that_go},
     {"JSON: values that compare themselves", test_json_compared},
+    {"JSON: hooks that fail", test_json_failing},
     {"JSON: values that are not saved", test_json_not_saved},
     {"JSON: a maker of another type", test_json_wrong_maker},
     {"JSON: texts of graphs", test_json_graph_texts},

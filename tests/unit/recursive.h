@@ -627,6 +627,134 @@ static void test_keys_that_go(TVMFFI_HERE) {
   CHECK_INT(any.v_int64, 0);
 }
 
+/* Hooks that fail with any code. */
+static void test_failing_hooks(TVMFFI_HERE) {
+  static const struct {
+    const char *hook, *function;
+    int num_args;
+  } rows[] = {{"__ffi_repr__", "ffi.ReprPrint", 1},
+              {"__ffi_hash__", "ffi.RecursiveHash", 1},
+              {"__ffi_eq__", "ffi.RecursiveEq", 2},
+              {"__ffi_compare__", "ffi.RecursiveLt", 2},
+              {"__ffi_shallow_copy__", "ffi.DeepCopy", 1}};
+  int32_t parent = 0, child = 0;
+  TVMFFIAny pairs[2];
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(test_pair_types(&parent, &child, 0));
+    OK(test_set_hook(parent, rows[i].hook, test_fail_hook));
+    OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &pairs[0]));
+    OK(test_new_pair(parent, tvmffi_int(1), tvmffi_none(), &pairs[1]));
+    test_fails_anyhow(rows[i].function, 0, pairs, rows[i].num_args);
+  }
+}
+
+/* A type whose keys are hashed and compared by hooks that fail, and `n` of its
+   keys, which differ until test_fail_answer is set. */
+static int test_make_keys(TVMFFIAny *keys, int n) {
+  int32_t parent = 0, child = 0;
+  test_fail_answer = 0;
+  TVMFFI_TRY(test_pair_types(&parent, &child, 0));
+  TVMFFI_TRY(test_set_hook(parent, "__any_hash__", test_fail_hook));
+  TVMFFI_TRY(test_set_hook(parent, "__any_equal__", test_fail_bool));
+  while (n--)
+    TVMFFI_TRY(test_new_pair(parent, tvmffi_int(n), tvmffi_none(), &keys[n]));
+  return 0;
+}
+
+/* Keys of a dict whose comparison fails, in a row and in a table, and in a
+   table their hash. */
+static void test_failing_lookups(TVMFFI_HERE) {
+  static const struct {
+    const char *function;
+    int num_args;
+  } rows[] = {{"ffi.DictGetItem", 2},
+              {"ffi.DictGetItemOrMissing", 2},
+              {"ffi.DictCount", 2},
+              {"ffi.DictErase", 2},
+              {"ffi.DictSetItem", 3}};
+  TVMFFIAny keys[6], items[10], args[3];
+  size_t i;
+  int n, k;
+  OK(test_make_keys(keys, 6));
+  args[1] = keys[5];
+  args[2] = tvmffi_int(1);
+  for (n = 1; n <= 5; n += 4) {
+    for (k = 0; k < n; ++k) {
+      items[2 * k] = keys[k];
+      items[2 * k + 1] = tvmffi_int(k);
+    }
+    OK(test_apply_global("ffi.Dict", items, 2 * n, &args[0]));
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+      test_fails_anyhow(rows[i].function, 0, args, rows[i].num_args);
+      if (n > 1) test_fails_anyhow(rows[i].function, 1, args, rows[i].num_args);
+    }
+    CHECK_INT(tvmffi_i_map_size(args[0].v_obj), n);
+  }
+  OK(test_apply_global("ffi.Array", keys, 1, &args[0]));
+  test_fails_anyhow("ffi.ArrayContains", 0, args, 2);
+}
+
+/* Maps whose keys' comparison fails: when all keys are looked up, or later one,
+   in maps or in lists of them. */
+static void test_failing_maps(TVMFFI_HERE) {
+  TVMFFIAny keys[2], maps[4], lists[2];
+  tvmffi_i_pair pairs[2];
+  char drops[2] = {0, 0};
+  int i;
+  OK(test_make_keys(keys, 2));
+  test_fail_answer = 1;
+  for (i = 0; i < 2; ++i) {
+    OK(test_map_of("ffi.Map", &maps[i], keys[i], tvmffi_int(5)));
+    OK(test_apply_global("ffi.Array", &maps[i], 1, &lists[i]));
+    pairs[i].key = keys[i];
+    pairs[i].value = tvmffi_int(i);
+  }
+  test_fails_anyhow("ffi.RecursiveEq", 0, maps, 2);
+  test_fails_anyhow("ffi.RecursiveEq", 1, maps, 2);
+  test_fails_anyhow("ffi.RecursiveEq", 0, lists, 2);
+  maps[2] = maps[3] = tvmffi_bool(0);
+  test_fails_anyhow("ffi.StructuralEqual", 0, maps, 4);
+  /* The keys of a long list of arguments, of which equal ones are dropped. */
+  test_fail_code = -2;
+  test_fail_after = 0;
+  test_left_error(tvmffi_i_map_drop_hashed(pairs, 2, drops), __FILE__,
+                  __LINE__, "a long list of arguments");
+  test_fail_code = 0;
+}
+
+/* A type whose two fields have a getter that fails. */
+static int test_failing_type(int32_t *index) {
+  TVMFFIFieldInfo f = test_any_field("a", offsetof(test_pair, a), 0);
+  TVMFFITypeMetadata m;
+  *index = test_type(test_fresh("unit.Failing"), -1, 1, 0, 1, kTVMFFIObject);
+  if (*index < 0) return -1;
+  memset((void *)&m, 0, sizeof(m));
+  m.total_size = (int32_t)sizeof(test_pair);
+  m.structural_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  f.getter = test_fail_getter;
+  TVMFFI_TRY(TVMFFITypeRegisterField(*index, &f));
+  return TVMFFITypeRegisterMetadata(*index, &m);
+}
+
+/* Getters that fail with any code, for the first object or the second. */
+static void test_failing_getters(TVMFFI_HERE) {
+  int32_t index = 0;
+  TVMFFIAny args[4];
+  OK(test_failing_type(&index));
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &args[0]));
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &args[1]));
+  args[2] = args[3] = tvmffi_bool(0);
+  test_fails_anyhow("ffi.ReprPrint", 0, args, 1);
+  test_fails_anyhow("ffi.RecursiveHash", 0, args, 1);
+  test_fails_anyhow("ffi.RecursiveEq", 0, args, 2);
+  test_fails_anyhow("ffi.RecursiveEq", 1, args, 2);
+  test_fails_anyhow("ffi.StructuralEqual", 0, args, 4);
+  test_fails_anyhow("ffi.StructuralEqual", 1, args, 4);
+  args[1] = args[2];
+  test_fails_anyhow("ffi.StructuralHash", 0, args, 3);
+}
+
 /* Lists in lists, once or twice each, that the test owns. */
 static int test_nest(TVMFFIAny *nest, int depth, int twice) {
   TVMFFIObject *list = tvmffi_i_new_list(0), *outer;
@@ -693,6 +821,10 @@ static const test_case test_recursive_cases[] = {
     {"recursive hash: maps", test_hash_of_maps},
     {"recursive hash: nests and fields", test_hash_of_nests},
     {"recursive hash: after an error", test_hash_after_error},
+    {"recursive hash: hooks that fail", test_failing_hooks},
+    {"recursive hash: keys whose hooks fail", test_failing_lookups},
+    {"recursive order: maps whose keys fail", test_failing_maps},
+    {"recursive order: getters that fail", test_failing_getters},
     {"recursive hash: hooks", test_hash_hooks},
     {"recursive hash: a hook that hashes twice", test_hash_again},
     {"recursive hash: refused", test_hash_refused},

@@ -774,7 +774,7 @@ static void test_repr_steps(TVMFFI_HERE) {
       "<root>[\"key\"]", "<root>[<missing:\"key\">]", "<root>[<missing:6>]",
       "<root>[<missing:\"key\">]"};
   const TVMFFIMethodInfo *m;
-  TVMFFIObjectHandle show = NULL, odd = NULL;
+  TVMFFIObjectHandle show = NULL, odd = NULL, fail = NULL;
   TVMFFIAny args[2], any, root, path;
   tvmffi_i_step *step;
   int i;
@@ -784,6 +784,8 @@ static void test_repr_steps(TVMFFI_HERE) {
   OWN(show);
   OK(TVMFFIFunctionCreate(NULL, test_give_one, NULL, &odd));
   OWN(odd);
+  OK(TVMFFIFunctionCreate(NULL, test_fail_hook, NULL, &fail));
+  OWN(fail);
   OK(test_apply(m[0].method.v_obj, NULL, 0, &root));
   for (i = 0; i < 4; ++i) {
     args[0] = root;
@@ -801,6 +803,15 @@ static void test_repr_steps(TVMFFI_HERE) {
     FAILS(test_apply_attr(133, "__ffi_repr__", args, 2, &any), "TypeError",
           "Cannot treat type `ffi.reflection.AccessStep` as type "
           "`ffi.reflection.AccessPath`");
+    args[1] = tvmffi_obj((TVMFFIObject *)fail);
+    test_fail_code = -2;
+    test_fail_after = 0;
+    test_left_error(test_apply_attr(132, "__ffi_repr__", args, 2, &any),
+                    __FILE__, __LINE__, "a step's repr");
+    args[0] = path;
+    test_left_error(test_apply_attr(133, "__ffi_repr__", args, 2, &any),
+                    __FILE__, __LINE__, "a path's repr");
+    test_fail_code = 0;
   }
   step = (tvmffi_i_step *)(void *)((tvmffi_i_path *)path.v_ptr)->step;
   step->kind = 99;

@@ -519,6 +519,43 @@ static void test_structural_changes(TVMFFI_HERE) {
   }
 }
 
+/* Hooks that fail with any code, for objects, items of lists and keys. */
+static void test_structural_failing(TVMFFI_HERE) {
+  int32_t index;
+  TVMFFIAny args[4], nodes[2], maps[2];
+  int i;
+  STRUCTURAL_TYPE(index, "unit.FailingNode", kTVMFFISEqHashKindTreeNode, 0, 0);
+  OK(test_set_hook_once(index, "__s_equal__", test_fail_bool));
+  OK(test_set_hook_once(index, "__s_hash__", test_fail_hook));
+  test_fail_answer = 1;
+  args[2] = args[3] = tvmffi_bool(0);
+  for (i = 0; i < 2; ++i) {
+    NODE(nodes[i], index, tvmffi_int(i), tvmffi_none());
+    args[i] = nodes[i];
+  }
+  test_fails_anyhow("ffi.StructuralEqual", 0, args, 4);
+  test_fails_anyhow("ffi.GetFirstStructuralMismatch", 0, args, 4);
+  for (i = 0; i < 2; ++i)
+    OK(test_apply_global("ffi.List", &nodes[i], 1, &args[i]));
+  test_fails_anyhow("ffi.StructuralEqual", 0, args, 4);
+  args[1] = args[2];
+  test_fails_anyhow("ffi.StructuralHash", 0, args, 3);
+  test_fails_anyhow("ffi.StructuralKey", 0, args, 1);
+  for (i = 0; i < 2; ++i) {
+    OK(test_apply_global("ffi.StructuralKey", &nodes[i], 1, &args[i]));
+    OK(test_built("ffi.Map", 2, args[i], tvmffi_int(1), &maps[i]));
+  }
+  test_fails_anyhow("ffi.StructuralKeyEqual", 0, args, 2);
+  /* C++ gets an error object for code -2, too. */
+  args[0] = maps[0];
+  FAILS(test_apply_failing(1, 0, "ffi.MapCount", args, 2) < 0, "ValueError",
+        "the hook says no");
+  FAILS(test_apply_failing(-2, 0, "ffi.MapCount", args, 2) < 0,
+        "EnvErrorAlreadySet", "");
+  args[1] = maps[1];
+  test_fails_anyhow("ffi.StructuralEqual", 0, args, 4);
+}
+
 /* Finds two values equal, and changes the dict of the second one: the first
    call adds an entry, or the second call erases the first entry. */
 static TVMFFIAny test_right_dict;
@@ -1520,6 +1557,7 @@ static const test_case test_structural_cases[] = {
     {"structural: hooks", test_structural_hooks},
     {"structural: variables with hooks", test_structural_hooked_variables},
     {"structural: hooks that catch", test_caught_structural},
+    {"structural: hooks that fail", test_structural_failing},
     {"structural: hooks that change what is compared", test_structural_changes},
     {"structural: dicts that change in size", test_structural_sizes},
     {"structural: a dict that its keys empty", test_structural_emptied},

@@ -8,6 +8,8 @@
 #include "sequence.h"
 #include "apply.h"
 #include "copy.h"
+#include "repr.h"
+#include "recursive.h"
 #include "structural.h"
 
 #if !TVMFFI_NO_EXTRA && !TEST_NO_REFLECTION && !TEST_NO_TYPES
@@ -1117,6 +1119,39 @@ static void test_callback_errors(TVMFFI_HERE) {
   test_log_size = 0;
 }
 
+/* Callbacks and getters that fail with code -2: another language, such as
+   Python, holds the error. The visit returns an error that says so. */
+static void test_errors_elsewhere(TVMFFI_HERE) {
+  static const char *const visits[] = {"ffi.StructuralWalk",
+                                       "ffi.StructuralMap"};
+  TVMFFIObject *tree = test_tree(), *context;
+  int32_t index = 0;
+  TVMFFIAny args[3], any;
+  int i;
+  if (!tree) return;
+  OK(test_failing_type(&index));
+  OK(test_set_hook(index, "__ffi_shallow_copy__", test_fail_hook));
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &args[0]));
+  args[2] = tvmffi_bool(0);
+  context = test_context(args, 1);
+  if (!context) return;
+  for (i = 0; i < 2; ++i) {
+    test_fail_code = -2;
+    test_fail_after = 0;
+    (void)TVMFFI_RAISE("KeyError", "earlier");
+    FAILS(test_visit_root(visits[i], tvmffi_obj(tree), test_fail_hook,
+                          kTVMFFIList, 1, &any),
+          "EnvErrorAlreadySet", "");
+    FAILS(test_visit_root(visits[i], args[0], test_echo_callback, kTVMFFIList,
+                          1, &any),
+          "EnvErrorAlreadySet", "");
+    test_fail_code = 0;
+  }
+  args[1] = tvmffi_obj(context);
+  OK(test_new_pair(index, tvmffi_none(), tvmffi_none(), &args[0]));
+  test_fails_anyhow("ffi.VisitErrorContext.FindAccessPaths", 0, args, 3);
+}
+
 /* The last item of a list is removed while another one is replaced, and an
    entry of a dict while its value is. */
 static int test_shrink(void *self, const TVMFFIAny *args, int32_t num_args,
@@ -1257,9 +1292,9 @@ static void test_odd_nodes(TVMFFI_HERE) {
   {
     VISIT_NODE(o, unreadable, tvmffi_int(1), tvmffi_none());
     FAILS(test_walk(tvmffi_obj(o), TEST_GO_ON, kTVMFFIInt, 0, &any),
-          "RuntimeError", "A function failed without an error");
+          "RuntimeError", "A field getter failed with code -1 and no error");
     FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
-          "RuntimeError", "A function failed without an error");
+          "RuntimeError", "A field getter failed with code -1 and no error");
   }
   {
     VISIT_NODE(o, uncopiable, tvmffi_int(1), tvmffi_none());
@@ -1835,6 +1870,7 @@ static const test_case test_visit_cases[] = {
     {"visits: replaced values", test_replaced_values},
     {"visits: callbacks by type", test_callback_types},
     {"visits: callbacks that fail", test_callback_errors},
+    {"visits: errors of another language", test_errors_elsewhere},
     {"visits: containers that shrink", test_shrinking},
     {"visits: objects without getter, setter or copier", test_odd_nodes},
     {"visits: containers that change", test_visited_changes},
