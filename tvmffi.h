@@ -22788,7 +22788,10 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
-  if (code) return tvmffi_i_need_error(code, "The tensor allocator");
+  if (code) {
+    (void)tvmffi_i_need_error(code, "The tensor allocator");
+    return code; /* as upstream's extra/env_context.cc does */
+  }
   if (!managed)
     return tvmffi_i_fail("RuntimeError",
                          "TVMFFIEnvTensorAlloc: failed to allocate a tensor "
@@ -23023,7 +23026,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
     return tvmffi_i_fail("RuntimeError",
                          "init_func waits for its own handle: a cycle");
   if (made) return 0;
-  if (code) return tvmffi_i_need_error(code, "init_func");
+  if (code) {
+    (void)tvmffi_i_need_error(code, "init_func");
+    return code; /* as upstream's init_once.cc does */
+  }
   if (!result)
     return tvmffi_i_fail("RuntimeError",
                          "init_func must return a non-NULL handle");

@@ -61,7 +61,10 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   code = allocate(prototype, &managed, NULL, tvmffi_i_allocator_failed);
-  if (code) return tvmffi_i_need_error(code, "The tensor allocator");
+  if (code) {
+    (void)tvmffi_i_need_error(code, "The tensor allocator");
+    return code; /* as upstream's extra/env_context.cc does */
+  }
   if (!managed)
     return tvmffi_i_fail("RuntimeError",
                          "TVMFFIEnvTensorAlloc: failed to allocate a tensor "

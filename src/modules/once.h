@@ -187,7 +187,10 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
     return tvmffi_i_fail("RuntimeError",
                          "init_func waits for its own handle: a cycle");
   if (made) return 0;
-  if (code) return tvmffi_i_need_error(code, "init_func");
+  if (code) {
+    (void)tvmffi_i_need_error(code, "init_func");
+    return code; /* as upstream's init_once.cc does */
+  }
   if (!result)
     return tvmffi_i_fail("RuntimeError",
                          "init_func must return a non-NULL handle");
