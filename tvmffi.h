@@ -7901,8 +7901,9 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
 TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
               (const TVMFFIAny *callee, int code)) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
-  return tvmffi_error_context(code, "result of %s",
-                              name.data ? name.data : "the function");
+  if (!name.data) name = tvmffi_byte_array("the function");
+  return tvmffi_error_context(code, "result of %.*s", (int)name.size,
+                              name.data);
 }
 
 /* Calls a function. The caller has checked the arguments. */
@@ -8337,8 +8338,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
   TVMFFI_TRY(tvmffi_i_pending());
-  return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
-                        text.data ? text.data : "");
+  return tvmffi_i_raise("ValueError", "tvmffi_%s_object: NULL for `%s`",
+                        override ? "override" : "register", name ? name : "");
 }
 
 /* ======== Defaults ====================================== >>interface/default
@@ -8941,7 +8942,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    so the body may change the container; the bytes of a str live as long. In C
    without the cleanup attribute (MSVC, tcc) they are borrowed. You may leave by
    break, continue or return. Step n yields the item that is n-th at that time,
-   so erasing the current item skips the next one. */
+   so erasing the current item skips the next one. But if a step changes a dict
+   more than once, such as by erasing an entry and setting another, the loop may
+   skip entries or yield one again. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -8975,7 +8978,9 @@ typedef struct {
 
 /* A loop over a map. If `data`, `size` and `tail` of the table are those of the
    last step, the next step goes on after `slot`. Otherwise it counts `next`
-   entries from the oldest. */
+   entries from the oldest. One change of a table is always seen: a new or an
+   erased entry changes the size, and setting an old key makes its slot the
+   tail. Two changes may undo that. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
   uint64_t next;       /* index of the next entry */

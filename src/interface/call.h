@@ -227,8 +227,9 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
 TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
               (const TVMFFIAny *callee, int code)) {
   TVMFFIByteArray name = tvmffi_any_str(callee);
-  return tvmffi_error_context(code, "result of %s",
-                              name.data ? name.data : "the function");
+  if (!name.data) name = tvmffi_byte_array("the function");
+  return tvmffi_error_context(code, "result of %.*s", (int)name.size,
+                              name.data);
 }
 
 /* Calls a function. The caller has checked the arguments. */
@@ -663,6 +664,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set_global_object(
   TVMFFIByteArray text = tvmffi_byte_array(name);
   if (function) return TVMFFIFunctionSetGlobal(&text, function, override);
   TVMFFI_TRY(tvmffi_i_pending());
-  return tvmffi_i_raise("ValueError", "tvmffi_register_object: NULL for `%s`",
-                        text.data ? text.data : "");
+  return tvmffi_i_raise("ValueError", "tvmffi_%s_object: NULL for `%s`",
+                        override ? "override" : "register", name ? name : "");
 }

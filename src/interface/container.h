@@ -396,7 +396,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
    so the body may change the container; the bytes of a str live as long. In C
    without the cleanup attribute (MSVC, tcc) they are borrowed. You may leave by
    break, continue or return. Step n yields the item that is n-th at that time,
-   so erasing the current item skips the next one. */
+   so erasing the current item skips the next one. But if a step changes a dict
+   more than once, such as by erasing an entry and setting another, the loop may
+   skip entries or yield one again. */
 #define TVMFFI_FOREACH(type, name, container) \
   TVMFFI_I_LOOP(sequence_loop, container)     \
   TVMFFI_I_LOOP_VALUE(sequence_loop, tvmffi_item, type, name)
@@ -430,7 +432,9 @@ typedef struct {
 
 /* A loop over a map. If `data`, `size` and `tail` of the table are those of the
    last step, the next step goes on after `slot`. Otherwise it counts `next`
-   entries from the oldest. */
+   entries from the oldest. One change of a table is always seen: a new or an
+   erased entry changes the size, and setting an old key makes its slot the
+   tail. Two changes may undo that. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
   uint64_t next;       /* index of the next entry */

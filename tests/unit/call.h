@@ -199,6 +199,7 @@ static void test_parts_of_texts(TVMFFI_HERE) {
   TVMFFIAny huge = tvmffi_i_text_of(test_bytes(text, UINT32_MAX));
   TVMFFIAny large = tvmffi_uint(UINT64_MAX), any = tvmffi_none();
   TVMFFIObjectHandle f = NULL;
+  int8_t byte = 3;
   CHECK(test_is_clean(&none) && none.type_index == kTVMFFINone);
   CHECK(test_is_clean(&small) && small.type_index == kTVMFFISmallStr);
   CHECK_TEXT(tvmffi_any_str(&small), "unit");
@@ -215,6 +216,10 @@ static void test_parts_of_texts(TVMFFI_HERE) {
   CHECK(any.type_index == kTVMFFIStr && test_strong(any.v_obj) == 1);
   OK(tvmffi_as(all, tvmffi_out_any(&any)));
   CHECK(any.type_index == kTVMFFIStr && tvmffi_equal(any, all));
+  FAILS(tvmffi_call(name, tvmffi_out_int8(&byte), tvmffi_int(-300)),
+        "OverflowError",
+        "result of unit.part: The value -300 is out of range of int8");
+  CHECK_INT(byte, 3);
   FAILS(tvmffi_call(name, tvmffi_out_any(&any), all, large), "OverflowError",
         "Integer value 18446744073709551615 is too large to fit in int64_t. "
         "Consider explicitly casting to int64_t first if this is intentional.");
@@ -314,7 +319,7 @@ static void test_null_in_calls(TVMFFI_HERE) {
   FAILS(tvmffi_register_object("unit.x", NULL), "ValueError",
         "tvmffi_register_object: NULL for `unit.x`");
   FAILS(tvmffi_override_object(NULL, NULL), "ValueError",
-        "tvmffi_register_object: NULL for ``");
+        "tvmffi_override_object: NULL for ``");
   OK(TVMFFI_OVERRIDE("unit.echo", u_any));
   FAILS(tvmffi_call(tvmffi_str("unit.echo"), tvmffi_out_int8(&small),
                     tvmffi_int(-300)),

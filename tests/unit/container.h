@@ -111,9 +111,12 @@ static void test_entries(TVMFFI_HERE) {
 }
 
 /* A table whose size stays, but which has other entries at each step: those
-   that were passed are counted from the oldest on. */
+   that were passed are counted from the oldest on. If its newest entry stays in
+   its slot, too, the loop misses the changes, and still takes as many steps as
+   there are entries. */
 static void test_replaced_entries(TVMFFI_HERE) {
   static const int64_t met[] = {0, 2, 4, 6, 100, 102, 104, 106};
+  static const int64_t keys[] = {0, 1, 2, 4, 3};
   TVMFFIObject *dict = tvmffi_dict();
   tvmffi_i_map_object *m;
   int64_t n = 0, i;
@@ -136,6 +139,17 @@ static void test_replaced_entries(TVMFFI_HERE) {
   }
   --m->size;
   CHECK_INT(n, 8);
+  OK((dict = tvmffi_dict()) ? 0 : -1);
+  for (i = 0; i < 5; ++i)
+    OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(keys[i]), tvmffi_int(-keys[i])));
+  n = 0;
+  TVMFFI_FOREACH_ITEM(int64, key, int64, value, tvmffi_obj(dict)) {
+    CHECK(key >= 0 && key < 5 && value == -key);
+    OK(tvmffi_erase(tvmffi_obj(dict), tvmffi_int(key)));
+    OK(tvmffi_set(tvmffi_obj(dict), tvmffi_int(key), tvmffi_int(-key)));
+    ++n;
+  }
+  CHECK(n == 5 && tvmffi_size(tvmffi_obj(dict)) == 5);
 }
 
 /* Loops over objects own them one after the other, pass over a handle without
