@@ -7020,15 +7020,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
   return -1;
 }
 
-/* A typed function has one of three kinds: tvmffi_user, tvmffi_exported, or
-   tvmffi_builtin for the functions of the runtime. These have no scope, because
-   they make nothing by the interface and no parameter of theirs is converted to
-   a new container. Their results are not checked, because they raise an error
-   whenever they fail. They may be unused, because TVMFFI_BUILTINS leaves some
-   of them out of the table. */
-#define TVMFFI_I_LINKAGE_tvmffi_user static
-#define TVMFFI_I_LINKAGE_tvmffi_exported TVMFFI_I_EXPORTED
-#define TVMFFI_I_LINKAGE_tvmffi_builtin static
+/* A typed function is of the kind tvmffi_user, or tvmffi_builtin for the
+   functions of the runtime. These have no scope, because they make nothing by
+   the interface and no parameter of theirs is converted to a new container.
+   Their results are not checked, because they raise an error whenever they
+   fail. They may be unused, because TVMFFI_BUILTINS leaves some of them out of
+   the table. */
 #define TVMFFI_I_DESCRIPTION_tvmffi_user(func, text, call, n, least, defaults, \
                                          site, R, ...) \
   TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
@@ -7036,16 +7033,13 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
       text, call, TVMFFI_I_DESCRIBED(func), (n) - 1 TVMFFI_I_SIGNATURE( \
           "" TVMFFI_I_EACH(n)(TVMFFI_I_NAME, ~, __VA_ARGS__), least, \
           defaults, site)};
-#define TVMFFI_I_DESCRIPTION_tvmffi_exported TVMFFI_I_DESCRIPTION_tvmffi_user
 #define TVMFFI_I_DESCRIPTION_tvmffi_builtin(func, text, call, n, ...) \
   TVMFFI_I_UNUSED static const tvmffi_i_builtin_func func = { \
       text, TVMFFI_I_BUILTIN_CALLS(call), tvmffi_i_types_##func, \
       (n) - 1 TVMFFI_I_BUILTIN_BODY(call)};
 #define TVMFFI_I_THIS_tvmffi_user tvmffi_func
-#define TVMFFI_I_THIS_tvmffi_exported tvmffi_func
 #define TVMFFI_I_THIS_tvmffi_builtin tvmffi_i_builtin_func
 #define TVMFFI_I_REFUSE_tvmffi_user tvmffi_i_refuse
-#define TVMFFI_I_REFUSE_tvmffi_exported tvmffi_i_refuse
 #define TVMFFI_I_REFUSE_tvmffi_builtin tvmffi_i_refuse_builtin
 /* Open and close the scope of a body, tvmffi_body_scope. Compilers remove both
    where the body makes nothing. In C++, a destructor closes the scope, after an
@@ -7063,27 +7057,22 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
       tvmffi_i_scope_open(&tvmffi_scope_of_body, NULL, TVMFFI_I_SCOPE_END);
 #define TVMFFI_I_CLOSE_tvmffi_user tvmffi_i_scope_end(tvmffi_body_scope);
 #endif
-#define TVMFFI_I_OPEN_tvmffi_exported TVMFFI_I_OPEN_tvmffi_user
 #define TVMFFI_I_OPEN_tvmffi_builtin \
   tvmffi_scope *const tvmffi_body_scope = NULL;
-#define TVMFFI_I_CLOSE_tvmffi_exported TVMFFI_I_CLOSE_tvmffi_user
 #define TVMFFI_I_CLOSE_tvmffi_builtin
 #define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
-#define TVMFFI_I_LOAD_tvmffi_exported tvmffi_i_load_arg
 #define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
 #define TVMFFI_I_CONVERT_tvmffi_user \
   tvmffi_converts && tvmffi_bad_code == TVMFFI_I_CONVERTED \
       ? tvmffi_i_call_converted(tvmffi_this, tvmffi_args, tvmffi_count, \
                                 tvmffi_into, tvmffi_handle) \
       :
-#define TVMFFI_I_CONVERT_tvmffi_exported TVMFFI_I_CONVERT_tvmffi_user
 #define TVMFFI_I_CONVERT_tvmffi_builtin
 #define TVMFFI_I_CHECK_tvmffi_user \
   if (TVMFFI_I_UNLIKELY(tvmffi_i_scope_marked(tvmffi_body_scope))) \
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
-#define TVMFFI_I_CHECK_tvmffi_exported TVMFFI_I_CHECK_tvmffi_user
 #define TVMFFI_I_CHECK_tvmffi_builtin
 
 /* The object of a built-in function. Its safe_call receives this struct as
@@ -7256,9 +7245,11 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   extern tvmffi_func tvmffi_func_##name; \
   TVMFFI_I_METHOD_BODY(name, NULL, NULL)
 #define TVMFFI_I_TYPED_1(name, uses, then, ...) uses then(__VA_ARGS__)
-/* Defines a typed function up to its body: prototype of the body, description,
-   packed call, head of the body. */
+/* Defines a typed function up to its body: prototypes of the packed call and
+   of the body, description, packed call, head of the body. The prototype of
+   the packed call has the linkage, which the definition inherits. */
 #define TVMFFI_I_FUNC_OF(kind, name, text, n, ...) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_call_##name); \
   TVMFFI_I_DEFINE(kind, tvmffi_call_##name, text, tvmffi_func_##name, \
                   tvmffi_body_##name, n, __VA_ARGS__) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
@@ -7335,7 +7326,6 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
 #endif
 #define TVMFFI_I_PACKED_CALL(checked, kind, call, text, func, body, self, \
                              refuse, least, defaults, n, R, ...) \
-  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call); \
   static const tvmffi_i_word *const \
       tvmffi_i_types_##func[(n) <= 17 ? n : -1] = { \
       &TVMFFI_I_RESULT(tvmffi_i_word_, R) \
@@ -7346,7 +7336,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
                        __VA_ARGS__)
 #define TVMFFI_I_CALL_tvmffi_user(checked, kind, call, func, body, self, \
                                   refuse, n, R, ...) \
-  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
+  TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_word *const *tvmffi_words = tvmffi_i_types_##func; \
     const TVMFFI_I_THIS_##kind *tvmffi_this = &func; \
@@ -7378,9 +7368,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
     TVMFFI_I_CLOSE_##kind \
     return tvmffi_code; \
   }
-#define TVMFFI_I_CALL_tvmffi_exported TVMFFI_I_CALL_tvmffi_user
 #define TVMFFI_I_INLINED_tvmffi_user
-#define TVMFFI_I_INLINED_tvmffi_exported
 #if !defined(__OPTIMIZE_SIZE__)
 #define TVMFFI_I_CALL_tvmffi_builtin TVMFFI_I_CALL_tvmffi_user
 #define TVMFFI_I_INLINED_tvmffi_builtin
@@ -7394,7 +7382,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
    half of the functions' code. */
 #define TVMFFI_I_CALL_tvmffi_builtin(checked, kind, call, func, body, self, \
                                      refuse, n, R, ...) \
-  TVMFFI_I_LINKAGE_##kind TVMFFI_I_CALL_HEAD(call) { \
+  TVMFFI_I_CALL_HEAD(call) { \
     enum { TVMFFI_I_EACH(n)(TVMFFI_I_INDEX_OF, ~, __VA_ARGS__) tvmffi_num }; \
     const tvmffi_i_value *tvmffi_values = \
         TVMFFI_I_AS(const tvmffi_i_value *, tvmffi_handle); \
@@ -7468,8 +7456,9 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_EXPORT_OF, \
       name, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_EXPORT_OF(name, n, ...) \
-  TVMFFI_I_DEFINE(tvmffi_exported, __tvm_ffi_##name, #name, \
-                  tvmffi_func_##name, tvmffi_body_##name, n, __VA_ARGS__) \
+  TVMFFI_I_EXPORTED TVMFFI_I_CALL_HEAD(__tvm_ffi_##name); \
+  TVMFFI_I_DEFINE(tvmffi_user, __tvm_ffi_##name, #name, tvmffi_func_##name, \
+                  tvmffi_body_##name, n, __VA_ARGS__) \
   TVMFFI_I_EXPORT_METADATA(name) \
   TVMFFI_I_ON_EXPORT(name) \
   TVMFFI_I_BODY(, tvmffi_body_##name, n, __VA_ARGS__)
@@ -7496,6 +7485,7 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_CLOSURE_OF, \
       name, State, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 #define TVMFFI_I_CLOSURE_OF(name, State, n, ...)                               \
+  static TVMFFI_I_CALL_HEAD(tvmffi_call_##name);                               \
   TVMFFI_I_BODY(TVMFFI_I_SELF(State), tvmffi_body_##name, n, __VA_ARGS__);     \
   TVMFFI_I_DEFINE_CALL(tvmffi_user, tvmffi_call_##name, #name,                 \
                        tvmffi_func_##name,                                     \
@@ -11996,6 +11986,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_UNBOUND(T, name, ...) \
   TVMFFI_I_METHOD_FUNC(T, name, NULL, __VA_ARGS__)
 #define TVMFFI_I_METHOD_FUNC(T, name, shown, n, ...) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_call_##T##_##name); \
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \

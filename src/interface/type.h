@@ -526,6 +526,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_UNBOUND(T, name, ...) \
   TVMFFI_I_METHOD_FUNC(T, name, NULL, __VA_ARGS__)
 #define TVMFFI_I_METHOD_FUNC(T, name, shown, n, ...) \
+  static TVMFFI_I_CALL_HEAD(tvmffi_call_##T##_##name); \
   TVMFFI_I_DEFINE(tvmffi_user, tvmffi_call_##T##_##name, #T "." #name, \
                   tvmffi_func_##T##_##name, tvmffi_body_##T##_##name, n, \
                   __VA_ARGS__) \
