@@ -1081,7 +1081,6 @@ TVMFFI_I_INLINE void *tvmffi_i_swap_pointer(void **p, void *now) {
 #endif
 }
 
-#if !TVMFFI_NO_THREADS
 /* Adds n to *p. Sequentially consistent. */
 TVMFFI_I_INLINE void tvmffi_i_add32(uint32_t *p, uint32_t n) {
 #if defined(TVMFFI_I_UPDATE)
@@ -1110,7 +1109,6 @@ TVMFFI_I_INLINE void tvmffi_i_put32(uint32_t *p, uint32_t n) {
   __atomic_store_n(p, n, __ATOMIC_SEQ_CST);
 #endif
 }
-#endif
 
 /* TVMFFI_I_THREAD is the storage class of a thread-local variable. With the
    hook TVMFFI_THREAD_LOCAL, a variable has a key instead, and
@@ -1245,11 +1243,7 @@ typedef struct {
 } DLPackVersion;
 
 /* The kinds of devices. */
-#ifdef __cplusplus
-typedef enum : int32_t {
-#else
 TVMFFI_I_ENUM(DLDeviceType) {
-#endif
   kDLCPU = 1,
   kDLCUDA = 2,
   kDLCUDAHost = 3, /* pinned by cudaMallocHost */
@@ -1266,7 +1260,7 @@ TVMFFI_I_ENUM(DLDeviceType) {
   kDLHexagon = 16,
   kDLMAIA = 17,
   kDLTrn = 18 /* AWS Trainium */
-} DLDeviceType;
+} TVMFFI_I_ENUM_NAME(DLDeviceType);
 
 /* A device. device_id is 0 for plain, pinned and managed host memory. */
 typedef struct {
@@ -1651,20 +1645,12 @@ typedef struct {
 /* The data of an array or list, which follows the TVMFFIObject header. The
    member `data` has memory for `capacity` TVMFFIAny, of which `size` are in
    use. */
-#ifdef __cplusplus
-struct TVMFFISeqCell {
-#else
-typedef struct {
-#endif
+typedef struct TVMFFISeqCell {
   void *data;
   int64_t size;
   int64_t capacity;
   void (*data_deleter)(void *); /* NULL if data is part of the object */
-#ifdef __cplusplus
-};
-#else
 } TVMFFISeqCell;
-#endif
 
 /* How an error's update_backtrace changes its backtrace. */
 TVMFFI_I_ENUM(TVMFFIBacktraceUpdateMode) {
@@ -1849,11 +1835,7 @@ typedef struct {
 
 /* A registered type. type_ancestors[d] is the ancestor at depth d, for d from 0
    to type_depth - 1. The runtime owns the struct and never frees it. */
-#ifdef __cplusplus
-struct TVMFFITypeInfo {
-#else
 typedef struct TVMFFITypeInfo {
-#endif
   int32_t type_index;
   int32_t type_depth;
   TVMFFIByteArray type_key;
@@ -1864,11 +1846,7 @@ typedef struct TVMFFITypeInfo {
   const TVMFFIFieldInfo *fields;
   const TVMFFIMethodInfo *methods;
   const TVMFFITypeMetadata *metadata; /* NULL if none was registered */
-#ifdef __cplusplus
-};
-#else
 } TVMFFITypeInfo;
-#endif
 
 /* Writes the version of the ABI to *out_version. Cannot fail. */
 TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);
@@ -2463,11 +2441,9 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
       __attribute__((__weakref__(#name)));
 
 TVMFFI_I_COLD void tvmffi_i_raise_missing(const char *name, const char *since) {
-  const char *parts[4];
-  parts[0] = name;
-  parts[1] = " is not in this process's libtvm_ffi: install apache-tvm-ffi ";
-  parts[2] = since;
-  parts[3] = " or newer";
+  const char *parts[4] = {
+      name, " is not in this process's libtvm_ffi: install apache-tvm-ffi ",
+      since, " or newer"};
   TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
 }
 
@@ -3570,18 +3546,18 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_reverse_lines,
 TVMFFI_I_ONCE(void, tvmffi_i_error_append,
               (const char *before, TVMFFIObjectHandle error)) {
   char trace[4 * TVMFFI_MESSAGE_SIZE];
-  const char *parts[8];
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
-  parts[0] = before;
-  parts[1] = *before ? "\nThe above exception was the direct cause of the "
-                       "following exception:\n\n"
-                     : "";
-  parts[2] = "Traceback (most recent call last):\n";
-  parts[3] = tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace);
-  parts[4] = cell->kind.data;
-  parts[5] = ": ";
-  parts[6] = cell->message.data;
-  parts[7] = "\n";
+  const char *parts[8] = {
+      before,
+      *before ? "\nThe above exception was the direct cause of the following "
+                "exception:\n\n"
+              : "",
+      "Traceback (most recent call last):\n",
+      tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace),
+      cell->kind.data,
+      ": ",
+      cell->message.data,
+      "\n"};
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 8);
 }
 
@@ -4340,18 +4316,13 @@ TVMFFI_I_FOLDED int tvmffi_i_from_any_as(int kind, const tvmffi_i_word *word,
   }
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
-  return tvmffi_i_from_any_as(word->kind, word, from, to);
-}
-
-/* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
+/* Does what tvmffi_i_from_any_as does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
   const int is_some = of == word || from->type_index != kTVMFFINone;
-  const int code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
+  const int code = is_some ? tvmffi_i_from_any_as(of->kind, of, from, to) : 0;
   if (code || of == word) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;
@@ -5015,11 +4986,9 @@ TVMFFI_I_ONCE(void, tvmffi_i_throw, (int code)) {
   static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};
   TVMFFIAny args[4], result = tvmffi_none();
   TVMFFIObjectHandle walk = NULL;
-  tvmffi_i_thrown t;
+  tvmffi_i_thrown t = {tvmffi_i_error_remove(), tvmffi_none(), tvmffi_none(),
+                       code};
   void *call;
-  t.code = code;
-  t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_i_error_remove();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */
@@ -5363,12 +5332,11 @@ TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
    tracks leaks. */
 TVMFFI_I_ONCE(void, tvmffi_i_note,
               (const void *obj, int released, const char *place)) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  if (!place) return;
-  args[0] = tvmffi_ptr(obj);
-  args[1] = tvmffi_bool(released);
-  args[2] = tvmffi_str(place);
-  (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
+  TVMFFIAny args[3] = {tvmffi_ptr(obj), tvmffi_bool(released),
+                       tvmffi_str(place)};
+  TVMFFIAny result = tvmffi_none();
+  if (place)
+    (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
@@ -5663,7 +5631,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
   tvmffi_i_scope_end(scope);
 }
 
-/* Returns nonzero if the scope is marked. */
+/* Returns nonzero if the scope is marked. A function, because its callers are
+   macros that expand in the user's source, where `marked` may be a macro. */
 TVMFFI_I_INLINE int tvmffi_i_scope_marked(const tvmffi_scope *scope) {
   return scope->marked;
 }
@@ -6168,12 +6137,10 @@ typedef struct {
 
 /* Sets f->call and f->self. Concurrent threads store equal values. */
 TVMFFI_I_ONCE(int, tvmffi_i_bind_global, (tvmffi_global *f)) {
-  TVMFFIAny args[2], self = tvmffi_none();
   void *call = NULL;
-  int code;
-  args[0] = tvmffi_str(f->name);
-  args[1] = tvmffi_ptr(&call);
-  code = tvmffi_i_call_if_defined("tvmffi.GlobalCell", args, 2, &self);
+  TVMFFIAny args[2] = {tvmffi_str(f->name), tvmffi_ptr(&call)};
+  TVMFFIAny self = tvmffi_none();
+  int code = tvmffi_i_call_if_defined("tvmffi.GlobalCell", args, 2, &self);
   if (code && code != 1) return code;
   if (code) {
     self = tvmffi_ptr(f->name);
@@ -6290,10 +6257,7 @@ TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
 TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
                                               TVMFFIAny b, TVMFFIAny c,
                                               int32_t n) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  args[0] = a;
-  args[1] = b;
-  args[2] = c;
+  TVMFFIAny args[3] = {a, b, c}, result = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;
@@ -6470,7 +6434,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
   }
   if (word->kind == TVMFFI_I_CONTAINER)
     return tvmffi_i_convert_container(word, from, to);
-  code = tvmffi_i_plain_from_any(word, from, &value);
+  code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
   (void)tvmffi_i_plain_to_any(word, NULL, &made, &value); /* fits in an Any */
   if (made.type_index == from->type_index) return 0;
@@ -6510,15 +6474,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_load_other,
                const TVMFFIAny *from, void *to)) {
   TVMFFIAny made;
   int code;
-  *(tvmffi_i_object_slot *)to = from->v_obj;
-  if (word->kind == TVMFFI_I_OPTIONAL) {
-    if (from->type_index == kTVMFFINone) {
-      *(tvmffi_i_object_slot *)to = NULL;
-      return 0;
-    }
-    word = word->of[0];
-  }
-  code = tvmffi_i_convert_container(word, from, scope ? &made : NULL);
+  *(tvmffi_i_object_slot *)to =
+      from->type_index == kTVMFFINone ? NULL : from->v_obj;
+  code = tvmffi_i_convert_item(word, from, scope ? &made : NULL);
   if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
   return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),
@@ -6713,25 +6671,19 @@ TVMFFI_I_ONCE(void, tvmffi_i_append_escaped,
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_ONCE(void, tvmffi_i_append_schema,
-              (tvmffi_i_text *t, const char *schema)) {
-  if (*schema != '{') {
-    tvmffi_i_append(t, "{\\\"type\\\":\\\"");
-    tvmffi_i_append(t, schema);
-    tvmffi_i_append(t, "\\\"}");
-    return;
-  }
-  tvmffi_i_append_escaped(t, schema);
-}
-
 TVMFFI_I_ONCE(void, tvmffi_i_append_type,
               (tvmffi_i_text *t, const tvmffi_i_word *type)) {
-  if (!tvmffi_i_has_parts(type)) {
-    tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
+  const char *schema = tvmffi_i_shown(type)->schema;
+  if (*schema == '{') {
+    tvmffi_i_append_escaped(t, schema);
     return;
   }
   tvmffi_i_append(t, "{\\\"type\\\":\\\"");
-  tvmffi_i_append(t, type->schema);
+  tvmffi_i_append(t, schema);
+  if (!tvmffi_i_has_parts(type)) {
+    tvmffi_i_append(t, "\\\"}");
+    return;
+  }
   tvmffi_i_append(t, "\\\",\\\"args\\\":[");
   tvmffi_i_append_type(t, type->of[0]);
   if (type->of[1]) {
@@ -7858,7 +7810,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
   }
   return any;
 }
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const void *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
@@ -8055,7 +8007,7 @@ template <typename tvmffi_type>
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
   static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
                 "no_object__its_first_member_is_not_base");
-  return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
+  return tvmffi_i_const_obj(x);
 }
 /* Accepts std::string, std::string_view and other texts, borrowed. */
 template <typename tvmffi_type>
@@ -8142,7 +8094,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
 #define TVMFFI_I_TO_VIEW(x) \
   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE) TVMFFIAny: tvmffi_i_any, \
-           default: tvmffi_i_struct)(x)
+           default: tvmffi_i_const_obj)(x)
 #define TVMFFI_I_MAKE(ctype, make) ctype: make,
 
 /* The pointer x to a struct that begins with an object or another such struct;
@@ -8156,9 +8108,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 
 /* clang-format on */
 
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
-  return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
-}
 /* Expands to `| bits`: the bits TVMFFI_I_NULLABLE and TVMFFI_I_WIDE that the C
    type of `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \
@@ -8834,7 +8783,7 @@ TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
   tvmffi_i_has(TVMFFI_ANY(container), TVMFFI_ANY(value))
 
 TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
-  TVMFFIAny args[2], result = tvmffi_none();
+  TVMFFIAny args[2] = {any, value}, result = tvmffi_none();
   int which;
   switch (any.v_obj ? any.type_index : kTVMFFINone) {
     case kTVMFFIArray: which = TVMFFI_I_ARRAY_CONTAINS; break;
@@ -8845,8 +8794,6 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
       return tvmffi_i_bad_container("tvmffi_contains",
                                     "an array, list, map or dict", &any);
   }
-  args[0] = any;
-  args[1] = value;
   TVMFFI_TRY(tvmffi_i_global_values(which, args, 2, &result));
   return result.v_int64 != 0;
 }
@@ -9219,11 +9166,9 @@ TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;
-  TVMFFIAny args[2], text = tvmffi_none();
-  int code;
-  args[0] = tvmffi_ptr(&live);
-  args[1] = tvmffi_ptr(&complaints);
-  code = tvmffi_i_call_if_defined("tvmffi.DebugReport", args, 2, &text);
+  TVMFFIAny args[2] = {tvmffi_ptr(&live), tvmffi_ptr(&complaints)};
+  TVMFFIAny text = tvmffi_none();
+  int code = tvmffi_i_call_if_defined("tvmffi.DebugReport", args, 2, &text);
   if (code == 1)
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");
@@ -9591,11 +9536,9 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
 TVMFFI_I_ONCE(const char *, tvmffi_i_contract_text,
               (const tvmffi_i_site *contract, const char *name)) {
   int32_t i;
-  for (i = 0; contract && i < contract->count; ++i) {
-    const char *a = contract->expected[i].name, *b = name;
-    while (*a && *a == *b) ++a, ++b;
-    if (*a == *b) return contract->expected[i].text;
-  }
+  for (i = 0; contract && i < contract->count; ++i)
+    if (tvmffi_i_same(tvmffi_byte_array(name), contract->expected[i].name))
+      return contract->expected[i].text;
   return NULL;
 }
 
@@ -10654,16 +10597,6 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
   return c->index < 0 ? (int32_t)kTVMFFIModule : c->index;
 }
 
-/* Sets *index to the type index of c->key, or to -1 if the key is unknown. */
-TVMFFI_I_ONCE(void, tvmffi_i_class_find,
-              (const tvmffi_i_class *c, int32_t *index)) {
-  TVMFFIByteArray key = tvmffi_byte_array(c->key);
-  *index = -1;
-  if (!TVMFFITypeKeyToIndex(&key, index)) return;
-  tvmffi_error_clear();
-  *index = -1;
-}
-
 TVMFFI_I_ONCE(int, tvmffi_i_class_check_size,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *info)) {
   const TVMFFITypeMetadata *metadata =
@@ -10682,7 +10615,10 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_enter, (tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   const TVMFFITypeInfo *info, *parent;
   int32_t depth;
-  tvmffi_i_class_find(c, index);
+  if (TVMFFITypeKeyToIndex(&key, index)) {
+    tvmffi_error_clear();
+    *index = -1;
+  }
   if (!c->members) {
     if (*index < 0)
       return tvmffi_i_raise(
@@ -12340,13 +12276,11 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
    which does not call this function again. */
 TVMFFI_I_ONCE(int, tvmffi_i_module_import,
               (TVMFFIObject *self, TVMFFIAny other, TVMFFIAny *out)) {
-  TVMFFIAny args[2];
+  TVMFFIAny args[2] = {tvmffi_obj(self), other};
   if (TVMFFI_I_IS_CXX) {
     tvmffi_i_cxx_import(tvmffi_i_module_of(self), &other.v_obj);
     return 0;
   }
-  args[0] = tvmffi_obj(self);
-  args[1] = other;
   return tvmffi_i_call_by_name((void *)(uintptr_t)"ffi.ModuleImportModule",
                                args, 2, out);
 }
@@ -14855,10 +14789,9 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
 TVMFFI_I_NOINLINE int tvmffi_i_digits_to_double(const char *p, const char *end,
                                                 int64_t power, uint64_t *out) {
   uint32_t limbs[TVMFFI_I_BIG_LIMBS];
-  tvmffi_i_big b = {0, NULL};
+  tvmffi_i_big b = {0, limbs};
   int lost = 0, top;
   uint64_t x;
-  b.limbs = limbs;
   while (p != end && (*p == '0' || *p == '.')) ++p;
   *out = 0;
   if (p == end) return 1;
@@ -14896,8 +14829,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
   uint64_t twice;
   int lost = 0, top, shift;
   uint32_t limbs[TVMFFI_I_BIG_LIMBS];
-  tvmffi_i_big b = {0, NULL};
-  b.limbs = limbs;
+  tvmffi_i_big b = {0, limbs};
   limbs[0] = (uint32_t)mantissa;
   limbs[1] = (uint32_t)(mantissa >> 32);
   b.n = limbs[1] ? 2 : 1;
@@ -15757,16 +15689,13 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
 
 /* Creates an owned string or bytes. `data` may point into `out`. */
 TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
-                                         int32_t in_any, int32_t large,
-                                         TVMFFIAny *out) {
+                                         int32_t large, TVMFFIAny *out) {
   uint64_t text;
-  TVMFFI_ASSERT(in_any == kTVMFFISmallStr
-                    ? large == kTVMFFIStr
-                    : in_any == kTVMFFISmallBytes && large == kTVMFFIBytes);
+  TVMFFI_ASSERT(large == kTVMFFIStr || large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
-  out->type_index = in_any;
+  out->type_index = large == kTVMFFIStr ? kTVMFFISmallStr : kTVMFFISmallBytes;
   out->small_str_len = (uint32_t)size;
   out->v_uint64 = text;
   return 0;
@@ -15775,15 +15704,13 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
 int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
-  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
-                              kTVMFFIStr, out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFIStr, out);
 }
 
 int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
-  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
-                              kTVMFFIBytes, out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFIBytes, out);
 }
 
 #if !TVMFFI_NO_EXTRA
@@ -15798,8 +15725,7 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
     return tvmffi_i_no_memory();
   }
   if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
-    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
-                                  out);
+    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFIStr, out);
     tvmffi_i_text_release(b);
     return failed;
   }
@@ -15938,7 +15864,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     case kTVMFFIRawStr:
       if (!view->v_c_str) return tvmffi_i_null(__func__, "the raw string");
       return tvmffi_i_make_string(view->v_c_str, strlen(view->v_c_str),
-                                  kTVMFFISmallStr, kTVMFFIStr, out);
+                                  kTVMFFIStr, out);
     case kTVMFFIByteArrayPtr:
       if (!view->v_ptr) return tvmffi_i_null(__func__, "the byte array");
       return TVMFFIBytesFromByteArray((TVMFFIByteArray *)view->v_ptr, out);
@@ -16029,16 +15955,15 @@ typedef struct {
    length of the line. */
 static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
   char number[TVMFFI_I_DECIMAL];
-  const char *parts[7];
+  const char *parts[7] = {"  File \"",
+                          source.file,
+                          "\", line ",
+                          tvmffi_i_decimal(number, source.line),
+                          ", in ",
+                          source.function,
+                          "\n"};
   size_t size = 0, n, i;
   TVMFFI_ASSERT(source.file && source.function);
-  parts[0] = "  File \"";
-  parts[1] = source.file;
-  parts[2] = "\", line ";
-  parts[3] = tvmffi_i_decimal(number, source.line);
-  parts[4] = ", in ";
-  parts[5] = source.function;
-  parts[6] = "\n";
   for (i = 0; i < 7; ++i) {
     n = strlen(parts[i]);
     if (to) memcpy(to + size, parts[i], n);
@@ -16099,23 +16024,20 @@ typedef struct {
 #endif
 } tvmffi_i_frame;
 
-#define TVMFFI_I_STRING(name) TVMFFI_I_STRING_(name)
-#define TVMFFI_I_STRING_(name) #name
-
 static tvmffi_i_frame_kind tvmffi_i_classify(const char *symbol) {
   static const struct {
     const char *prefix;
     tvmffi_i_frame_kind kind;
   } rules[] = {
-      {TVMFFI_I_STRING(TVMFFIBacktrace), TVMFFI_I_FRAME_HIDDEN},
-      {TVMFFI_I_STRING(TVMFFIErrorSetRaisedFromCStr), TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_QUOTE(TVMFFIBacktrace), TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_QUOTE(TVMFFIErrorSetRaisedFromCStr), TVMFFI_I_FRAME_HIDDEN},
       {"__libc_", TVMFFI_I_FRAME_HIDDEN},
       {"ffi_call_", TVMFFI_I_FRAME_HIDDEN},
       {"_ZN3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
       {"_ZNK3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
       {"_ZN3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
       {"_ZNK3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
-      {TVMFFI_I_STRING(TVMFFIFunctionCall), TVMFFI_I_FRAME_BORDER},
+      {TVMFFI_I_QUOTE(TVMFFIFunctionCall), TVMFFI_I_FRAME_BORDER},
       {"slot_tp_call", TVMFFI_I_FRAME_BORDER},
       {"object_is_not_callable", TVMFFI_I_FRAME_BORDER},
       {"_Py", TVMFFI_I_FRAME_BORDER},
@@ -16150,7 +16072,7 @@ static char *tvmffi_i_demangle(const char *symbol) {
 #include <dlfcn.h>
 TVMFFI_I_EXTERN_C int
 tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) __asm__(
-    TVMFFI_I_STRING(__USER_LABEL_PREFIX__) "dladdr");
+    TVMFFI_I_QUOTE(__USER_LABEL_PREFIX__) "dladdr");
 
 /* Returns the demangled name, to be freed by free(), or NULL. Needs a loaded
    libstdc++. */
@@ -16271,19 +16193,11 @@ typedef struct {
 } tvmffi_i_frame_reader;
 
 static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
-#if TVMFFI_NO_THREADS
-  ++cache->readers;
-#else
   tvmffi_i_add32(&cache->readers, 1);
-#endif
 }
 static void tvmffi_i_leave_frame_cache(tvmffi_i_frame_cache *cache) {
   TVMFFI_ASSERT(TVMFFI_I_LOAD(&cache->readers) > 0);
-#if TVMFFI_NO_THREADS
-  --cache->readers;
-#else
   tvmffi_i_sub32(&cache->readers, 1);
-#endif
 }
 
 /* Frees a list of frames. */
@@ -16574,15 +16488,20 @@ typedef struct {
   const unsigned char *at, *end;
 } tvmffi_i_cfi;
 
+static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
+  TVMFFI_ASSERT(!c->at || c->at <= c->end);
+  if (!c->at || (uint64_t)(c->end - c->at) < size)
+    c->at = NULL;
+  else
+    c->at += size;
+}
+
 static uint64_t tvmffi_i_cfi_bytes(tvmffi_i_cfi *c, size_t size) {
+  const unsigned char *from = c->at;
   uint64_t value = 0;
   TVMFFI_ASSERT(size <= sizeof(value));
-  if (!c->at || (size_t)(c->end - c->at) < size)
-    c->at = NULL;
-  else {
-    memcpy(&value, c->at, size); /* little-endian */
-    c->at += size;
-  }
+  tvmffi_i_cfi_skip(c, size);
+  if (c->at) memcpy(&value, from, size); /* little-endian */
   return value;
 }
 
@@ -16602,14 +16521,6 @@ static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
 }
 static int64_t tvmffi_i_cfi_signed(tvmffi_i_cfi *c) {
   return (int64_t)tvmffi_i_cfi_leb(c, 1);
-}
-
-static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
-  TVMFFI_ASSERT(!c->at || c->at <= c->end);
-  if (!c->at || (uint64_t)(c->end - c->at) < size)
-    c->at = NULL;
-  else
-    c->at += size;
 }
 
 /* Returns the size of a pointer with this DWARF encoding, or PTRDIFF_MAX if
@@ -16987,15 +16898,12 @@ const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,
                 int cross_ffi_boundary) {
   static const TVMFFIByteArray empty = {"", 0};
+  const tvmffi_i_source source = {filename, func, lineno};
+  const int named = filename && func;
   tvmffi_i_trace_text *t;
-  tvmffi_i_source source;
   tvmffi_i_trace trace;
   size_t head = 0;
   char *text;
-  int named = filename && func;
-  source.file = filename;
-  source.function = func;
-  source.line = lineno;
   if (!tvmffi_i_need_block()) return &empty;
   t = tvmffi_i_thread_trace();
   t->view = empty;
@@ -17825,14 +17733,11 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
    `*memory` is NULL. */
 static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
                               TVMFFIByteArray *metadata, void **memory) {
-  TVMFFIByteArray *texts[3];
+  TVMFFIByteArray *texts[3] = {name, doc, metadata};
   size_t size = 0;
   char *to = NULL;
   int i;
   TVMFFI_ASSERT(!*memory);
-  texts[0] = name;
-  texts[1] = doc;
-  texts[2] = metadata;
   for (i = 0; i < 3; ++i)
     if (texts[i]->size) size += texts[i]->size + 1;
   if (size) {
@@ -17982,20 +17887,14 @@ static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
 }
 
 static tvmffi_i_members tvmffi_i_type_fields(const tvmffi_i_type *t) {
-  tvmffi_i_members m;
-  m.array = t->info.fields;
-  m.element = sizeof(*t->info.fields);
-  m.count = t->info.num_fields;
-  m.capacity = t->field_capacity;
+  const tvmffi_i_members m = {t->info.fields, sizeof(*t->info.fields),
+                              t->info.num_fields, t->field_capacity};
   return m;
 }
 
 static tvmffi_i_members tvmffi_i_type_methods(const tvmffi_i_type *t) {
-  tvmffi_i_members m;
-  m.array = t->info.methods;
-  m.element = sizeof(*t->info.methods);
-  m.count = t->info.num_methods;
-  m.capacity = t->method_capacity;
+  const tvmffi_i_members m = {t->info.methods, sizeof(*t->info.methods),
+                              t->info.num_methods, t->method_capacity};
   return m;
 }
 
@@ -18210,9 +18109,7 @@ static int tvmffi_i_check_method(const char *function,
     if (!tvmffi_i_is_bytes(texts[i]))
       return tvmffi_i_bad_bytes(function, what[i], texts[i]);
   if (info->method.type_index < kTVMFFIStaticObjectBegin)
-    return tvmffi_i_fail("TypeError",
-                         "Cannot convert from type `%s` to `ffi.Function`",
-                         tvmffi_i_type_key(info->method.type_index));
+    return tvmffi_i_bad_cast(&info->method, "ffi.Function");
   return tvmffi_i_check_type(function, "info->method", info->method.v_obj,
                              kTVMFFIFunction);
 }
@@ -19661,8 +19558,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   text[7 + name.size] = ']';
   end = tvmffi_i_write_size(text + 8 + name.size, t);
   TVMFFI_ASSERT((size_t)(end - text) <= name.size + 32);
-  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
-                                kTVMFFIStr, out);
+  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFIStr, out);
   tvmffi_i_free(text);
   tvmffi_i_any_release(&result);
   return failed;
@@ -19688,8 +19584,7 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
     if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
   }
   TVMFFI_ASSERT((size_t)(end - text) <= sizeof(text));
-  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
-                              kTVMFFIStr, out);
+  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFIStr, out);
 }
 
 /* ======== Tensors: tensor objects and DLPack ========= >>core/tensor_object */
@@ -29516,8 +29411,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
   TVMFFI_ASSERT(p != r->end && *p == '"');
   p = tvmffi_i_json_plain(start, r->end, 0);
   if (p == r->end || *p != '"') return tvmffi_i_json_escaped(r, start, p, out);
-  return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFISmallStr,
-                              kTVMFFIStr, out)
+  return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFIStr, out)
              ? NULL
              : p + 1;
 }

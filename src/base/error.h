@@ -456,18 +456,18 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_reverse_lines,
 TVMFFI_I_ONCE(void, tvmffi_i_error_append,
               (const char *before, TVMFFIObjectHandle error)) {
   char trace[4 * TVMFFI_MESSAGE_SIZE];
-  const char *parts[8];
   const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
-  parts[0] = before;
-  parts[1] = *before ? "\nThe above exception was the direct cause of the "
-                       "following exception:\n\n"
-                     : "";
-  parts[2] = "Traceback (most recent call last):\n";
-  parts[3] = tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace);
-  parts[4] = cell->kind.data;
-  parts[5] = ": ";
-  parts[6] = cell->message.data;
-  parts[7] = "\n";
+  const char *parts[8] = {
+      before,
+      *before ? "\nThe above exception was the direct cause of the following "
+                "exception:\n\n"
+              : "",
+      "Traceback (most recent call last):\n",
+      tvmffi_i_reverse_lines(trace, sizeof(trace), cell->backtrace),
+      cell->kind.data,
+      ": ",
+      cell->message.data,
+      "\n"};
   TVMFFIErrorSetRaisedFromCStrParts("", parts, 8);
 }
 

@@ -191,11 +191,9 @@ TVMFFI_I_ONCE(void, tvmffi_i_throw, (int code)) {
   static const TVMFFIByteArray name = {"ffi.StructuralWalk", 18};
   TVMFFIAny args[4], result = tvmffi_none();
   TVMFFIObjectHandle walk = NULL;
-  tvmffi_i_thrown t;
+  tvmffi_i_thrown t = {tvmffi_i_error_remove(), tvmffi_none(), tvmffi_none(),
+                       code};
   void *call;
-  t.code = code;
-  t.callbacks = t.none = tvmffi_none();
-  t.error = tvmffi_i_error_remove();
   if (TVMFFIFunctionGetGlobal(&name, &walk)) walk = NULL;
   call = walk ? TVMFFI_I_CELL(TVMFFIFunctionCell, walk)->cpp_call : NULL;
   tvmffi_i_release(walk); /* the global table still owns it */

@@ -574,18 +574,13 @@ TVMFFI_I_FOLDED int tvmffi_i_from_any_as(int kind, const tvmffi_i_word *word,
   }
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_plain_from_any(const tvmffi_i_word *word,
-                                            const TVMFFIAny *from, void *to) {
-  return tvmffi_i_from_any_as(word->kind, word, from, to);
-}
-
-/* Does what tvmffi_i_plain_from_any does, for optional(T), too. */
+/* Does what tvmffi_i_from_any_as does, for optional(T), too. */
 TVMFFI_I_FOLDED int tvmffi_i_from_any(const tvmffi_i_word *word,
                                       const TVMFFIAny *from, void *to) {
   const tvmffi_i_word *of =
       word->kind == TVMFFI_I_OPTIONAL ? word->of[0] : word;
   const int is_some = of == word || from->type_index != kTVMFFINone;
-  const int code = is_some ? tvmffi_i_plain_from_any(of, from, to) : 0;
+  const int code = is_some ? tvmffi_i_from_any_as(of->kind, of, from, to) : 0;
   if (code || of == word) return code;
   if (of->kind < TVMFFI_I_PTR)
     *tvmffi_i_has_value(of, to) = is_some;

@@ -18,16 +18,15 @@ typedef struct {
    length of the line. */
 static size_t tvmffi_i_frame_line(char *to, tvmffi_i_source source) {
   char number[TVMFFI_I_DECIMAL];
-  const char *parts[7];
+  const char *parts[7] = {"  File \"",
+                          source.file,
+                          "\", line ",
+                          tvmffi_i_decimal(number, source.line),
+                          ", in ",
+                          source.function,
+                          "\n"};
   size_t size = 0, n, i;
   TVMFFI_ASSERT(source.file && source.function);
-  parts[0] = "  File \"";
-  parts[1] = source.file;
-  parts[2] = "\", line ";
-  parts[3] = tvmffi_i_decimal(number, source.line);
-  parts[4] = ", in ";
-  parts[5] = source.function;
-  parts[6] = "\n";
   for (i = 0; i < 7; ++i) {
     n = strlen(parts[i]);
     if (to) memcpy(to + size, parts[i], n);
@@ -88,23 +87,20 @@ typedef struct {
 #endif
 } tvmffi_i_frame;
 
-#define TVMFFI_I_STRING(name) TVMFFI_I_STRING_(name)
-#define TVMFFI_I_STRING_(name) #name
-
 static tvmffi_i_frame_kind tvmffi_i_classify(const char *symbol) {
   static const struct {
     const char *prefix;
     tvmffi_i_frame_kind kind;
   } rules[] = {
-      {TVMFFI_I_STRING(TVMFFIBacktrace), TVMFFI_I_FRAME_HIDDEN},
-      {TVMFFI_I_STRING(TVMFFIErrorSetRaisedFromCStr), TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_QUOTE(TVMFFIBacktrace), TVMFFI_I_FRAME_HIDDEN},
+      {TVMFFI_I_QUOTE(TVMFFIErrorSetRaisedFromCStr), TVMFFI_I_FRAME_HIDDEN},
       {"__libc_", TVMFFI_I_FRAME_HIDDEN},
       {"ffi_call_", TVMFFI_I_FRAME_HIDDEN},
       {"_ZN3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
       {"_ZNK3tvm3ffi8Function", TVMFFI_I_FRAME_HIDDEN},
       {"_ZN3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
       {"_ZNK3tvm3ffi6detail", TVMFFI_I_FRAME_HIDDEN},
-      {TVMFFI_I_STRING(TVMFFIFunctionCall), TVMFFI_I_FRAME_BORDER},
+      {TVMFFI_I_QUOTE(TVMFFIFunctionCall), TVMFFI_I_FRAME_BORDER},
       {"slot_tp_call", TVMFFI_I_FRAME_BORDER},
       {"object_is_not_callable", TVMFFI_I_FRAME_BORDER},
       {"_Py", TVMFFI_I_FRAME_BORDER},
@@ -139,7 +135,7 @@ static char *tvmffi_i_demangle(const char *symbol) {
 #include <dlfcn.h>
 TVMFFI_I_EXTERN_C int
 tvmffi_i_dladdr(const void *address, tvmffi_i_symbol *out) __asm__(
-    TVMFFI_I_STRING(__USER_LABEL_PREFIX__) "dladdr");
+    TVMFFI_I_QUOTE(__USER_LABEL_PREFIX__) "dladdr");
 
 /* Returns the demangled name, to be freed by free(), or NULL. Needs a loaded
    libstdc++. */
@@ -260,19 +256,11 @@ typedef struct {
 } tvmffi_i_frame_reader;
 
 static void tvmffi_i_enter_frame_cache(tvmffi_i_frame_cache *cache) {
-#if TVMFFI_NO_THREADS
-  ++cache->readers;
-#else
   tvmffi_i_add32(&cache->readers, 1);
-#endif
 }
 static void tvmffi_i_leave_frame_cache(tvmffi_i_frame_cache *cache) {
   TVMFFI_ASSERT(TVMFFI_I_LOAD(&cache->readers) > 0);
-#if TVMFFI_NO_THREADS
-  --cache->readers;
-#else
   tvmffi_i_sub32(&cache->readers, 1);
-#endif
 }
 
 /* Frees a list of frames. */

@@ -56,7 +56,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     case kTVMFFIRawStr:
       if (!view->v_c_str) return tvmffi_i_null(__func__, "the raw string");
       return tvmffi_i_make_string(view->v_c_str, strlen(view->v_c_str),
-                                  kTVMFFISmallStr, kTVMFFIStr, out);
+                                  kTVMFFIStr, out);
     case kTVMFFIByteArrayPtr:
       if (!view->v_ptr) return tvmffi_i_null(__func__, "the byte array");
       return TVMFFIBytesFromByteArray((TVMFFIByteArray *)view->v_ptr, out);

@@ -107,15 +107,12 @@ const TVMFFIByteArray *
 TVMFFIBacktrace(const char *filename, int lineno, const char *func,
                 int cross_ffi_boundary) {
   static const TVMFFIByteArray empty = {"", 0};
+  const tvmffi_i_source source = {filename, func, lineno};
+  const int named = filename && func;
   tvmffi_i_trace_text *t;
-  tvmffi_i_source source;
   tvmffi_i_trace trace;
   size_t head = 0;
   char *text;
-  int named = filename && func;
-  source.file = filename;
-  source.function = func;
-  source.line = lineno;
   if (!tvmffi_i_need_block()) return &empty;
   t = tvmffi_i_thread_trace();
   t->view = empty;

@@ -398,8 +398,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
   text[7 + name.size] = ']';
   end = tvmffi_i_write_size(text + 8 + name.size, t);
   TVMFFI_ASSERT((size_t)(end - text) <= name.size + 32);
-  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
-                                kTVMFFIStr, out);
+  failed = tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFIStr, out);
   tvmffi_i_free(text);
   tvmffi_i_any_release(&result);
   return failed;
@@ -425,6 +424,5 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
     if (dtype->code != kDLOpaqueHandle) end = tvmffi_i_write_size(end, *dtype);
   }
   TVMFFI_ASSERT((size_t)(end - text) <= sizeof(text));
-  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFISmallStr,
-                              kTVMFFIStr, out);
+  return tvmffi_i_make_string(text, (size_t)(end - text), kTVMFFIStr, out);
 }

@@ -74,16 +74,13 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
 
 /* Creates an owned string or bytes. `data` may point into `out`. */
 TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
-                                         int32_t in_any, int32_t large,
-                                         TVMFFIAny *out) {
+                                         int32_t large, TVMFFIAny *out) {
   uint64_t text;
-  TVMFFI_ASSERT(in_any == kTVMFFISmallStr
-                    ? large == kTVMFFIStr
-                    : in_any == kTVMFFISmallBytes && large == kTVMFFIBytes);
+  TVMFFI_ASSERT(large == kTVMFFIStr || large == kTVMFFIBytes);
   if (size >= sizeof(out->v_bytes))
     return tvmffi_i_make_large(data, size, large, out);
   text = tvmffi_i_small_text(data, size);
-  out->type_index = in_any;
+  out->type_index = large == kTVMFFIStr ? kTVMFFISmallStr : kTVMFFISmallBytes;
   out->small_str_len = (uint32_t)size;
   out->v_uint64 = text;
   return 0;
@@ -92,15 +89,13 @@ TVMFFI_I_INLINE int tvmffi_i_make_string(const char *data, size_t size,
 int TVMFFIStringFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
-  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallStr,
-                              kTVMFFIStr, out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFIStr, out);
 }
 
 int TVMFFIBytesFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
-  return tvmffi_i_make_string(input->data, input->size, kTVMFFISmallBytes,
-                              kTVMFFIBytes, out);
+  return tvmffi_i_make_string(input->data, input->size, kTVMFFIBytes, out);
 }
 
 #if !TVMFFI_NO_EXTRA
@@ -115,8 +110,7 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
     return tvmffi_i_no_memory();
   }
   if (b->size < sizeof(out->v_bytes) || b->size < b->capacity / 4) {
-    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFISmallStr, kTVMFFIStr,
-                                  out);
+    failed = tvmffi_i_make_string(b->data, b->size, kTVMFFIStr, out);
     tvmffi_i_text_release(b);
     return failed;
   }

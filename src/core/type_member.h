@@ -14,14 +14,11 @@
    `*memory` is NULL. */
 static int tvmffi_i_own_texts(TVMFFIByteArray *name, TVMFFIByteArray *doc,
                               TVMFFIByteArray *metadata, void **memory) {
-  TVMFFIByteArray *texts[3];
+  TVMFFIByteArray *texts[3] = {name, doc, metadata};
   size_t size = 0;
   char *to = NULL;
   int i;
   TVMFFI_ASSERT(!*memory);
-  texts[0] = name;
-  texts[1] = doc;
-  texts[2] = metadata;
   for (i = 0; i < 3; ++i)
     if (texts[i]->size) size += texts[i]->size + 1;
   if (size) {
@@ -171,20 +168,14 @@ static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
 }
 
 static tvmffi_i_members tvmffi_i_type_fields(const tvmffi_i_type *t) {
-  tvmffi_i_members m;
-  m.array = t->info.fields;
-  m.element = sizeof(*t->info.fields);
-  m.count = t->info.num_fields;
-  m.capacity = t->field_capacity;
+  const tvmffi_i_members m = {t->info.fields, sizeof(*t->info.fields),
+                              t->info.num_fields, t->field_capacity};
   return m;
 }
 
 static tvmffi_i_members tvmffi_i_type_methods(const tvmffi_i_type *t) {
-  tvmffi_i_members m;
-  m.array = t->info.methods;
-  m.element = sizeof(*t->info.methods);
-  m.count = t->info.num_methods;
-  m.capacity = t->method_capacity;
+  const tvmffi_i_members m = {t->info.methods, sizeof(*t->info.methods),
+                              t->info.num_methods, t->method_capacity};
   return m;
 }
 
@@ -399,9 +390,7 @@ static int tvmffi_i_check_method(const char *function,
     if (!tvmffi_i_is_bytes(texts[i]))
       return tvmffi_i_bad_bytes(function, what[i], texts[i]);
   if (info->method.type_index < kTVMFFIStaticObjectBegin)
-    return tvmffi_i_fail("TypeError",
-                         "Cannot convert from type `%s` to `ffi.Function`",
-                         tvmffi_i_type_key(info->method.type_index));
+    return tvmffi_i_bad_cast(&info->method, "ffi.Function");
   return tvmffi_i_check_type(function, "info->method", info->method.v_obj,
                              kTVMFFIFunction);
 }

@@ -115,15 +115,20 @@ typedef struct {
   const unsigned char *at, *end;
 } tvmffi_i_cfi;
 
+static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
+  TVMFFI_ASSERT(!c->at || c->at <= c->end);
+  if (!c->at || (uint64_t)(c->end - c->at) < size)
+    c->at = NULL;
+  else
+    c->at += size;
+}
+
 static uint64_t tvmffi_i_cfi_bytes(tvmffi_i_cfi *c, size_t size) {
+  const unsigned char *from = c->at;
   uint64_t value = 0;
   TVMFFI_ASSERT(size <= sizeof(value));
-  if (!c->at || (size_t)(c->end - c->at) < size)
-    c->at = NULL;
-  else {
-    memcpy(&value, c->at, size); /* little-endian */
-    c->at += size;
-  }
+  tvmffi_i_cfi_skip(c, size);
+  if (c->at) memcpy(&value, from, size); /* little-endian */
   return value;
 }
 
@@ -143,14 +148,6 @@ static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
 }
 static int64_t tvmffi_i_cfi_signed(tvmffi_i_cfi *c) {
   return (int64_t)tvmffi_i_cfi_leb(c, 1);
-}
-
-static void tvmffi_i_cfi_skip(tvmffi_i_cfi *c, uint64_t size) {
-  TVMFFI_ASSERT(!c->at || c->at <= c->end);
-  if (!c->at || (uint64_t)(c->end - c->at) < size)
-    c->at = NULL;
-  else
-    c->at += size;
 }
 
 /* Returns the size of a pointer with this DWARF encoding, or PTRDIFF_MAX if

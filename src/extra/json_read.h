@@ -209,8 +209,7 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_string(tvmffi_i_json_reader *r,
   TVMFFI_ASSERT(p != r->end && *p == '"');
   p = tvmffi_i_json_plain(start, r->end, 0);
   if (p == r->end || *p != '"') return tvmffi_i_json_escaped(r, start, p, out);
-  return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFISmallStr,
-                              kTVMFFIStr, out)
+  return tvmffi_i_make_string(start, (size_t)(p - start), kTVMFFIStr, out)
              ? NULL
              : p + 1;
 }

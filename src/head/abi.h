@@ -271,20 +271,12 @@ typedef struct {
 /* The data of an array or list, which follows the TVMFFIObject header. The
    member `data` has memory for `capacity` TVMFFIAny, of which `size` are in
    use. */
-#ifdef __cplusplus
-struct TVMFFISeqCell {
-#else
-typedef struct {
-#endif
+typedef struct TVMFFISeqCell {
   void *data;
   int64_t size;
   int64_t capacity;
   void (*data_deleter)(void *); /* NULL if data is part of the object */
-#ifdef __cplusplus
-};
-#else
 } TVMFFISeqCell;
-#endif
 
 /* How an error's update_backtrace changes its backtrace. */
 TVMFFI_I_ENUM(TVMFFIBacktraceUpdateMode) {
@@ -469,11 +461,7 @@ typedef struct {
 
 /* A registered type. type_ancestors[d] is the ancestor at depth d, for d from 0
    to type_depth - 1. The runtime owns the struct and never frees it. */
-#ifdef __cplusplus
-struct TVMFFITypeInfo {
-#else
 typedef struct TVMFFITypeInfo {
-#endif
   int32_t type_index;
   int32_t type_depth;
   TVMFFIByteArray type_key;
@@ -484,11 +472,7 @@ typedef struct TVMFFITypeInfo {
   const TVMFFIFieldInfo *fields;
   const TVMFFIMethodInfo *methods;
   const TVMFFITypeMetadata *metadata; /* NULL if none was registered */
-#ifdef __cplusplus
-};
-#else
 } TVMFFITypeInfo;
-#endif
 
 /* Writes the version of the ABI to *out_version. Cannot fail. */
 TVMFFI_I_API void TVMFFIGetVersion(TVMFFIVersion *out_version);

@@ -152,7 +152,6 @@ TVMFFI_I_INLINE void *tvmffi_i_swap_pointer(void **p, void *now) {
 #endif
 }
 
-#if !TVMFFI_NO_THREADS
 /* Adds n to *p. Sequentially consistent. */
 TVMFFI_I_INLINE void tvmffi_i_add32(uint32_t *p, uint32_t n) {
 #if defined(TVMFFI_I_UPDATE)
@@ -181,7 +180,6 @@ TVMFFI_I_INLINE void tvmffi_i_put32(uint32_t *p, uint32_t n) {
   __atomic_store_n(p, n, __ATOMIC_SEQ_CST);
 #endif
 }
-#endif
 
 /* TVMFFI_I_THREAD is the storage class of a thread-local variable. With the
    hook TVMFFI_THREAD_LOCAL, a variable has a key instead, and

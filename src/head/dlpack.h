@@ -83,11 +83,7 @@ typedef struct {
 } DLPackVersion;
 
 /* The kinds of devices. */
-#ifdef __cplusplus
-typedef enum : int32_t {
-#else
 TVMFFI_I_ENUM(DLDeviceType) {
-#endif
   kDLCPU = 1,
   kDLCUDA = 2,
   kDLCUDAHost = 3, /* pinned by cudaMallocHost */
@@ -104,7 +100,7 @@ TVMFFI_I_ENUM(DLDeviceType) {
   kDLHexagon = 16,
   kDLMAIA = 17,
   kDLTrn = 18 /* AWS Trainium */
-} DLDeviceType;
+} TVMFFI_I_ENUM_NAME(DLDeviceType);
 
 /* A device. device_id is 0 for plain, pinned and managed host memory. */
 typedef struct {

@@ -35,11 +35,9 @@
       __attribute__((__weakref__(#name)));
 
 TVMFFI_I_COLD void tvmffi_i_raise_missing(const char *name, const char *since) {
-  const char *parts[4];
-  parts[0] = name;
-  parts[1] = " is not in this process's libtvm_ffi: install apache-tvm-ffi ";
-  parts[2] = since;
-  parts[3] = " or newer";
+  const char *parts[4] = {
+      name, " is not in this process's libtvm_ffi: install apache-tvm-ffi ",
+      since, " or newer"};
   TVMFFIErrorSetRaisedFromCStrParts("RuntimeError", parts, 4);
 }
 

@@ -194,7 +194,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
   }
   return any;
 }
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const TVMFFIObject *x) {
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_const_obj(const void *x) {
   return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)x);
 }
 
@@ -391,7 +391,7 @@ template <typename tvmffi_type>
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(const tvmffi_type *x) {
   static_assert(tvmffi_i_is_a<TVMFFIObject, tvmffi_type>::value,
                 "no_object__its_first_member_is_not_base");
-  return tvmffi_i_const_obj((const TVMFFIObject *)(const void *)x);
+  return tvmffi_i_const_obj(x);
 }
 /* Accepts std::string, std::string_view and other texts, borrowed. */
 template <typename tvmffi_type>
@@ -478,7 +478,7 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
                      sizeof(TVMFFIObject) ? -1 : 1]), TVMFFI_I_TO_VIEW(value)),
 #define TVMFFI_I_TO_VIEW(x) \
   _Generic((x), TVMFFI_I_PLAIN_TYPES(TVMFFI_I_MAKE) TVMFFIAny: tvmffi_i_any, \
-           default: tvmffi_i_struct)(x)
+           default: tvmffi_i_const_obj)(x)
 #define TVMFFI_I_MAKE(ctype, make) ctype: make,
 
 /* The pointer x to a struct that begins with an object or another such struct;
@@ -492,9 +492,6 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 
 /* clang-format on */
 
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_struct(const void *object) {
-  return tvmffi_obj((TVMFFIObjectHandle)(uintptr_t)object);
-}
 /* Expands to `| bits`: the bits TVMFFI_I_NULLABLE and TVMFFI_I_WIDE that the C
    type of `value` needs. */
 #define TVMFFI_I_FORM(x, value)                                            \

@@ -191,16 +191,6 @@ TVMFFI_I_INLINE int32_t tvmffi_i_class_index(tvmffi_i_class *c) {
   return c->index < 0 ? (int32_t)kTVMFFIModule : c->index;
 }
 
-/* Sets *index to the type index of c->key, or to -1 if the key is unknown. */
-TVMFFI_I_ONCE(void, tvmffi_i_class_find,
-              (const tvmffi_i_class *c, int32_t *index)) {
-  TVMFFIByteArray key = tvmffi_byte_array(c->key);
-  *index = -1;
-  if (!TVMFFITypeKeyToIndex(&key, index)) return;
-  tvmffi_error_clear();
-  *index = -1;
-}
-
 TVMFFI_I_ONCE(int, tvmffi_i_class_check_size,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *info)) {
   const TVMFFITypeMetadata *metadata =
@@ -219,7 +209,10 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_enter, (tvmffi_i_class *c, int32_t *index)) {
   TVMFFIByteArray key = tvmffi_byte_array(c->key);
   const TVMFFITypeInfo *info, *parent;
   int32_t depth;
-  tvmffi_i_class_find(c, index);
+  if (TVMFFITypeKeyToIndex(&key, index)) {
+    tvmffi_error_clear();
+    *index = -1;
+  }
   if (!c->members) {
     if (*index < 0)
       return tvmffi_i_raise(

@@ -298,7 +298,7 @@ TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
   tvmffi_i_has(TVMFFI_ANY(container), TVMFFI_ANY(value))
 
 TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
-  TVMFFIAny args[2], result = tvmffi_none();
+  TVMFFIAny args[2] = {any, value}, result = tvmffi_none();
   int which;
   switch (any.v_obj ? any.type_index : kTVMFFINone) {
     case kTVMFFIArray: which = TVMFFI_I_ARRAY_CONTAINS; break;
@@ -309,8 +309,6 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
       return tvmffi_i_bad_container("tvmffi_contains",
                                     "an array, list, map or dict", &any);
   }
-  args[0] = any;
-  args[1] = value;
   TVMFFI_TRY(tvmffi_i_global_values(which, args, 2, &result));
   return result.v_int64 != 0;
 }

@@ -176,7 +176,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
   }
   if (word->kind == TVMFFI_I_CONTAINER)
     return tvmffi_i_convert_container(word, from, to);
-  code = tvmffi_i_plain_from_any(word, from, &value);
+  code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
   (void)tvmffi_i_plain_to_any(word, NULL, &made, &value); /* fits in an Any */
   if (made.type_index == from->type_index) return 0;
@@ -216,15 +216,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_load_other,
                const TVMFFIAny *from, void *to)) {
   TVMFFIAny made;
   int code;
-  *(tvmffi_i_object_slot *)to = from->v_obj;
-  if (word->kind == TVMFFI_I_OPTIONAL) {
-    if (from->type_index == kTVMFFINone) {
-      *(tvmffi_i_object_slot *)to = NULL;
-      return 0;
-    }
-    word = word->of[0];
-  }
-  code = tvmffi_i_convert_container(word, from, scope ? &made : NULL);
+  *(tvmffi_i_object_slot *)to =
+      from->type_index == kTVMFFINone ? NULL : from->v_obj;
+  code = tvmffi_i_convert_item(word, from, scope ? &made : NULL);
   if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
   return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),

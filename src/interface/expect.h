@@ -355,11 +355,9 @@ TVMFFI_I_ONCE(const char *, tvmffi_i_plan_shape,
 TVMFFI_I_ONCE(const char *, tvmffi_i_contract_text,
               (const tvmffi_i_site *contract, const char *name)) {
   int32_t i;
-  for (i = 0; contract && i < contract->count; ++i) {
-    const char *a = contract->expected[i].name, *b = name;
-    while (*a && *a == *b) ++a, ++b;
-    if (*a == *b) return contract->expected[i].text;
-  }
+  for (i = 0; contract && i < contract->count; ++i)
+    if (tvmffi_i_same(tvmffi_byte_array(name), contract->expected[i].name))
+      return contract->expected[i].text;
   return NULL;
 }
 

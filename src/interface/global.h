@@ -38,12 +38,10 @@ typedef struct {
 
 /* Sets f->call and f->self. Concurrent threads store equal values. */
 TVMFFI_I_ONCE(int, tvmffi_i_bind_global, (tvmffi_global *f)) {
-  TVMFFIAny args[2], self = tvmffi_none();
   void *call = NULL;
-  int code;
-  args[0] = tvmffi_str(f->name);
-  args[1] = tvmffi_ptr(&call);
-  code = tvmffi_i_call_if_defined("tvmffi.GlobalCell", args, 2, &self);
+  TVMFFIAny args[2] = {tvmffi_str(f->name), tvmffi_ptr(&call)};
+  TVMFFIAny self = tvmffi_none();
+  int code = tvmffi_i_call_if_defined("tvmffi.GlobalCell", args, 2, &self);
   if (code && code != 1) return code;
   if (code) {
     self = tvmffi_ptr(f->name);

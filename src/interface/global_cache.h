@@ -93,10 +93,7 @@ TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
 TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
                                               TVMFFIAny b, TVMFFIAny c,
                                               int32_t n) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  args[0] = a;
-  args[1] = b;
-  args[2] = c;
+  TVMFFIAny args[3] = {a, b, c}, result = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;

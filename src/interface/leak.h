@@ -43,11 +43,9 @@ TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
   int64_t live = 0, complaints = 0;
-  TVMFFIAny args[2], text = tvmffi_none();
-  int code;
-  args[0] = tvmffi_ptr(&live);
-  args[1] = tvmffi_ptr(&complaints);
-  code = tvmffi_i_call_if_defined("tvmffi.DebugReport", args, 2, &text);
+  TVMFFIAny args[2] = {tvmffi_ptr(&live), tvmffi_ptr(&complaints)};
+  TVMFFIAny text = tvmffi_none();
+  int code = tvmffi_i_call_if_defined("tvmffi.DebugReport", args, 2, &text);
   if (code == 1)
     return tvmffi_i_raise("ValueError",
                           "the runtime is not built with TVMFFI_DEBUG");

@@ -136,13 +136,11 @@ TVMFFI_I_EXTERN_C void tvmffi_i_cxx_import(tvmffi_i_module *m,
    which does not call this function again. */
 TVMFFI_I_ONCE(int, tvmffi_i_module_import,
               (TVMFFIObject *self, TVMFFIAny other, TVMFFIAny *out)) {
-  TVMFFIAny args[2];
+  TVMFFIAny args[2] = {tvmffi_obj(self), other};
   if (TVMFFI_I_IS_CXX) {
     tvmffi_i_cxx_import(tvmffi_i_module_of(self), &other.v_obj);
     return 0;
   }
-  args[0] = tvmffi_obj(self);
-  args[1] = other;
   return tvmffi_i_call_by_name((void *)(uintptr_t)"ffi.ModuleImportModule",
                                args, 2, out);
 }

@@ -20,25 +20,19 @@ TVMFFI_I_ONCE(void, tvmffi_i_append_escaped,
 }
 
 /* Appends the schema of a type, {"type":...}, as part of a JSON string. */
-TVMFFI_I_ONCE(void, tvmffi_i_append_schema,
-              (tvmffi_i_text *t, const char *schema)) {
-  if (*schema != '{') {
-    tvmffi_i_append(t, "{\\\"type\\\":\\\"");
-    tvmffi_i_append(t, schema);
-    tvmffi_i_append(t, "\\\"}");
-    return;
-  }
-  tvmffi_i_append_escaped(t, schema);
-}
-
 TVMFFI_I_ONCE(void, tvmffi_i_append_type,
               (tvmffi_i_text *t, const tvmffi_i_word *type)) {
-  if (!tvmffi_i_has_parts(type)) {
-    tvmffi_i_append_schema(t, tvmffi_i_shown(type)->schema);
+  const char *schema = tvmffi_i_shown(type)->schema;
+  if (*schema == '{') {
+    tvmffi_i_append_escaped(t, schema);
     return;
   }
   tvmffi_i_append(t, "{\\\"type\\\":\\\"");
-  tvmffi_i_append(t, type->schema);
+  tvmffi_i_append(t, schema);
+  if (!tvmffi_i_has_parts(type)) {
+    tvmffi_i_append(t, "\\\"}");
+    return;
+  }
   tvmffi_i_append(t, "\\\",\\\"args\\\":[");
   tvmffi_i_append_type(t, type->of[0]);
   if (type->of[1]) {

@@ -100,12 +100,11 @@ TVMFFI_I_UNUSED static char tvmffi_i_this_thread;
    tracks leaks. */
 TVMFFI_I_ONCE(void, tvmffi_i_note,
               (const void *obj, int released, const char *place)) {
-  TVMFFIAny args[3], result = tvmffi_none();
-  if (!place) return;
-  args[0] = tvmffi_ptr(obj);
-  args[1] = tvmffi_bool(released);
-  args[2] = tvmffi_str(place);
-  (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
+  TVMFFIAny args[3] = {tvmffi_ptr(obj), tvmffi_bool(released),
+                       tvmffi_str(place)};
+  TVMFFIAny result = tvmffi_none();
+  if (place)
+    (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
@@ -400,7 +399,8 @@ TVMFFI_I_INLINE void tvmffi_i_scope_leave(tvmffi_scope *scope) {
   tvmffi_i_scope_end(scope);
 }
 
-/* Returns nonzero if the scope is marked. */
+/* Returns nonzero if the scope is marked. A function, because its callers are
+   macros that expand in the user's source, where `marked` may be a macro. */
 TVMFFI_I_INLINE int tvmffi_i_scope_marked(const tvmffi_scope *scope) {
   return scope->marked;
 }

@@ -334,10 +334,9 @@ static int tvmffi_i_short_to_double(uint64_t x, int64_t power, uint64_t *out) {
 TVMFFI_I_NOINLINE int tvmffi_i_digits_to_double(const char *p, const char *end,
                                                 int64_t power, uint64_t *out) {
   uint32_t limbs[TVMFFI_I_BIG_LIMBS];
-  tvmffi_i_big b = {0, NULL};
+  tvmffi_i_big b = {0, limbs};
   int lost = 0, top;
   uint64_t x;
-  b.limbs = limbs;
   while (p != end && (*p == '0' || *p == '.')) ++p;
   *out = 0;
   if (p == end) return 1;
@@ -375,8 +374,7 @@ TVMFFI_I_NOINLINE uint64_t tvmffi_i_first_digits_slowly(uint64_t mantissa,
   uint64_t twice;
   int lost = 0, top, shift;
   uint32_t limbs[TVMFFI_I_BIG_LIMBS];
-  tvmffi_i_big b = {0, NULL};
-  b.limbs = limbs;
+  tvmffi_i_big b = {0, limbs};
   limbs[0] = (uint32_t)mantissa;
   limbs[1] = (uint32_t)(mantissa >> 32);
   b.n = limbs[1] ? 2 : 1;
