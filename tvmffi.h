@@ -342,11 +342,9 @@
      >>functions/leak_report         None
      >>functions/global_function     strings, addresses, names, memory
      >>functions/shape_function      the constructor of shapes
-     >>functions/sequence_word       their parameter types
      >>functions/sequence_function   the built-in functions of arrays and lists
      >>functions/map_function        the built-in functions of maps and dicts
      >>functions/find_device         the first device that is not a CPU
-     >>functions/module_word         their parameter type
      >>functions/module_function     the built-in functions of modules
      >>functions/access_function     getters and setters as functions
      >>functions/construct_function  a constructor for a type
@@ -3715,12 +3713,15 @@ TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
   return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
 }
 
-/* Returns the index of a map's first entry. To iterate in insertion order:
-       for (i = tvmffi_i_map_begin(map);
-            (pair = tvmffi_i_map_pair(map, i)) != NULL;
-            i = tvmffi_i_map_after(map, i))
-   The pairs are borrowed. If the map changes meanwhile, the loop may skip or
+/* Iterates in insertion order: `i` is the index of an entry, `pair` (borrowed)
+   points to the entry. If the map changes meanwhile, the loop may skip or
    repeat entries, but `pair` always points to an entry. */
+#define TVMFFI_I_EACH_PAIR(map, i, pair)             \
+  for ((i) = tvmffi_i_map_begin(map);                \
+       ((pair) = tvmffi_i_map_pair(map, i)) != NULL; \
+       (i) = tvmffi_i_map_after(map, i))
+
+/* Returns the index of a map's first entry. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   return tvmffi_i_map_is_row(m) ? 0 : m->head;
@@ -4630,9 +4631,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
   uint64_t at;
   int64_t i;
   if (of->of[1]) {
-    for (at = tvmffi_i_map_begin(any->v_obj);
-         (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
-         at = tvmffi_i_map_after(any->v_obj, at))
+    TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)
       if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
           tvmffi_i_say_part(p, of, 1, &pair->value, 0, why))
         return 1;
@@ -6352,10 +6351,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
 TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
               (const tvmffi_i_word *word, const TVMFFIObject *map,
                const TVMFFIAny *list)) {
-  uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
-  for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
-       i = tvmffi_i_map_after(map, i)) {
+  uint64_t i;
+  TVMFFI_I_EACH_PAIR(map, i, pair) {
     int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;
   }
@@ -20126,6 +20124,12 @@ TVMFFI_I_INLINE int32_t tvmffi_i_text_type(int32_t index) {
   return 0;
 }
 
+/* Returns the bytes of a string, bytes or ffi.BigInt, borrowed from `any`. */
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_content_of(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFIBigInt ? TVMFFIBigIntGetContentByteArray(any)
+                                          : tvmffi_any_str(any);
+}
+
 /* Compares two values whose Anys differ bitwise. Returns 1 if the values are
    equal, 0 if not, or an error code. */
 TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,
@@ -20517,21 +20521,15 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
   return 0;
 }
 
-/* Returns 1 if an item equals an owned value, 0 if not, or an error code. */
-static int tvmffi_i_seq_has(const tvmffi_i_seq *s, const TVMFFIAny *value) {
-  int64_t i;
-  int has = 0;
-  for (i = 0; !has && i < s->cell.size; ++i)
-    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], value);
-  return has;
-}
-
 static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
                              TVMFFIAny *result) {
+  const tvmffi_i_seq *s = tvmffi_i_seq_of(seq);
   TVMFFIAny value;
-  int has;
+  int64_t i;
+  int has = 0;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
-  has = tvmffi_i_seq_has(tvmffi_i_seq_of(seq), &value);
+  for (i = 0; !has && i < s->cell.size; ++i)
+    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], &value);
   tvmffi_i_any_release(&value);
   if (has < 0) return has;
   *result = tvmffi_bool(has);
@@ -21777,15 +21775,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
   const int32_t type_b = text_b ? text_b : b->type_index;
   TVMFFIByteArray x, y;
   if (type_a != type_b) return type_a < type_b ? -1 : 1;
-  if (type_a == kTVMFFIBigInt) {
-    x = TVMFFIBigIntGetContentByteArray(a);
-    y = TVMFFIBigIntGetContentByteArray(b);
-  } else if (text_a) {
-    x = tvmffi_any_str(a);
-    y = tvmffi_any_str(b);
-  } else {
+  if (!text_a && type_a != kTVMFFIBigInt)
     return a->v_uint64 < b->v_uint64 ? -1 : a->v_uint64 > b->v_uint64;
-  }
+  x = tvmffi_i_content_of(a);
+  y = tvmffi_i_content_of(b);
   if (x.size != y.size) return x.size < y.size ? -1 : 1;
   return x.size ? memcmp(x.data, y.data, x.size) : 0;
 }
@@ -21908,10 +21901,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   sorted = (uint64_t *)(void *)(pairs + total);
   drops = (char *)(sorted + total);
   memset(drops, 0, total);
-  for (slot = tvmffi_i_map_begin(&m->base);
-       (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
-       slot = tvmffi_i_map_after(&m->base, slot))
-    pairs[at++] = *pair;
+  TVMFFI_I_EACH_PAIR(&m->base, slot, pair) pairs[at++] = *pair;
   TVMFFI_ASSERT(at == m->size);
   memcpy((void *)(pairs + at), values, n * sizeof(*values));
   row.data = pairs;
@@ -23433,10 +23423,6 @@ static int tvmffi_i_change_imports(tvmffi_i_module *m, TVMFFIObject *other) {
   return 0;
 }
 
-static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  return tvmffi_i_change_imports(m, NULL);
-}
-
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
@@ -23569,7 +23555,7 @@ static int tvmffi_i_library_method(TVMFFIObject *self,
   switch (method) {
     case TVMFFI_I_METHOD_ADD_IMPORT:
       return tvmffi_i_add_own_import(m, args[0].v_obj);
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_clear_own_imports(m);
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_change_imports(m, NULL);
     case TVMFFI_I_METHOD_SAVE: return tvmffi_i_library_refuses("SaveToBytes");
     default:
       return tvmffi_i_call_own(m, method, args ? tvmffi_any_str(args) : none,
@@ -23678,7 +23664,7 @@ static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
-    return tvmffi_i_clear_own_imports(m);
+    return tvmffi_i_change_imports(m, NULL);
   return tvmffi_i_call_method(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, none, none,
                               &value);
 }
@@ -24267,12 +24253,9 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 
 /* Stores `value` in a field: a new reference to an object, or NULL for None. */
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
-  TVMFFIObject *old = *(TVMFFIObject **)field;
-  TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
-  TVMFFI_ASSERT(!held || value->type_index >= kTVMFFIStaticObjectBegin);
-  if (held) tvmffi_i_retain(held);
-  *(TVMFFIObject **)field = held;
-  tvmffi_i_release(old);
+  const int is_none = value->type_index == kTVMFFINone;
+  TVMFFI_ASSERT(is_none || value->type_index >= kTVMFFIStaticObjectBegin);
+  tvmffi_i_keep(field, is_none ? NULL : value->v_obj);
 }
 
 static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
@@ -24688,16 +24671,6 @@ static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
   return tvmffi_i_field_failed(b->init, field, "field", code);
 }
 
-static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
-                                   const TVMFFIAny *args, int32_t n,
-                                   int32_t most) {
-  int32_t i, *positions = tvmffi_i_init_positions(b->init);
-  TVMFFI_ASSERT(n >= 0 && most == b->init->num_positional);
-  for (i = 0; i < n && i < most; ++i)
-    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
-  return 0;
-}
-
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   TVMFFI_ASSERT(n > init->num_positional);
   return tvmffi_i_fail("TypeError",
@@ -24784,13 +24757,15 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
 static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
                              int32_t num_args) {
   const tvmffi_i_init *init = b->init;
-  int32_t n = 0;
+  const int32_t *positions = tvmffi_i_init_positions(init);
+  int32_t n = 0, i;
   while (n < num_args && (args[n].type_index != kTVMFFIObject ||
                           args[n].v_obj != &tvmffi_i_kwargs_object))
     ++n;
   if (n == num_args && n > init->num_positional)
     return tvmffi_i_too_many(init, n);
-  TVMFFI_TRY(tvmffi_i_bind_positions(b, args, n, init->num_positional));
+  for (i = 0; i < n && i < init->num_positional; ++i)
+    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
   if (n > init->num_positional) return tvmffi_i_too_many(init, n);
   if (n < num_args)
     TVMFFI_TRY(tvmffi_i_bind_keywords(b, args + n + 1, num_args - n - 1));
@@ -25084,9 +25059,7 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
   uint64_t at;
   TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
-  for (at = tvmffi_i_map_begin(map);
-       (pair = tvmffi_i_map_pair(map, at)) != NULL;
-       at = tvmffi_i_map_after(map, at))
+  TVMFFI_I_EACH_PAIR(map, at, pair)
     if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
   return 1;
 }
@@ -25285,9 +25258,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   int changed, code = 0;
   if (!patched) return -1;
   for (changed = 0; changed < 2; ++changed) {
-    for (at = tvmffi_i_map_begin(dict);
-         (pair = tvmffi_i_map_pair(dict, at)) != NULL;
-         at = tvmffi_i_map_after(dict, at)) {
+    TVMFFI_I_EACH_PAIR(dict, at, pair) {
       TVMFFIObject *key = tvmffi_i_copy_of(c, &pair->key);
       TVMFFIObject *value = tvmffi_i_copy_of(c, &pair->value);
       const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,
@@ -26082,17 +26053,6 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   return TVMFFIStringFromByteArray(&text, result);
 }
 
-/* Sets *out to the whole text. If `is_large`, even a short text becomes a
-   string object. Upstream does so for a value with children, and Python code
-   sees the difference. */
-static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
-                              TVMFFIAny *out) {
-  TVMFFI_ASSERT(!is_large || !b->failed);
-  if (!is_large || b->size >= sizeof(out->v_bytes))
-    return tvmffi_i_text_take(b, out);
-  return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
-}
-
 #endif
 
 /* ======== Recursive hash ============================= >>extra/recursive_hash
@@ -26193,18 +26153,14 @@ TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
    value needs a stack frame for its children, or an error code. */
 static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
                               const TVMFFIAny *value, uint64_t *hash) {
-  int32_t index = value->type_index;
+  const int32_t index = value->type_index, text = tvmffi_i_text_type(index);
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
   tvmffi_i_seen *s;
   TVMFFIAny result;
   int64_t got;
-  if (index == kTVMFFIStr || index == kTVMFFISmallStr) {
-    *hash = tvmffi_i_hash_text(kTVMFFIStr, value);
-    return 1;
-  }
-  if (index == kTVMFFIBytes || index == kTVMFFISmallBytes) {
-    *hash = tvmffi_i_hash_text(kTVMFFIBytes, value);
+  if (text) {
+    *hash = tvmffi_i_hash_text(text, value);
     return 1;
   }
   if (index < kTVMFFIStaticObjectBegin || !o) {
@@ -26487,10 +26443,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     *sign = (i != kTVMFFINone) - (j != kTVMFFINone);
     return 1;
   }
-  if (((i == kTVMFFIStr || i == kTVMFFISmallStr) &&
-       (j == kTVMFFIStr || j == kTVMFFISmallStr)) ||
-      ((i == kTVMFFIBytes || i == kTVMFFISmallBytes) &&
-       (j == kTVMFFIBytes || j == kTVMFFISmallBytes))) {
+  if (tvmffi_i_text_type(i) && tvmffi_i_text_type(i) == tvmffi_i_text_type(j)) {
     *sign = tvmffi_i_text_sign(tvmffi_any_str(a), tvmffi_any_str(b));
     return 1;
   }
@@ -27111,38 +27064,32 @@ TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
               TVMFFI_I_ENDED_STRUCTURAL, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
               TVMFFI_I_VIEW, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
 
-/* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
-   failure. */
-static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
-                             int32_t kind_b, TVMFFIAny b) {
-  tvmffi_i_mismatch *step = s->steps;
+/* Appends a step to s->steps. Copies the keys `a` and `b`. */
+static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a,
+                             const TVMFFIAny *a, int32_t kind_b,
+                             const TVMFFIAny *b) {
+  tvmffi_i_mismatch *step;
   TVMFFI_ASSERT(s->wants_path && s->num_steps <= s->max_steps);
   TVMFFI_ASSERT(kind_a != TVMFFI_I_STEP_ARRAY_ITEM_MISSING || kind_a != kind_b);
-  if (s->num_steps == s->max_steps) {
-    step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
-                                                sizeof(*step));
-    if (!step) {
-      tvmffi_i_any_release(&a);
-      tvmffi_i_any_release(&b);
-      return -1;
-    }
-    s->steps = step;
-  }
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_mismatch, s->steps, s->num_steps, s->max_steps);
   step = &s->steps[s->num_steps++];
   step->kind[0] = kind_a;
   step->kind[1] = kind_b;
-  step->key[0] = a;
-  step->key[1] = b;
+  step->key[0] = tvmffi_i_copy_owned(a);
+  step->key[1] = tvmffi_i_copy_owned(b);
   return 0;
 }
 
 static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
                                   const TVMFFIByteArray *name) {
+  const int32_t kind = TVMFFI_I_STEP_ATTR;
   TVMFFIAny key = tvmffi_none();
+  int code;
   if (!s->wants_path) return 0;
   TVMFFI_TRY(TVMFFIStringFromByteArray(name, &key));
-  return tvmffi_i_add_step(s, TVMFFI_I_STEP_ATTR, key, TVMFFI_I_STEP_ATTR,
-                           tvmffi_i_copy_owned(&key));
+  code = tvmffi_i_add_step(s, kind, &key, kind, &key);
+  tvmffi_i_any_release(&key);
+  return code;
 }
 
 /* Ends the comparison of two objects with fields. Records equal variables or
@@ -27345,8 +27292,8 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     const int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
     const int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
     const TVMFFIAny at = tvmffi_int((int64_t)c->at);
-    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, at,
-                                 both || num_b ? item : none, at));
+    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, &at,
+                                 both || num_b ? item : none, &at));
   }
   return TVMFFI_I_DIFFERENT;
 }
@@ -27365,21 +27312,16 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
 }
 
 /* Records a step to a map entry. `key` is the key in map[side], `other` the key
-   in the other map. `other_kind` tells whether the other map has its key.
-   Copies both keys. */
+   in the other map. `other_kind` tells whether the other map has its key. */
 static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                  const TVMFFIAny *key, int32_t other_kind,
                                  const TVMFFIAny *other) {
-  TVMFFIAny mine, theirs;
+  const int32_t kind = TVMFFI_I_STEP_MAP_ITEM;
   TVMFFI_ASSERT(other_kind == TVMFFI_I_STEP_MAP_ITEM ||
                 other_kind == TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s->wants_path) return 0;
-  mine = tvmffi_i_copy_owned(key);
-  theirs = tvmffi_i_copy_owned(other);
-  return side ? tvmffi_i_add_step(s, other_kind, theirs, TVMFFI_I_STEP_MAP_ITEM,
-                                  mine)
-              : tvmffi_i_add_step(s, TVMFFI_I_STEP_MAP_ITEM, mine, other_kind,
-                                  theirs);
+  return side ? tvmffi_i_add_step(s, other_kind, other, kind, key)
+              : tvmffi_i_add_step(s, kind, key, other_kind, other);
 }
 
 /* Compares the keys of a map that a guard (core/guard.h) marks. */
@@ -27455,9 +27397,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   int code;
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
-  for (at = tvmffi_i_map_begin(right);
-       (pair = tvmffi_i_map_pair(right, at)) != NULL;
-       at = tvmffi_i_map_after(right, at)) {
+  TVMFFI_I_EACH_PAIR(right, at, pair) {
     key = tvmffi_i_copy_owned(&pair->key);
     code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);
@@ -27890,13 +27830,10 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   uint64_t value = key->v_uint64;
   TVMFFI_ASSERT(index != kTVMFFIRawStr && index != kTVMFFIByteArrayPtr);
   if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
-      index == kTVMFFIBytes) {
-    TVMFFIByteArray text = tvmffi_any_str(key);
+      index == kTVMFFIBytes || index == kTVMFFIBigInt) {
+    TVMFFIByteArray text = tvmffi_i_content_of(key);
     if (index == kTVMFFISmallStr) index = kTVMFFIStr;
     value = tvmffi_i_stable_hash(text.data, text.size);
-  } else if (index == kTVMFFIBigInt) {
-    TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
-    value = tvmffi_i_stable_hash(words.data, words.size);
   } else if (index >= kTVMFFIStaticObjectBegin) {
     known = tvmffi_i_find_memo(&s->base.known[0], key->v_obj);
     if (known) *hash = known->value;
@@ -27933,9 +27870,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t at, hash;
   size_t n;
   TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
-  for (at = tvmffi_i_map_begin(map);
-       (pair = tvmffi_i_map_pair(map, at)) != NULL;
-       at = tvmffi_i_map_after(map, at)) {
+  TVMFFI_I_EACH_PAIR(map, at, pair) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
       ++s->base.num_loose; /* the key may get a hash later */
       continue;
@@ -29697,22 +29632,9 @@ typedef struct {
   tvmffi_i_text_buffer text;
   tvmffi_i_json_level *levels;
   size_t depth, room;
-  size_t mark; /* the level that new levels are compared with */
+  size_t mark; /* see tvmffi_i_json_enter */
   int32_t indent;
 } tvmffi_i_json_writer;
-
-/* Finds cycles (R. Brent, 1980). Each container that is entered is compared
-   with one open level, the mark. The mark is the level whose index is the
-   highest power of two. In a cycle, the writer reaches the mark again sooner or
-   later. */
-TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
-  TVMFFI_ASSERT(*mark <= level);
-  if (!(level & (level - 1))) *mark = level;
-}
-TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
-  TVMFFI_ASSERT(*mark <= level);
-  if (*mark == level) *mark = level / 2;
-}
 
 /* Appends the escape for a character. */
 static void tvmffi_i_json_put_escape(tvmffi_i_text_buffer *b, unsigned char c) {
@@ -29774,13 +29696,17 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   w->text.size += margin;
 }
 
+/* Appends a level for a container. Finds cycles (R. Brent, 1980): each new
+   container is compared with one open level, the mark. The mark is the level
+   whose index is the highest power of two, or 0. In a cycle, the writer reaches
+   the mark again sooner or later. */
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
   TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
-  tvmffi_i_mark_entered(&w->mark, w->depth);
+  if (!(w->depth & (w->depth - 1))) w->mark = w->depth;
   TVMFFI_ASSERT(w->depth < w->room);
   level = &w->levels[w->depth++];
   tvmffi_i_children_open(&level->c, object, NULL);
@@ -29824,7 +29750,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   TVMFFI_ASSERT(w->depth > 0 && w->depth <= w->room);
   *next = child;
   if (!child) {
-    tvmffi_i_mark_left(&w->mark, --w->depth);
+    if (w->mark == --w->depth) w->mark /= 2;
     if (w->indent) tvmffi_i_json_put_line(w, 0);
     tvmffi_i_text_char(&w->text, is_map ? '}' : ']');
     return 0;
@@ -30082,10 +30008,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
                              const TVMFFIAny *data) {
   tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
+  const int32_t text = tvmffi_i_text_type(index);
   const TVMFFIByteArray *key;
   TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
-  if (index == kTVMFFISmallStr) index = kTVMFFIStr;
-  if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
+  if (text) index = text;
   key = &TVMFFIGetTypeInfo(index)->type_key;
   if (s->nodes) {
     TVMFFI_TRY(
@@ -31178,8 +31104,8 @@ TVMFFI_I_PACKED(Shape) {
   return 0;
 }
 
-/* ======== Words of arrays and lists ================ >>functions/sequence_word
-   their parameter types */
+/* ======== Sequence functions =================== >>functions/sequence_function
+   the built-in functions of arrays and lists */
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
@@ -31195,12 +31121,7 @@ TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
     return TVMFFI_I_MISMATCH;
   return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
-#endif
 
-/* ======== Sequence functions =================== >>functions/sequence_function
-   the built-in functions of arrays and lists */
-
-#if !TVMFFI_NO_CONTAINERS
 /* Replaces args[0], an array, by a list copy and calls the built-in `f`. */
 TVMFFI_I_SLOW int tvmffi_i_on_copy(const tvmffi_i_builtin_func *f,
                                    TVMFFIAny *args, int32_t num_args,
@@ -31661,17 +31582,12 @@ TVMFFI_I_BUILTIN_FUNC(ContainerFindFirstNonCPUDevice, device,
 }
 #endif
 
-/* ======== Words of modules =========================== >>functions/module_word
-   their parameter type */
-
-#if !TVMFFI_NO_CONTAINERS
-TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
-#endif
-
 /* ======== Module functions ======================= >>functions/module_function
    the built-in functions of modules */
 
 #if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
   TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)
@@ -32518,8 +32434,12 @@ TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  /* As in upstream, a string object for a value with children, even if the
+     text is short. */
   if (!code)
-    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
+    code = g.has_root_frame
+               ? tvmffi_i_text_take_object(&g.text[0], tvmffi_result)
+               : tvmffi_i_text_take(&g.text[0], tvmffi_result);
   tvmffi_i_recursive_close(&g.base);
   for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
   tvmffi_i_free(g.text);

@@ -79,12 +79,15 @@ TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
   return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
 }
 
-/* Returns the index of a map's first entry. To iterate in insertion order:
-       for (i = tvmffi_i_map_begin(map);
-            (pair = tvmffi_i_map_pair(map, i)) != NULL;
-            i = tvmffi_i_map_after(map, i))
-   The pairs are borrowed. If the map changes meanwhile, the loop may skip or
+/* Iterates in insertion order: `i` is the index of an entry, `pair` (borrowed)
+   points to the entry. If the map changes meanwhile, the loop may skip or
    repeat entries, but `pair` always points to an entry. */
+#define TVMFFI_I_EACH_PAIR(map, i, pair)             \
+  for ((i) = tvmffi_i_map_begin(map);                \
+       ((pair) = tvmffi_i_map_pair(map, i)) != NULL; \
+       (i) = tvmffi_i_map_after(map, i))
+
+/* Returns the index of a map's first entry. */
 TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   return tvmffi_i_map_is_row(m) ? 0 : m->head;

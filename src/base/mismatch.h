@@ -152,9 +152,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
   uint64_t at;
   int64_t i;
   if (of->of[1]) {
-    for (at = tvmffi_i_map_begin(any->v_obj);
-         (pair = tvmffi_i_map_pair(any->v_obj, at)) != NULL;
-         at = tvmffi_i_map_after(any->v_obj, at))
+    TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)
       if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
           tvmffi_i_say_part(p, of, 1, &pair->value, 0, why))
         return 1;

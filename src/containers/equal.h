@@ -239,6 +239,12 @@ TVMFFI_I_INLINE int32_t tvmffi_i_text_type(int32_t index) {
   return 0;
 }
 
+/* Returns the bytes of a string, bytes or ffi.BigInt, borrowed from `any`. */
+TVMFFI_I_INLINE TVMFFIByteArray tvmffi_i_content_of(const TVMFFIAny *any) {
+  return any->type_index == kTVMFFIBigInt ? TVMFFIBigIntGetContentByteArray(any)
+                                          : tvmffi_any_str(any);
+}
+
 /* Compares two values whose Anys differ bitwise. Returns 1 if the values are
    equal, 0 if not, or an error code. */
 TVMFFI_I_NOINLINE int tvmffi_i_differ_equal(const TVMFFIAny *a,

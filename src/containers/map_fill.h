@@ -43,15 +43,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
   const int32_t type_b = text_b ? text_b : b->type_index;
   TVMFFIByteArray x, y;
   if (type_a != type_b) return type_a < type_b ? -1 : 1;
-  if (type_a == kTVMFFIBigInt) {
-    x = TVMFFIBigIntGetContentByteArray(a);
-    y = TVMFFIBigIntGetContentByteArray(b);
-  } else if (text_a) {
-    x = tvmffi_any_str(a);
-    y = tvmffi_any_str(b);
-  } else {
+  if (!text_a && type_a != kTVMFFIBigInt)
     return a->v_uint64 < b->v_uint64 ? -1 : a->v_uint64 > b->v_uint64;
-  }
+  x = tvmffi_i_content_of(a);
+  y = tvmffi_i_content_of(b);
   if (x.size != y.size) return x.size < y.size ? -1 : 1;
   return x.size ? memcmp(x.data, y.data, x.size) : 0;
 }
@@ -174,10 +169,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   sorted = (uint64_t *)(void *)(pairs + total);
   drops = (char *)(sorted + total);
   memset(drops, 0, total);
-  for (slot = tvmffi_i_map_begin(&m->base);
-       (pair = tvmffi_i_map_pair(&m->base, slot)) != NULL;
-       slot = tvmffi_i_map_after(&m->base, slot))
-    pairs[at++] = *pair;
+  TVMFFI_I_EACH_PAIR(&m->base, slot, pair) pairs[at++] = *pair;
   TVMFFI_ASSERT(at == m->size);
   memcpy((void *)(pairs + at), values, n * sizeof(*values));
   row.data = pairs;

@@ -303,21 +303,15 @@ static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
   return 0;
 }
 
-/* Returns 1 if an item equals an owned value, 0 if not, or an error code. */
-static int tvmffi_i_seq_has(const tvmffi_i_seq *s, const TVMFFIAny *value) {
-  int64_t i;
-  int has = 0;
-  for (i = 0; !has && i < s->cell.size; ++i)
-    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], value);
-  return has;
-}
-
 static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
                              TVMFFIAny *result) {
+  const tvmffi_i_seq *s = tvmffi_i_seq_of(seq);
   TVMFFIAny value;
-  int has;
+  int64_t i;
+  int has = 0;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
-  has = tvmffi_i_seq_has(tvmffi_i_seq_of(seq), &value);
+  for (i = 0; !has && i < s->cell.size; ++i)
+    has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], &value);
   tvmffi_i_any_release(&value);
   if (has < 0) return has;
   *result = tvmffi_bool(has);

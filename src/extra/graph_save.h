@@ -154,10 +154,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
                              const TVMFFIAny *data) {
   tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
+  const int32_t text = tvmffi_i_text_type(index);
   const TVMFFIByteArray *key;
   TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
-  if (index == kTVMFFISmallStr) index = kTVMFFIStr;
-  if (index == kTVMFFISmallBytes) index = kTVMFFIBytes;
+  if (text) index = text;
   key = &TVMFFIGetTypeInfo(index)->type_key;
   if (s->nodes) {
     TVMFFI_TRY(

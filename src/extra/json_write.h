@@ -22,22 +22,9 @@ typedef struct {
   tvmffi_i_text_buffer text;
   tvmffi_i_json_level *levels;
   size_t depth, room;
-  size_t mark; /* the level that new levels are compared with */
+  size_t mark; /* see tvmffi_i_json_enter */
   int32_t indent;
 } tvmffi_i_json_writer;
-
-/* Finds cycles (R. Brent, 1980). Each container that is entered is compared
-   with one open level, the mark. The mark is the level whose index is the
-   highest power of two. In a cycle, the writer reaches the mark again sooner or
-   later. */
-TVMFFI_I_INLINE void tvmffi_i_mark_entered(size_t *mark, size_t level) {
-  TVMFFI_ASSERT(*mark <= level);
-  if (!(level & (level - 1))) *mark = level;
-}
-TVMFFI_I_INLINE void tvmffi_i_mark_left(size_t *mark, size_t level) {
-  TVMFFI_ASSERT(*mark <= level);
-  if (*mark == level) *mark = level / 2;
-}
 
 /* Appends the escape for a character. */
 static void tvmffi_i_json_put_escape(tvmffi_i_text_buffer *b, unsigned char c) {
@@ -99,13 +86,17 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   w->text.size += margin;
 }
 
+/* Appends a level for a container. Finds cycles (R. Brent, 1980): each new
+   container is compared with one open level, the mark. The mark is the level
+   whose index is the highest power of two, or 0. In a cycle, the writer reaches
+   the mark again sooner or later. */
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
   TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
-  tvmffi_i_mark_entered(&w->mark, w->depth);
+  if (!(w->depth & (w->depth - 1))) w->mark = w->depth;
   TVMFFI_ASSERT(w->depth < w->room);
   level = &w->levels[w->depth++];
   tvmffi_i_children_open(&level->c, object, NULL);
@@ -149,7 +140,7 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   TVMFFI_ASSERT(w->depth > 0 && w->depth <= w->room);
   *next = child;
   if (!child) {
-    tvmffi_i_mark_left(&w->mark, --w->depth);
+    if (w->mark == --w->depth) w->mark /= 2;
     if (w->indent) tvmffi_i_json_put_line(w, 0);
     tvmffi_i_text_char(&w->text, is_map ? '}' : ']');
     return 0;

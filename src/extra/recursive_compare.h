@@ -150,10 +150,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     *sign = (i != kTVMFFINone) - (j != kTVMFFINone);
     return 1;
   }
-  if (((i == kTVMFFIStr || i == kTVMFFISmallStr) &&
-       (j == kTVMFFIStr || j == kTVMFFISmallStr)) ||
-      ((i == kTVMFFIBytes || i == kTVMFFISmallBytes) &&
-       (j == kTVMFFIBytes || j == kTVMFFISmallBytes))) {
+  if (tvmffi_i_text_type(i) && tvmffi_i_text_type(i) == tvmffi_i_text_type(j)) {
     *sign = tvmffi_i_text_sign(tvmffi_any_str(a), tvmffi_any_str(b));
     return 1;
   }

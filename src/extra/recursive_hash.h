@@ -106,18 +106,14 @@ TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
    value needs a stack frame for its children, or an error code. */
 static int tvmffi_i_hash_leaf(tvmffi_i_recursive_hasher *g,
                               const TVMFFIAny *value, uint64_t *hash) {
-  int32_t index = value->type_index;
+  const int32_t index = value->type_index, text = tvmffi_i_text_type(index);
   TVMFFIObject *o = value->v_obj;
   const TVMFFIAny *hook;
   tvmffi_i_seen *s;
   TVMFFIAny result;
   int64_t got;
-  if (index == kTVMFFIStr || index == kTVMFFISmallStr) {
-    *hash = tvmffi_i_hash_text(kTVMFFIStr, value);
-    return 1;
-  }
-  if (index == kTVMFFIBytes || index == kTVMFFISmallBytes) {
-    *hash = tvmffi_i_hash_text(kTVMFFIBytes, value);
+  if (text) {
+    *hash = tvmffi_i_hash_text(text, value);
     return 1;
   }
   if (index < kTVMFFIStaticObjectBegin || !o) {

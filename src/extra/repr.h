@@ -327,15 +327,4 @@ static int tvmffi_i_repr_again(void *walk, const TVMFFIAny *values,
   return TVMFFIStringFromByteArray(&text, result);
 }
 
-/* Sets *out to the whole text. If `is_large`, even a short text becomes a
-   string object. Upstream does so for a value with children, and Python code
-   sees the difference. */
-static int tvmffi_i_repr_take(tvmffi_i_text_buffer *b, int is_large,
-                              TVMFFIAny *out) {
-  TVMFFI_ASSERT(!is_large || !b->failed);
-  if (!is_large || b->size >= sizeof(out->v_bytes))
-    return tvmffi_i_text_take(b, out);
-  return tvmffi_i_make_large(b->data, b->size, kTVMFFIStr, out);
-}
-
 #endif

@@ -55,38 +55,32 @@ TVMFFI_I_HOOK(s_equal, "__s_equal__", 0,
               TVMFFI_I_ENDED_STRUCTURAL, 2, &tvmffi_i_word_bool, TVMFFI_I_VIEW,
               TVMFFI_I_VIEW, &tvmffi_i_word_int64, TVMFFI_I_VIEW)
 
-/* Appends a step to s->steps. Takes ownership of the keys `a` and `b`, also on
-   failure. */
-static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a, TVMFFIAny a,
-                             int32_t kind_b, TVMFFIAny b) {
-  tvmffi_i_mismatch *step = s->steps;
+/* Appends a step to s->steps. Copies the keys `a` and `b`. */
+static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a,
+                             const TVMFFIAny *a, int32_t kind_b,
+                             const TVMFFIAny *b) {
+  tvmffi_i_mismatch *step;
   TVMFFI_ASSERT(s->wants_path && s->num_steps <= s->max_steps);
   TVMFFI_ASSERT(kind_a != TVMFFI_I_STEP_ARRAY_ITEM_MISSING || kind_a != kind_b);
-  if (s->num_steps == s->max_steps) {
-    step = (tvmffi_i_mismatch *)tvmffi_i_larger(step, &s->max_steps,
-                                                sizeof(*step));
-    if (!step) {
-      tvmffi_i_any_release(&a);
-      tvmffi_i_any_release(&b);
-      return -1;
-    }
-    s->steps = step;
-  }
+  TVMFFI_I_PUSH_ROOM(tvmffi_i_mismatch, s->steps, s->num_steps, s->max_steps);
   step = &s->steps[s->num_steps++];
   step->kind[0] = kind_a;
   step->kind[1] = kind_b;
-  step->key[0] = a;
-  step->key[1] = b;
+  step->key[0] = tvmffi_i_copy_owned(a);
+  step->key[1] = tvmffi_i_copy_owned(b);
   return 0;
 }
 
 static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
                                   const TVMFFIByteArray *name) {
+  const int32_t kind = TVMFFI_I_STEP_ATTR;
   TVMFFIAny key = tvmffi_none();
+  int code;
   if (!s->wants_path) return 0;
   TVMFFI_TRY(TVMFFIStringFromByteArray(name, &key));
-  return tvmffi_i_add_step(s, TVMFFI_I_STEP_ATTR, key, TVMFFI_I_STEP_ATTR,
-                           tvmffi_i_copy_owned(&key));
+  code = tvmffi_i_add_step(s, kind, &key, kind, &key);
+  tvmffi_i_any_release(&key);
+  return code;
 }
 
 /* Ends the comparison of two objects with fields. Records equal variables or
@@ -289,8 +283,8 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
     const int32_t item = TVMFFI_I_STEP_ARRAY_ITEM;
     const int32_t none = TVMFFI_I_STEP_ARRAY_ITEM_MISSING;
     const TVMFFIAny at = tvmffi_int((int64_t)c->at);
-    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, at,
-                                 both || num_b ? item : none, at));
+    TVMFFI_TRY(tvmffi_i_add_step(s, both || num_a ? item : none, &at,
+                                 both || num_b ? item : none, &at));
   }
   return TVMFFI_I_DIFFERENT;
 }
@@ -309,21 +303,16 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_map_key_to(tvmffi_i_equality *s, int from,
 }
 
 /* Records a step to a map entry. `key` is the key in map[side], `other` the key
-   in the other map. `other_kind` tells whether the other map has its key.
-   Copies both keys. */
+   in the other map. `other_kind` tells whether the other map has its key. */
 static int tvmffi_i_add_map_step(tvmffi_i_equality *s, int side,
                                  const TVMFFIAny *key, int32_t other_kind,
                                  const TVMFFIAny *other) {
-  TVMFFIAny mine, theirs;
+  const int32_t kind = TVMFFI_I_STEP_MAP_ITEM;
   TVMFFI_ASSERT(other_kind == TVMFFI_I_STEP_MAP_ITEM ||
                 other_kind == TVMFFI_I_STEP_MAP_ITEM_MISSING);
   if (!s->wants_path) return 0;
-  mine = tvmffi_i_copy_owned(key);
-  theirs = tvmffi_i_copy_owned(other);
-  return side ? tvmffi_i_add_step(s, other_kind, theirs, TVMFFI_I_STEP_MAP_ITEM,
-                                  mine)
-              : tvmffi_i_add_step(s, TVMFFI_I_STEP_MAP_ITEM, mine, other_kind,
-                                  theirs);
+  return side ? tvmffi_i_add_step(s, other_kind, other, kind, key)
+              : tvmffi_i_add_step(s, kind, key, other_kind, other);
 }
 
 /* Compares the keys of a map that a guard (core/guard.h) marks. */
@@ -399,9 +388,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   int code;
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
-  for (at = tvmffi_i_map_begin(right);
-       (pair = tvmffi_i_map_pair(right, at)) != NULL;
-       at = tvmffi_i_map_after(right, at)) {
+  TVMFFI_I_EACH_PAIR(right, at, pair) {
     key = tvmffi_i_copy_owned(&pair->key);
     code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);

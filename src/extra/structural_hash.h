@@ -168,13 +168,10 @@ static int tvmffi_i_hash_key(const tvmffi_i_hasher *s, const TVMFFIAny *key,
   uint64_t value = key->v_uint64;
   TVMFFI_ASSERT(index != kTVMFFIRawStr && index != kTVMFFIByteArrayPtr);
   if (index == kTVMFFISmallStr || index == kTVMFFIStr ||
-      index == kTVMFFIBytes) {
-    TVMFFIByteArray text = tvmffi_any_str(key);
+      index == kTVMFFIBytes || index == kTVMFFIBigInt) {
+    TVMFFIByteArray text = tvmffi_i_content_of(key);
     if (index == kTVMFFISmallStr) index = kTVMFFIStr;
     value = tvmffi_i_stable_hash(text.data, text.size);
-  } else if (index == kTVMFFIBigInt) {
-    TVMFFIByteArray words = TVMFFIBigIntGetContentByteArray(key);
-    value = tvmffi_i_stable_hash(words.data, words.size);
   } else if (index >= kTVMFFIStaticObjectBegin) {
     known = tvmffi_i_find_memo(&s->base.known[0], key->v_obj);
     if (known) *hash = known->value;
@@ -211,9 +208,7 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   uint64_t at, hash;
   size_t n;
   TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
-  for (at = tvmffi_i_map_begin(map);
-       (pair = tvmffi_i_map_pair(map, at)) != NULL;
-       at = tvmffi_i_map_after(map, at)) {
+  TVMFFI_I_EACH_PAIR(map, at, pair) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
       ++s->base.num_loose; /* the key may get a hash later */
       continue;

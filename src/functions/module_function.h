@@ -9,9 +9,10 @@
 #include "../core.h"
 #include "../modules.h"
 #include "../interface.h"
-#include "module_word.h"
 
 #if !TVMFFI_NO_CONTAINERS
+TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
+
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
   TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)

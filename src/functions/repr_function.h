@@ -32,8 +32,12 @@ TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
   TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
+  /* As in upstream, a string object for a value with children, even if the
+     text is short. */
   if (!code)
-    code = tvmffi_i_repr_take(&g.text[0], g.has_root_frame, tvmffi_result);
+    code = g.has_root_frame
+               ? tvmffi_i_text_take_object(&g.text[0], tvmffi_result)
+               : tvmffi_i_text_take(&g.text[0], tvmffi_result);
   tvmffi_i_recursive_close(&g.base);
   for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
   tvmffi_i_free(g.text);

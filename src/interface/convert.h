@@ -94,10 +94,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
 TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
               (const tvmffi_i_word *word, const TVMFFIObject *map,
                const TVMFFIAny *list)) {
-  uint64_t i = tvmffi_i_map_begin(map);
   const tvmffi_i_pair *pair;
-  for (; (pair = tvmffi_i_map_pair(map, i)) != NULL;
-       i = tvmffi_i_map_after(map, i)) {
+  uint64_t i;
+  TVMFFI_I_EACH_PAIR(map, i, pair) {
     int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;
   }

@@ -91,10 +91,6 @@ static int tvmffi_i_change_imports(tvmffi_i_module *m, TVMFFIObject *other) {
   return 0;
 }
 
-static int tvmffi_i_clear_own_imports(tvmffi_i_module *m) {
-  return tvmffi_i_change_imports(m, NULL);
-}
-
 /* Appends the module `other` (borrowed) to the imports of `m`. RuntimeError if
    `m` would then import itself. */
 static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {

@@ -123,7 +123,7 @@ static int tvmffi_i_library_method(TVMFFIObject *self,
   switch (method) {
     case TVMFFI_I_METHOD_ADD_IMPORT:
       return tvmffi_i_add_own_import(m, args[0].v_obj);
-    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_clear_own_imports(m);
+    case TVMFFI_I_METHOD_CLEAR_IMPORTS: return tvmffi_i_change_imports(m, NULL);
     case TVMFFI_I_METHOD_SAVE: return tvmffi_i_library_refuses("SaveToBytes");
     default:
       return tvmffi_i_call_own(m, method, args ? tvmffi_any_str(args) : none,
@@ -232,7 +232,7 @@ static int tvmffi_i_clear_imports(tvmffi_i_module *m) {
   TVMFFIByteArray none = {"", 0};
   TVMFFIAny value;
   if (tvmffi_i_is_library(m) || tvmffi_i_c_module_call(m))
-    return tvmffi_i_clear_own_imports(m);
+    return tvmffi_i_change_imports(m, NULL);
   return tvmffi_i_call_method(m, TVMFFI_I_METHOD_CLEAR_IMPORTS, none, none,
                               &value);
 }

@@ -184,16 +184,6 @@ static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
   return tvmffi_i_field_failed(b->init, field, "field", code);
 }
 
-static int tvmffi_i_bind_positions(const tvmffi_i_binding *b,
-                                   const TVMFFIAny *args, int32_t n,
-                                   int32_t most) {
-  int32_t i, *positions = tvmffi_i_init_positions(b->init);
-  TVMFFI_ASSERT(n >= 0 && most == b->init->num_positional);
-  for (i = 0; i < n && i < most; ++i)
-    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
-  return 0;
-}
-
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   TVMFFI_ASSERT(n > init->num_positional);
   return tvmffi_i_fail("TypeError",
@@ -280,13 +270,15 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
 static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
                              int32_t num_args) {
   const tvmffi_i_init *init = b->init;
-  int32_t n = 0;
+  const int32_t *positions = tvmffi_i_init_positions(init);
+  int32_t n = 0, i;
   while (n < num_args && (args[n].type_index != kTVMFFIObject ||
                           args[n].v_obj != &tvmffi_i_kwargs_object))
     ++n;
   if (n == num_args && n > init->num_positional)
     return tvmffi_i_too_many(init, n);
-  TVMFFI_TRY(tvmffi_i_bind_positions(b, args, n, init->num_positional));
+  for (i = 0; i < n && i < init->num_positional; ++i)
+    TVMFFI_TRY(tvmffi_i_bind(b, positions[i], &args[i]));
   if (n > init->num_positional) return tvmffi_i_too_many(init, n);
   if (n < num_args)
     TVMFFI_TRY(tvmffi_i_bind_keywords(b, args + n + 1, num_args - n - 1));

@@ -106,9 +106,7 @@ static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
   uint64_t at;
   TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
-  for (at = tvmffi_i_map_begin(map);
-       (pair = tvmffi_i_map_pair(map, at)) != NULL;
-       at = tvmffi_i_map_after(map, at))
+  TVMFFI_I_EACH_PAIR(map, at, pair)
     if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
   return 1;
 }
@@ -307,9 +305,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   int changed, code = 0;
   if (!patched) return -1;
   for (changed = 0; changed < 2; ++changed) {
-    for (at = tvmffi_i_map_begin(dict);
-         (pair = tvmffi_i_map_pair(dict, at)) != NULL;
-         at = tvmffi_i_map_after(dict, at)) {
+    TVMFFI_I_EACH_PAIR(dict, at, pair) {
       TVMFFIObject *key = tvmffi_i_copy_of(c, &pair->key);
       TVMFFIObject *value = tvmffi_i_copy_of(c, &pair->value);
       const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,

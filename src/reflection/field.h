@@ -117,12 +117,9 @@ static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
 
 /* Stores `value` in a field: a new reference to an object, or NULL for None. */
 static void tvmffi_i_put_reference(void *field, const TVMFFIAny *value) {
-  TVMFFIObject *old = *(TVMFFIObject **)field;
-  TVMFFIObject *held = value->type_index == kTVMFFINone ? NULL : value->v_obj;
-  TVMFFI_ASSERT(!held || value->type_index >= kTVMFFIStaticObjectBegin);
-  if (held) tvmffi_i_retain(held);
-  *(TVMFFIObject **)field = held;
-  tvmffi_i_release(old);
+  const int is_none = value->type_index == kTVMFFINone;
+  TVMFFI_ASSERT(is_none || value->type_index >= kTVMFFIStaticObjectBegin);
+  tvmffi_i_keep(field, is_none ? NULL : value->v_obj);
 }
 
 static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {

@@ -358,7 +358,7 @@ static void test_repr_addresses(TVMFFI_HERE) {
   g.with_address = 1;
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &list, 1);
-  if (!code) code = tvmffi_i_repr_take(&g.text[0], 1, &text);
+  if (!code) code = tvmffi_i_text_take_object(&g.text[0], &text);
   tvmffi_i_recursive_close(&g.base);
   for (i = 0; i < g.num_texts; ++i) tvmffi_i_text_release(&g.text[i]);
   tvmffi_i_free(g.text);
