@@ -21627,28 +21627,13 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
-/* Makes *map writable: replaces a shared Map by a copy. On failure *map is
-   unchanged. */
-static int tvmffi_i_map_own(TVMFFIObject **map) {
-  TVMFFIObject *copy;
-  if ((*map)->type_index == kTVMFFIDict ||
-      (uint32_t)tvmffi_i_load64(&(*map)->combined_ref_count) == 1)
-    return 0;
-  copy = tvmffi_i_map_copy(*map, (*map)->type_index);
-  if (!copy) return -1;
-  tvmffi_i_release(*map);
-  *map = copy;
-  return 0;
-}
-
-/* Sets the value of a key. `key` and `value` are borrowed views. The caller
-   owns *map. A shared Map is replaced by a copy. As in upstream, an existing
-   key keeps its position in a map of up to three entries, but moves to the end
-   of a larger map. Returns 0, or an error code with the map unchanged. */
-static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
+/* Sets the value of a key in a Dict, or in a Map that is uniquely referenced.
+   `key` and `value` are borrowed views. As in upstream, an existing key keeps
+   its position in a map of up to three entries, but moves to the end of a
+   larger map. Returns 0, or an error code with the map unchanged. */
+static int tvmffi_i_map_set(TVMFFIObject *map, const TVMFFIAny *key,
                             const TVMFFIAny *value) {
-  TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_set_in(tvmffi_i_map_of(*map), key, value);
+  return tvmffi_i_map_set_in(tvmffi_i_map_of(map), key, value);
 }
 
 /* Returns the value of a key (borrowed), or NULL if the key is absent. Also
@@ -21702,12 +21687,11 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   return 0;
 }
 
-/* Removes a key if present. `key` is a borrowed view. The caller owns *map. A
-   shared Map is replaced by a copy. */
-TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject **map,
+/* Removes a key, if present, from a Dict, or from a Map that is uniquely
+   referenced. `key` is a borrowed view. */
+TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject *map,
                                               const TVMFFIAny *key) {
-  TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_erase_in(tvmffi_i_map_of(*map), key);
+  return tvmffi_i_map_erase_in(tvmffi_i_map_of(map), key);
 }
 
 /* Removes all entries. A Dict has no table while entries are released, because
@@ -21836,7 +21820,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
     }
     if (found)
       tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
-    code = tvmffi_i_map_set(&numbers, &pairs[i].key, &number);
+    code = tvmffi_i_map_set(numbers, &pairs[i].key, &number);
   }
   tvmffi_i_release(numbers);
   return code;
@@ -29085,7 +29069,7 @@ static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
   if (!tvmffi_i_map_get(e->remap, &key) &&
       tvmffi_i_list_append(e->variables, &var))
     return tvmffi_i_raised();
-  if (tvmffi_i_map_set(&e->remap, &key, &value)) return tvmffi_i_raised();
+  if (tvmffi_i_map_set(e->remap, &key, &value)) return tvmffi_i_raised();
   return tvmffi_none();
 }
 #if defined(__cplusplus)
@@ -29919,13 +29903,13 @@ static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
 static tvmffi_i_known_column tvmffi_i_from_json_column = {"__data_from_json__",
                                                           NULL};
 
-/* Adds the entry (`name`, `value`) to *map. Takes ownership of `value`, also on
-   failure. */
-static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
+/* Adds the entry (`name`, `value`) to `map`. Takes ownership of `value`, also
+   on failure. */
+static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
                               TVMFFIAny value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
-  TVMFFI_ASSERT(*map && (*map)->type_index == kTVMFFIMap);
+  TVMFFI_ASSERT(map && map->type_index == kTVMFFIMap);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
   tvmffi_i_any_release(&key);
   tvmffi_i_any_release(&value);
@@ -29992,9 +29976,9 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
   code = is_builtin
              ? TVMFFIStringFromByteArray(key, &any)
              : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
-  if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
+  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), any);
   if (!code && data)
-    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"),
+    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"),
                               tvmffi_i_copy_owned(data));
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
@@ -30197,7 +30181,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
                    ? 1
                    : tvmffi_i_cannot_save(&value);
     }
-    TVMFFI_TRY(tvmffi_i_set_named(&f->fields, f->c.field->name, value));
+    TVMFFI_TRY(tvmffi_i_set_named(f->fields, f->c.field->name, value));
   }
 }
 
@@ -30219,7 +30203,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
-    return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
+    return tvmffi_i_set_named(f->fields, f->c.field->name, tvmffi_int(index));
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
   TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
@@ -30304,13 +30288,13 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   int code;
   if (!graph) return -1;
   TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
-  code = tvmffi_i_set_named(&graph, tvmffi_byte_array("root_index"),
+  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
   if (!code)
-    code = tvmffi_i_set_named(&graph, tvmffi_byte_array("nodes"), nodes);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), nodes);
   if (!code && metadata->type_index != kTVMFFINone)
-    code = tvmffi_i_set_named(&graph, tvmffi_byte_array("metadata"),
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"),
                               tvmffi_i_copy_owned(metadata));
   *out = tvmffi_obj(graph);
   if (code) tvmffi_i_any_release(out);

@@ -109,28 +109,13 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
   return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
-/* Makes *map writable: replaces a shared Map by a copy. On failure *map is
-   unchanged. */
-static int tvmffi_i_map_own(TVMFFIObject **map) {
-  TVMFFIObject *copy;
-  if ((*map)->type_index == kTVMFFIDict ||
-      (uint32_t)tvmffi_i_load64(&(*map)->combined_ref_count) == 1)
-    return 0;
-  copy = tvmffi_i_map_copy(*map, (*map)->type_index);
-  if (!copy) return -1;
-  tvmffi_i_release(*map);
-  *map = copy;
-  return 0;
-}
-
-/* Sets the value of a key. `key` and `value` are borrowed views. The caller
-   owns *map. A shared Map is replaced by a copy. As in upstream, an existing
-   key keeps its position in a map of up to three entries, but moves to the end
-   of a larger map. Returns 0, or an error code with the map unchanged. */
-static int tvmffi_i_map_set(TVMFFIObject **map, const TVMFFIAny *key,
+/* Sets the value of a key in a Dict, or in a Map that is uniquely referenced.
+   `key` and `value` are borrowed views. As in upstream, an existing key keeps
+   its position in a map of up to three entries, but moves to the end of a
+   larger map. Returns 0, or an error code with the map unchanged. */
+static int tvmffi_i_map_set(TVMFFIObject *map, const TVMFFIAny *key,
                             const TVMFFIAny *value) {
-  TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_set_in(tvmffi_i_map_of(*map), key, value);
+  return tvmffi_i_map_set_in(tvmffi_i_map_of(map), key, value);
 }
 
 /* Returns the value of a key (borrowed), or NULL if the key is absent. Also
@@ -184,12 +169,11 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
   return 0;
 }
 
-/* Removes a key if present. `key` is a borrowed view. The caller owns *map. A
-   shared Map is replaced by a copy. */
-TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject **map,
+/* Removes a key, if present, from a Dict, or from a Map that is uniquely
+   referenced. `key` is a borrowed view. */
+TVMFFI_I_UNUSED static int tvmffi_i_map_erase(TVMFFIObject *map,
                                               const TVMFFIAny *key) {
-  TVMFFI_TRY(tvmffi_i_map_own(map));
-  return tvmffi_i_map_erase_in(tvmffi_i_map_of(*map), key);
+  return tvmffi_i_map_erase_in(tvmffi_i_map_of(map), key);
 }
 
 /* Removes all entries. A Dict has no table while entries are released, because

@@ -104,7 +104,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
     }
     if (found)
       tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
-    code = tvmffi_i_map_set(&numbers, &pairs[i].key, &number);
+    code = tvmffi_i_map_set(numbers, &pairs[i].key, &number);
   }
   tvmffi_i_release(numbers);
   return code;

@@ -65,13 +65,13 @@ static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
 static tvmffi_i_known_column tvmffi_i_from_json_column = {"__data_from_json__",
                                                           NULL};
 
-/* Adds the entry (`name`, `value`) to *map. Takes ownership of `value`, also on
-   failure. */
-static int tvmffi_i_set_named(TVMFFIObject **map, TVMFFIByteArray name,
+/* Adds the entry (`name`, `value`) to `map`. Takes ownership of `value`, also
+   on failure. */
+static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
                               TVMFFIAny value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
-  TVMFFI_ASSERT(*map && (*map)->type_index == kTVMFFIMap);
+  TVMFFI_ASSERT(map && map->type_index == kTVMFFIMap);
   if (!code) code = tvmffi_i_map_set(map, &key, &value);
   tvmffi_i_any_release(&key);
   tvmffi_i_any_release(&value);
@@ -138,9 +138,9 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
   code = is_builtin
              ? TVMFFIStringFromByteArray(key, &any)
              : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
-  if (!code) code = tvmffi_i_set_named(&node, tvmffi_byte_array("type"), any);
+  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), any);
   if (!code && data)
-    code = tvmffi_i_set_named(&node, tvmffi_byte_array("data"),
+    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"),
                               tvmffi_i_copy_owned(data));
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
@@ -343,7 +343,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
                    ? 1
                    : tvmffi_i_cannot_save(&value);
     }
-    TVMFFI_TRY(tvmffi_i_set_named(&f->fields, f->c.field->name, value));
+    TVMFFI_TRY(tvmffi_i_set_named(f->fields, f->c.field->name, value));
   }
 }
 
@@ -365,7 +365,7 @@ static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
   TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
-    return tvmffi_i_set_named(&f->fields, f->c.field->name, tvmffi_int(index));
+    return tvmffi_i_set_named(f->fields, f->c.field->name, tvmffi_int(index));
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
   TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
@@ -450,13 +450,13 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   int code;
   if (!graph) return -1;
   TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
-  code = tvmffi_i_set_named(&graph, tvmffi_byte_array("root_index"),
+  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
   if (!code)
-    code = tvmffi_i_set_named(&graph, tvmffi_byte_array("nodes"), nodes);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), nodes);
   if (!code && metadata->type_index != kTVMFFINone)
-    code = tvmffi_i_set_named(&graph, tvmffi_byte_array("metadata"),
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"),
                               tvmffi_i_copy_owned(metadata));
   *out = tvmffi_obj(graph);
   if (code) tvmffi_i_any_release(out);

@@ -765,7 +765,7 @@ static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
   if (!tvmffi_i_map_get(e->remap, &key) &&
       tvmffi_i_list_append(e->variables, &var))
     return tvmffi_i_raised();
-  if (tvmffi_i_map_set(&e->remap, &key, &value)) return tvmffi_i_raised();
+  if (tvmffi_i_map_set(e->remap, &key, &value)) return tvmffi_i_raised();
   return tvmffi_none();
 }
 #if defined(__cplusplus)

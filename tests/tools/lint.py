@@ -535,7 +535,7 @@ CHECKS = [
     ("rooms include what they use", of_house(rooms.missing_includes),
      [edit("src/core/string.h", r'#include "object.h"\n', ""),
       edit("src/core/string.h", r'#include "../platform.h"\n', ""),
-      append("src/core/any.h", "#define TVMFFI_I_A(x) tvmffi_i_map_own(x)\n")]),
+      append("src/core/any.h", "#define TVMFFI_I_A(x) tvmffi_i_map_set(x)\n")]),
     ("rooms use what they include", of_house(rooms.unused_includes),
      [edit("src/platform/sort.h", r"^(#pragma once)$",
            r'\1\n#include "../base.h"'),

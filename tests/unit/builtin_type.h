@@ -391,7 +391,7 @@ static void test_enum_fields(TVMFFI_HERE) {
   any = tvmffi_obj(map);
   OK(tvmffi_i_set_field(&f[1], state.v_obj, &any));
   CHECK_INT(test_get_field(state.v_obj, "indexes").type_index, kTVMFFIDict);
-  OK(tvmffi_i_map_set(&map, &key, &value));
+  OK(tvmffi_i_map_set(map, &key, &value));
   any = tvmffi_obj(map);
   FAILS(tvmffi_i_set_field(&f[1], state.v_obj, &any), "TypeError",
         "Cannot convert from type `Dict[K, some value is int]` to `Dict<Any, "

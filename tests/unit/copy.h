@@ -41,7 +41,7 @@ static void test_deep_copies(TVMFFI_HERE) {
   OK(dict ? 0 : -1);
   key = tvmffi_obj(array);
   value = tvmffi_obj(list);
-  if (tvmffi_i_map_set(&dict, &key, &value)) {
+  if (tvmffi_i_map_set(dict, &key, &value)) {
     tvmffi_release(dict);
     OK(-1);
     return;
@@ -81,7 +81,7 @@ static void test_own_copies(TVMFFI_HERE) {
     code = test_apply_global("ffi.DeepCopy", &own[i], 1, &any);
     if (!code) CHECK(any.v_obj == own[i].v_obj);
     if (!code) code = tvmffi_i_list_append(list, &own[i]);
-    if (!code) code = tvmffi_i_map_set(&map, &own[i], i % 2 ? &value : &own[i]);
+    if (!code) code = tvmffi_i_map_set(map, &own[i], i % 2 ? &value : &own[i]);
   }
   if (map) OWN(map);
   OK(map ? code : -1);
@@ -120,7 +120,7 @@ static void test_cyclic_copies(TVMFFI_HERE) {
   value = tvmffi_obj(dict);
   OK(tvmffi_i_list_append(list, &value));
   value = tvmffi_obj(array);
-  code = tvmffi_i_map_set(&dict, &key, &value);
+  code = tvmffi_i_map_set(dict, &key, &value);
   if (!code) {
     code = test_deep_copy(array, &copy);
     if (!code) {
@@ -129,9 +129,9 @@ static void test_cyclic_copies(TVMFFI_HERE) {
           tvmffi_i_map_pair(inner, tvmffi_i_map_begin(inner));
       CHECK(copy != array && inner != dict);
       CHECK(pair && pair->value.v_obj == copy);
-      OK(tvmffi_i_map_erase(&inner, &key));
+      OK(tvmffi_i_map_erase(inner, &key));
     }
-    (void)tvmffi_i_map_erase(&dict, &key);
+    (void)tvmffi_i_map_erase(dict, &key);
   }
   OK(code);
 }
@@ -205,7 +205,7 @@ static int test_make_cycle(test_cycle *c, int32_t index) {
   all[3] = tvmffi_obj(c->object);
   for (i = 0; i < 4; ++i) {
     TVMFFI_TRY(tvmffi_i_list_append(c->list, &all[i]));
-    TVMFFI_TRY(tvmffi_i_map_set(&c->dict, &key, &all[i]));
+    TVMFFI_TRY(tvmffi_i_map_set(c->dict, &key, &all[i]));
     key = all[i];
   }
   ((test_py *)(void *)c->object)->b = all[3];
@@ -217,7 +217,7 @@ static int test_make_cycle(test_cycle *c, int32_t index) {
   if ((plain = tvmffi_i_new_map(kTVMFFIDict, 0)) == NULL) return -1;
   OWN(plain); /* a dict that refers to none of these */
   all[0] = tvmffi_obj(plain);
-  TVMFFI_TRY(tvmffi_i_map_set(&plain, &items[1], &items[1]));
+  TVMFFI_TRY(tvmffi_i_map_set(plain, &items[1], &items[1]));
   return tvmffi_i_list_append(c->list, &all[0]);
 }
 
@@ -596,7 +596,7 @@ static void test_copied_keys(TVMFFI_HERE) {
   test_fails_on = 0;
   for (i = 0; i < 2 && !code; ++i) {
     any = tvmffi_obj(tvmffi_i_new_object(index, sizeof(test_py)));
-    code = any.v_obj ? tvmffi_i_map_set(&map, &any, &any) : -1;
+    code = any.v_obj ? tvmffi_i_map_set(map, &any, &any) : -1;
     tvmffi_release(any.v_obj);
   }
   OWN(map);

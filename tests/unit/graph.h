@@ -37,7 +37,7 @@ static int test_make_graph(TVMFFIObject **made) {
   if (!map) code = -1;
   if (!code) {
     inner = tvmffi_int(1);
-    code = tvmffi_i_map_set(&map, &items[1], &inner);
+    code = tvmffi_i_map_set(map, &items[1], &inner);
   }
   items[n++] = tvmffi_obj(map);
   if (!code) {
@@ -263,12 +263,12 @@ static void test_json_cycles(TVMFFI_HERE) {
   tvmffi_retain(dict);
   items[0] = tvmffi_obj(dict);
   any = tvmffi_obj(array);
-  code = tvmffi_i_map_set(&dict, &key, &any);
+  code = tvmffi_i_map_set(dict, &key, &any);
   args[0] = any;
   args[1] = tvmffi_none();
   if (!code) {
     code = test_apply_global("ffi.ToJSONGraph", args, 2, &any);
-    (void)tvmffi_i_map_erase(&dict, &key);
+    (void)tvmffi_i_map_erase(dict, &key);
   }
   FAILS(code, "ValueError",
         "Cycle detected during serialization: a Dict contains itself");
@@ -293,7 +293,7 @@ static void test_json_keys_that_go(TVMFFI_HERE) {
   dict = tvmffi_i_new_map(kTVMFFIDict, 0);
   OK(dict ? 0 : -1);
   OWN(dict);
-  OK(tvmffi_i_map_set(&dict, &key, &one));
+  OK(tvmffi_i_map_set(dict, &key, &one));
   test_drop(key.v_obj);
   test_changing = dict;
   args[0] = tvmffi_obj(dict);

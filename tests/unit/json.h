@@ -360,10 +360,11 @@ static void test_json_alike(TVMFFI_HERE) {
   /* The table in the map's own memory gives way to a larger one. */
   OK(test_parse(rows[0].from, strlen(rows[0].from), &any));
   any = TVMFFI_I_ITEMS((tvmffi_i_seq *)any.v_ptr)[1];
-  tvmffi_retain(any.v_obj);
+  any.v_obj = tvmffi_i_map_copy(any.v_obj, kTVMFFIMap);
+  OK(any.v_obj ? 0 : -1);
   for (i = 0; !code && i < 20; ++i) {
     key = tvmffi_int((int64_t)i);
-    code = tvmffi_i_map_set(&any.v_obj, &key, &none);
+    code = tvmffi_i_map_set(any.v_obj, &key, &none);
   }
   OWN(any.v_obj);
   OK(code);
@@ -452,7 +453,7 @@ static void test_json_writing_errors(TVMFFI_HERE) {
         "Unsupported type: `ffi.Dict`");
   map = tvmffi_i_new_map(kTVMFFIMap, 0);
   OK(map ? 0 : -1);
-  code = tvmffi_i_map_set(&map, &key, &key);
+  code = tvmffi_i_map_set(map, &key, &key);
   OWN(map);
   OK(code);
   any = tvmffi_obj(map);

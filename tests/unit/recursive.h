@@ -536,7 +536,7 @@ static int test_change_dict(void *self, const TVMFFIAny *args, int32_t num_args,
   CHECK_INT(num_args, 3);
   for (i = 1; i <= 2; ++i) {
     key = tvmffi_int(i);
-    (void)tvmffi_i_map_erase(&test_changing, &key);
+    (void)tvmffi_i_map_erase(test_changing, &key);
   }
   tvmffi_error_clear();
   *result = tvmffi_bool(1);
@@ -618,7 +618,7 @@ static void test_keys_that_go(TVMFFI_HERE) {
     OWN(maps[i].v_obj);
     for (k = 0; k < 4; k += 2) {
       TVMFFIObject *map = maps[i].v_obj;
-      OK(tvmffi_i_map_set(&map, &items[k], &items[k + 1]));
+      OK(tvmffi_i_map_set(map, &items[k], &items[k + 1]));
       test_drop(items[k].v_obj);
     }
   }

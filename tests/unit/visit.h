@@ -279,7 +279,7 @@ static void test_set_while_visited(TVMFFI_HERE) {
     OK(s.dict ? 0 : -1);
     for (k = 0; k < size && !code; ++k) {
       views[0] = tvmffi_int(k);
-      code = tvmffi_i_map_set(&s.dict, views, views);
+      code = tvmffi_i_map_set(s.dict, views, views);
     }
     s.own = i / 4;
     s.seen = 0;
