@@ -349,9 +349,9 @@
      >>functions/access_function     getters and setters as functions
      >>functions/construct_function  a constructor for a type
      >>functions/dataclass           types that Python defines
-     >>functions/method              methods of the built-in types
+     >>functions/method              macros for the methods of built-in types
      >>functions/reflection_word     parameter types of reflection
-     >>functions/type_keys           all type keys, the end of a visit
+     >>functions/type_keys           all type keys, an object that ends a visit
      >>functions/path_function       construction, comparison and text
      >>functions/enum_function       a state without entries
      >>functions/copy_function       deep copies
@@ -367,7 +367,7 @@
      >>tables/builtin_function       None
      >>tables/builtin_attribute      the attributes of built-in types
      >>tables/type_field             the fields of built-in types
-     >>tables/builtin_type           the methods and metadata of built-in types
+     >>tables/builtin_type           rows of types and of attributes
      >>tables/builtin                the table of built-in global functions
      >>tables/thread_state           all state of a thread, its end, fork
      >>tables/dynamic                this runtime, or the one of the process
@@ -2358,9 +2358,10 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
    of the interface that runs rarely. By default each file has its own. With
    TVMFFI_SHARE_INTERFACE only the implementing file defines the function.
    Another file declares the name, and the body belongs to a function that
-   nothing calls, which compilers drop. The symbol contains the version and the
-   option that changes a parameter's struct, because the files must agree on
-   both. It begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
+   nothing calls, which compilers drop. The symbol's name contains the version
+   and a mark for TVMFFI_NO_METADATA, which removes members of tvmffi_func.
+   Files that differ in either do not link, so they cannot mix two layouts. The
+   name begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
    TVMFFI_I_RUNTIME_ONCE defines a function of the runtime that other files
    share, too. TVMFFI_I_SMALL_ONCE begins a function that runs often, which
    files share only if they are compiled for size. */
@@ -3964,9 +3965,11 @@ typedef struct {
   }
 
 /* Declares a type T that compiler.h does not list, so that an unknown T causes
-   one compiler error, not one for each use. In C11 this repeats the
-   declarations of T, which C11 allows. In C99 and C++ it only mentions
-   TVMFFI_I_UNKNOWN(T). */
+   one compiler error, not one for each use. In C11 the macro declares T's types
+   and word again, from TVMFFI_I_UNKNOWN(T). If T is known, C11 allows that. If
+   not, only this declaration fails, because it still defines the names that
+   later lines use. C99 and C++ refuse a second declaration, so there the macro
+   only uses the name in a sizeof. */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
 #define TVMFFI_I_USE_3(T)
@@ -4943,9 +4946,10 @@ typedef struct {
   int code;
 } tvmffi_i_thrown;
 
-/* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
-   skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
-   to the arrays. */
+/* The callback that tvmffi_i_throw passes to ffi.StructuralWalk. Its error
+   becomes a C++ exception, which skips the rest of tvmffi_i_throw. So the
+   callback releases the walk's two array arguments; the walk has references of
+   its own. */
 TVMFFI_I_ONCE(int, tvmffi_i_throw_now,
               (void *self, const TVMFFIAny *args, int32_t n,
                TVMFFIAny *result)) {
@@ -8197,8 +8201,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
 }
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
-   content, objects by identity, other values by type and bits. A
-   TVMFFIByteArray is a string, and its address is bytes. */
+   content, objects by identity, other values by type and bits. An argument of
+   type TVMFFIByteArray counts as a string, one of type TVMFFIByteArray * as
+   bytes. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {
@@ -9158,8 +9163,8 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
                            tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
-/* Returns the address of the thread's number of live objects and complaints in
-   its last leak report. */
+/* Returns the address of a thread-local number: the leaks plus the uses and
+   releases of dead objects that the thread's last leak report found. */
 TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {
@@ -10463,19 +10468,17 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* TVMFFI_I_HEAD_OF_METHOD declares a method that a list of items names.
-   TVMFFI_METHOD defines it before or after the list. If nothing defines it, the
-   file does not compile, because only the definition defines the name
-   tvmffi_i_write_TVMFFI_METHOD_T_method, which the compiler's error shows. The
-   name may be defined up to the end of the file: in C++ because a function of a
-   template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
-   declares an alias: gcc's message shows each macro around the name that is
-   declared, but not around the text that names the alias's target, so the
-   message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
-   tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, and no compiler
-   checks a list in a header. A missing body is then a TypeError at the
-   registration, unless another file has registered the method. */
+/* Makes a method in a list without a body a compile error. A list of items only
+   declares its methods, by TVMFFI_I_HEAD_OF_METHOD. TVMFFI_METHOD, before or
+   after the list, also defines the name tvmffi_i_write_TVMFFI_METHOD_T_method,
+   which the error shows if it is missing. The check is at the end of the file:
+   in C++ a function of a template uses the name, in C TVMFFI_I_NEED does. For
+   gcc, this is an alias, whose error is short, because gcc shows no macro
+   around the text that names the alias's target. For clang, and gcc without
+   ELF, it is a tentative definition of a variable of an incomplete struct.
+   Lists in headers and other compilers, such as tcc, are not checked: there a
+   missing body is a TypeError at the registration, unless another file has
+   registered the method. */
 #if defined(__INCLUDE_LEVEL__)
 #define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
 #else
@@ -16905,8 +16908,8 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   if (!tvmffi_i_need_block()) return &empty;
   t = tvmffi_i_thread_trace();
   t->view = empty;
-  /* If `named`, the arguments describe the caller. Skips the frame of the
-     caller. */
+  /* filename and func, if given, describe the caller. Then the caller's own
+     frame on the stack is skipped. */
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
                    cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);
@@ -24737,7 +24740,9 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
 }
 
 /* Sets all fields from positional arguments, keyword arguments and defaults.
-   The object of ffi.GetKwargsObject stands before the keyword arguments. */
+   The object that ffi.GetKwargsObject returns stands before the keyword
+   arguments. If it is given, a setter's error comes before the one of too many
+   positional arguments, because it does in upstream's dataclass.cc. */
 static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
                              int32_t num_args) {
   const tvmffi_i_init *init = b->init;
@@ -26744,7 +26749,7 @@ typedef struct {
    computation of a result began. If num_loose differs at the end, the result is
    loose. If the count differs, too, the loose result is no longer valid. */
 typedef struct {
-  size_t entries, num_loose;
+  size_t num_known, num_loose;
 } tvmffi_i_progress;
 
 /* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
@@ -26763,7 +26768,7 @@ typedef struct {
      with fields to its hash, and known[1] is empty. */
   tvmffi_i_ptr_table known[2];    /* tvmffi_i_memo */
   tvmffi_i_ptr_table firm, loose; /* tvmffi_i_met_pair: the results */
-  size_t entries; /* `loose` is valid while known[0] has this many */
+  size_t valid_at; /* known[0].count with which the results in `loose` hold */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known: a result during which it grows is loose. */
   size_t num_loose;
@@ -26782,9 +26787,9 @@ static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
-  TVMFFI_ASSERT(s->entries <= s->known[0].count);
+  TVMFFI_ASSERT(s->valid_at <= s->known[0].count);
   TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
-  s->begun[s->num_begun].entries = s->known[0].count;
+  s->begun[s->num_begun].num_known = s->known[0].count;
   s->begun[s->num_begun++].num_loose = s->num_loose;
   return 0;
 }
@@ -26797,8 +26802,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
                                            uint64_t *hash) {
   const tvmffi_i_met_pair *met =
       TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->firm, object, other);
-  TVMFFI_ASSERT(s->entries <= s->known[0].count && !other == (hash != NULL));
-  if (!met && s->entries == s->known[0].count) {
+  TVMFFI_ASSERT(s->valid_at <= s->known[0].count && !other == (hash != NULL));
+  if (!met && s->valid_at == s->known[0].count) {
     met = TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->loose, object, other);
     s->num_loose += met != NULL;
   }
@@ -26816,12 +26821,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   tvmffi_i_ptr_table *t = &s->firm;
   tvmffi_i_met_pair *met;
   TVMFFI_ASSERT(s->num_begun > 0 && begun->num_loose <= s->num_loose);
-  TVMFFI_ASSERT(begun->entries <= s->known[0].count);
+  TVMFFI_ASSERT(begun->num_known <= s->known[0].count);
   if (s->num_loose != begun->num_loose) {
-    if (begun->entries != s->known[0].count) return 0;
+    if (begun->num_known != s->known[0].count) return 0;
     t = &s->loose;
-    if (s->entries != s->known[0].count) tvmffi_i_clear_pairs(t);
-    s->entries = s->known[0].count;
+    if (s->valid_at != s->known[0].count) tvmffi_i_clear_pairs(t);
+    s->valid_at = s->known[0].count;
   }
   met = TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other);
   if (!met) return -1;
@@ -27186,7 +27191,9 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
       a->dtype.lanes != b->dtype.lanes)
     return TVMFFI_I_DIFFERENT;
   if (s->base.skips_tensors) return TVMFFI_I_SAME;
-  if (a->device.device_type == kDLCPU && b->device.device_type != kDLCPU)
+  /* As in upstream, a wrong device on either side comes before other errors.
+     Both sides have the same error. */
+  if (b->device.device_type != kDLCPU)
     return tvmffi_i_tensor_bytes(b, "compare", &other);
   TVMFFI_TRY(tvmffi_i_tensor_bytes(a, "compare", &size));
   TVMFFI_TRY(tvmffi_i_tensor_bytes(b, "compare", &other));
@@ -28396,9 +28403,11 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   return pair ? &pair->value : NULL;
 }
 
-/* Called if a callback has turned the map from a row into a hash table, which
-   keeps the order but may move one entry to the end. Steps to the entry before
-   the next one, so that none is left out and one may be visited again. */
+/* Called if a callback has turned the map from a row into a hash table.
+   Replaces c.at, an entry's number, by the slot of the entry that now has the
+   number. If the callback has moved the current or an earlier entry to the end,
+   this is the next entry. If not, it is the current one, which is then visited
+   again, so `left` must be one more. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
   uint64_t i = f->base.c.at;
@@ -32064,7 +32073,7 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
 #endif
 
 /* ======== Methods ========================================= >>functions/method
-   methods of the built-in types */
+   macros for the methods of built-in types */
 
 /* Literals for the metadata of fields and methods of built-in types, which need
    no memory for it. Metadata is JSON: its "type_schema" is a string that
@@ -32134,7 +32143,7 @@ TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
 #endif
 
 /* ======== Functions of types =========================== >>functions/type_keys
-   all type keys, the end of a visit */
+   all type keys, an object that ends a visit */
 
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
@@ -32727,6 +32736,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     if (c->on_value) {
       code = tvmffi_i_own(child, &key);
       child = tvmffi_i_next_in_container(c);
+      /* Upstream's visit_error_context.cc skips an entry whose key is None. */
       if (!code && key.type_index == kTVMFFINone) return 0;
     } else {
       key = tvmffi_int((int64_t)c->at - 1);
@@ -33842,7 +33852,7 @@ static tvmffi_i_builtin tvmffi_i_method_objects[TVMFFI_I_NUM_METHODS];
 #endif
 
 /* ======== Built-in types =============================== >>tables/builtin_type
-   the methods and metadata of built-in types */
+   rows of types and of attributes */
 
 #if !TVMFFI_NO_REFLECTION
 /* Describes a built-in type. A type with a creator gets the attribute

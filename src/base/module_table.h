@@ -149,9 +149,10 @@ typedef struct {
   int code;
 } tvmffi_i_thrown;
 
-/* The callback of tvmffi_i_throw. Releases the arrays, because a C++ exception
-   skips the rest of tvmffi_i_throw. ffi.StructuralWalk has its own references
-   to the arrays. */
+/* The callback that tvmffi_i_throw passes to ffi.StructuralWalk. Its error
+   becomes a C++ exception, which skips the rest of tvmffi_i_throw. So the
+   callback releases the walk's two array arguments; the walk has references of
+   its own. */
 TVMFFI_I_ONCE(int, tvmffi_i_throw_now,
               (void *self, const TVMFFIAny *args, int32_t n,
                TVMFFIAny *result)) {

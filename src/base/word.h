@@ -221,9 +221,11 @@ typedef struct {
   }
 
 /* Declares a type T that compiler.h does not list, so that an unknown T causes
-   one compiler error, not one for each use. In C11 this repeats the
-   declarations of T, which C11 allows. In C99 and C++ it only mentions
-   TVMFFI_I_UNKNOWN(T). */
+   one compiler error, not one for each use. In C11 the macro declares T's types
+   and word again, from TVMFFI_I_UNKNOWN(T). If T is known, C11 allows that. If
+   not, only this declaration fails, because it still defines the names that
+   later lines use. C99 and C++ refuse a second declaration, so there the macro
+   only uses the name in a sizeof. */
 #define TVMFFI_I_USE(T) TVMFFI_I_CAT(TVMFFI_I_USE_, TVMFFI_I_ORIGIN(T))(T)
 #define TVMFFI_I_USE_0(T)
 #define TVMFFI_I_USE_3(T)

@@ -116,8 +116,8 @@ TVMFFIBacktrace(const char *filename, int lineno, const char *func,
   if (!tvmffi_i_need_block()) return &empty;
   t = tvmffi_i_thread_trace();
   t->view = empty;
-  /* If `named`, the arguments describe the caller. Skips the frame of the
-     caller. */
+  /* filename and func, if given, describe the caller. Then the caller's own
+     frame on the stack is skipped. */
   tvmffi_i_collect(&trace, named ? TVMFFI_I_RETURN_ADDRESS : 0,
                    cross_ffi_boundary);
   if (named) head = tvmffi_i_frame_line(NULL, source);

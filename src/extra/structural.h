@@ -53,7 +53,7 @@ typedef struct {
    computation of a result began. If num_loose differs at the end, the result is
    loose. If the count differs, too, the loose result is no longer valid. */
 typedef struct {
-  size_t entries, num_loose;
+  size_t num_known, num_loose;
 } tvmffi_i_progress;
 
 /* State of a comparison or hash. `region`, the current TVMFFIDefRegionKind,
@@ -72,7 +72,7 @@ typedef struct {
      with fields to its hash, and known[1] is empty. */
   tvmffi_i_ptr_table known[2];    /* tvmffi_i_memo */
   tvmffi_i_ptr_table firm, loose; /* tvmffi_i_met_pair: the results */
-  size_t entries; /* `loose` is valid while known[0] has this many */
+  size_t valid_at; /* known[0].count with which the results in `loose` hold */
   /* Counts uses of `loose`, and of map keys whose counterpart or hash is not
      known: a result during which it grows is loose. */
   size_t num_loose;
@@ -91,9 +91,9 @@ static void tvmffi_i_structural_close(tvmffi_i_structural *s) {
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_begin_result(tvmffi_i_structural *s) {
-  TVMFFI_ASSERT(s->entries <= s->known[0].count);
+  TVMFFI_ASSERT(s->valid_at <= s->known[0].count);
   TVMFFI_I_PUSH_ROOM(tvmffi_i_progress, s->begun, s->num_begun, s->max_begun);
-  s->begun[s->num_begun].entries = s->known[0].count;
+  s->begun[s->num_begun].num_known = s->known[0].count;
   s->begun[s->num_begun++].num_loose = s->num_loose;
   return 0;
 }
@@ -106,8 +106,8 @@ TVMFFI_I_NOINLINE int tvmffi_i_find_result(tvmffi_i_structural *s,
                                            uint64_t *hash) {
   const tvmffi_i_met_pair *met =
       TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->firm, object, other);
-  TVMFFI_ASSERT(s->entries <= s->known[0].count && !other == (hash != NULL));
-  if (!met && s->entries == s->known[0].count) {
+  TVMFFI_ASSERT(s->valid_at <= s->known[0].count && !other == (hash != NULL));
+  if (!met && s->valid_at == s->known[0].count) {
     met = TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &s->loose, object, other);
     s->num_loose += met != NULL;
   }
@@ -125,12 +125,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_set_result(tvmffi_i_structural *s,
   tvmffi_i_ptr_table *t = &s->firm;
   tvmffi_i_met_pair *met;
   TVMFFI_ASSERT(s->num_begun > 0 && begun->num_loose <= s->num_loose);
-  TVMFFI_ASSERT(begun->entries <= s->known[0].count);
+  TVMFFI_ASSERT(begun->num_known <= s->known[0].count);
   if (s->num_loose != begun->num_loose) {
-    if (begun->entries != s->known[0].count) return 0;
+    if (begun->num_known != s->known[0].count) return 0;
     t = &s->loose;
-    if (s->entries != s->known[0].count) tvmffi_i_clear_pairs(t);
-    s->entries = s->known[0].count;
+    if (s->valid_at != s->known[0].count) tvmffi_i_clear_pairs(t);
+    s->valid_at = s->known[0].count;
   }
   met = TVMFFI_I_ADD_PAIR(tvmffi_i_met_pair, t, object, other);
   if (!met) return -1;

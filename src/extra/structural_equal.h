@@ -193,7 +193,9 @@ static int tvmffi_i_equal_tensors(const tvmffi_i_equality *s,
       a->dtype.lanes != b->dtype.lanes)
     return TVMFFI_I_DIFFERENT;
   if (s->base.skips_tensors) return TVMFFI_I_SAME;
-  if (a->device.device_type == kDLCPU && b->device.device_type != kDLCPU)
+  /* As in upstream, a wrong device on either side comes before other errors.
+     Both sides have the same error. */
+  if (b->device.device_type != kDLCPU)
     return tvmffi_i_tensor_bytes(b, "compare", &other);
   TVMFFI_TRY(tvmffi_i_tensor_bytes(a, "compare", &size));
   TVMFFI_TRY(tvmffi_i_tensor_bytes(b, "compare", &other));

@@ -92,9 +92,11 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
   return pair ? &pair->value : NULL;
 }
 
-/* Called if a callback has turned the map from a row into a hash table, which
-   keeps the order but may move one entry to the end. Steps to the entry before
-   the next one, so that none is left out and one may be visited again. */
+/* Called if a callback has turned the map from a row into a hash table.
+   Replaces c.at, an entry's number, by the slot of the entry that now has the
+   number. If the callback has moved the current or an earlier entry to the end,
+   this is the next entry. If not, it is the current one, which is then visited
+   again, so `left` must be one more. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
   uint64_t i = f->base.c.at;

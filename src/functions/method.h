@@ -1,5 +1,5 @@
 /* ======== Methods ========================================= >>functions/method
-   methods of the built-in types */
+   macros for the methods of built-in types */
 
 #pragma once
 

@@ -1,5 +1,5 @@
 /* ======== Functions of types =========================== >>functions/type_keys
-   all type keys, the end of a visit */
+   all type keys, an object that ends a visit */
 
 #pragma once
 

@@ -152,6 +152,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     if (c->on_value) {
       code = tvmffi_i_own(child, &key);
       child = tvmffi_i_next_in_container(c);
+      /* Upstream's visit_error_context.cc skips an entry whose key is None. */
       if (!code && key.type_index == kTVMFFINone) return 0;
     } else {
       key = tvmffi_int((int64_t)c->at - 1);

@@ -3,9 +3,10 @@
    of the interface that runs rarely. By default each file has its own. With
    TVMFFI_SHARE_INTERFACE only the implementing file defines the function.
    Another file declares the name, and the body belongs to a function that
-   nothing calls, which compilers drop. The symbol contains the version and the
-   option that changes a parameter's struct, because the files must agree on
-   both. It begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
+   nothing calls, which compilers drop. The symbol's name contains the version
+   and a mark for TVMFFI_NO_METADATA, which removes members of tvmffi_func.
+   Files that differ in either do not link, so they cannot mix two layouts. The
+   name begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
    TVMFFI_I_RUNTIME_ONCE defines a function of the runtime that other files
    share, too. TVMFFI_I_SMALL_ONCE begins a function that runs often, which
    files share only if they are compiled for size. */

@@ -583,8 +583,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_as(tvmffi_i_owner to,
 }
 
 /* Returns 1 if two values are equal, else 0. Strings and bytes are compared by
-   content, objects by identity, other values by type and bits. A
-   TVMFFIByteArray is a string, and its address is bytes. */
+   content, objects by identity, other values by type and bits. An argument of
+   type TVMFFIByteArray counts as a string, one of type TVMFFIByteArray * as
+   bytes. */
 #define tvmffi_equal(a, b) tvmffi_i_equal(TVMFFI_ANY(a), TVMFFI_ANY(b))
 
 TVMFFI_I_INLINE int tvmffi_i_holds_bytes(const TVMFFIAny *any) {

@@ -59,19 +59,17 @@ TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
   return body.func;
 }
 
-/* TVMFFI_I_HEAD_OF_METHOD declares a method that a list of items names.
-   TVMFFI_METHOD defines it before or after the list. If nothing defines it, the
-   file does not compile, because only the definition defines the name
-   tvmffi_i_write_TVMFFI_METHOD_T_method, which the compiler's error shows. The
-   name may be defined up to the end of the file: in C++ because a function of a
-   template uses it, in C because TVMFFI_I_NEED uses it. For gcc, TVMFFI_I_NEED
-   declares an alias: gcc's message shows each macro around the name that is
-   declared, but not around the text that names the alias's target, so the
-   message is short. For clang, and gcc without ELF, TVMFFI_I_NEED makes a
-   tentative definition of a variable, whose struct must be complete at the end
-   of the file. Other compilers, such as tcc, check nothing, and no compiler
-   checks a list in a header. A missing body is then a TypeError at the
-   registration, unless another file has registered the method. */
+/* Makes a method in a list without a body a compile error. A list of items only
+   declares its methods, by TVMFFI_I_HEAD_OF_METHOD. TVMFFI_METHOD, before or
+   after the list, also defines the name tvmffi_i_write_TVMFFI_METHOD_T_method,
+   which the error shows if it is missing. The check is at the end of the file:
+   in C++ a function of a template uses the name, in C TVMFFI_I_NEED does. For
+   gcc, this is an alias, whose error is short, because gcc shows no macro
+   around the text that names the alias's target. For clang, and gcc without
+   ELF, it is a tentative definition of a variable of an incomplete struct.
+   Lists in headers and other compilers, such as tcc, are not checked: there a
+   missing body is a TypeError at the registration, unless another file has
+   registered the method. */
 #if defined(__INCLUDE_LEVEL__)
 #define TVMFFI_I_IN_HEADER (__INCLUDE_LEVEL__ > 0)
 #else

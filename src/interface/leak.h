@@ -37,8 +37,8 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
                            tvmffi_any_str(tvmffi_i_printing()).data), \
              0))
 
-/* Returns the address of the thread's number of live objects and complaints in
-   its last leak report. */
+/* Returns the address of a thread-local number: the leaks plus the uses and
+   releases of dead objects that the thread's last leak report found. */
 TVMFFI_I_THREAD_VARIABLE(int64_t, tvmffi_i_num_found, TVMFFI_I_KEY_NUM_FOUND)
 
 TVMFFI_I_ONCE(int, tvmffi_i_report, (void)) {

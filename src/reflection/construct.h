@@ -266,7 +266,9 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
 }
 
 /* Sets all fields from positional arguments, keyword arguments and defaults.
-   The object of ffi.GetKwargsObject stands before the keyword arguments. */
+   The object that ffi.GetKwargsObject returns stands before the keyword
+   arguments. If it is given, a setter's error comes before the one of too many
+   positional arguments, because it does in upstream's dataclass.cc. */
 static int tvmffi_i_bind_all(const tvmffi_i_binding *b, const TVMFFIAny *args,
                              int32_t num_args) {
   const tvmffi_i_init *init = b->init;

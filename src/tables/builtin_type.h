@@ -1,5 +1,5 @@
 /* ======== Built-in types =============================== >>tables/builtin_type
-   the methods and metadata of built-in types */
+   rows of types and of attributes */
 
 #pragma once
 
