@@ -708,6 +708,15 @@
 #define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__printf__, f, a)))
 #endif
 #define TVMFFI_I_MUST_CHECK __attribute__((__warn_unused_result__))
+/* Like TVMFFI_I_MUST_CHECK, but a cast to void silences the warning, which
+   __warn_unused_result__ of gcc ignores. Stands before `static`. */
+#if defined(__clang__)
+#define TVMFFI_I_NODISCARD TVMFFI_I_MUST_CHECK
+#elif __GNUC__ >= 10 && !defined(__EDG__) /* gcc, as C99 and C++11, too */
+#define TVMFFI_I_NODISCARD __extension__ [[__nodiscard__]]
+#else
+#define TVMFFI_I_NODISCARD
+#endif
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TVMFFI_I_EXTENSION __extension__
@@ -729,6 +738,7 @@
 #define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK
+#define TVMFFI_I_NODISCARD
 #define TVMFFI_I_LIKELY(x) (x)
 #define TVMFFI_I_UNLIKELY(x) (x)
 #define TVMFFI_I_EXTENSION
@@ -3110,9 +3120,16 @@ static void tvmffi_i_arena_free(void *pointer);
 /* Raises an error of a kind such as "ValueError". The message is a printf
    format with arguments, which the compiler checks. Evaluates to -1:
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
+   GCC and clang warn if the result is not used, because a function that goes on
+   hides its error. A cast to void says that it goes on deliberately.
    The trace begins with this file and line. It is made first, and may call the
    dynamic loader: copy the text of dlerror before. */
-#define TVMFFI_RAISE(...) tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__)
+#define TVMFFI_RAISE(...) \
+  tvmffi_i_write_return(tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__))
+
+TVMFFI_I_NODISCARD TVMFFI_I_INLINE int tvmffi_i_write_return(int code) {
+  return code;
+}
 
 /* Prefix of the C function that contains a typed function's body. Traces omit
    the prefix. */
@@ -3395,7 +3412,7 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
    cause is also the error's extra_context, because Python's package can read
    only extra_context. */
 #define TVMFFI_RAISE_FROM(cause, ...) \
-  tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__)
+  tvmffi_i_write_return(tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__))
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
@@ -3427,7 +3444,8 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
    pending error stays, such as the MemoryError of a tvmffi_error_take that
    returned NULL. Returns -1 in both cases:
        return tvmffi_error_raise(error); */
-TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
+TVMFFI_I_NODISCARD TVMFFI_I_INLINE int tvmffi_error_raise(
+    TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
   return -1;
 }

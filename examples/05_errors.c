@@ -75,7 +75,7 @@ static int with_cause(void) {
   TVMFFI_SCOPE;
   TVMFFIObject *error;
   CHECK(tvmffi_call("demo.average", NULL, 10, 0) == -1);
-  TVMFFI_RAISE_FROM(tvmffi_error_take(), "RuntimeError", "no report");
+  (void)TVMFFI_RAISE_FROM(tvmffi_error_take(), "RuntimeError", "no report");
   error = tvmffi_error_take();
   CHECK(tvmffi_error_is(error, "RuntimeError"));
   CHECK(tvmffi_error_is(tvmffi_error_cause(error), "ZeroDivisionError"));

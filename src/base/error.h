@@ -21,9 +21,16 @@
 /* Raises an error of a kind such as "ValueError". The message is a printf
    format with arguments, which the compiler checks. Evaluates to -1:
        return TVMFFI_RAISE("ValueError", "rank is %d", x->ndim);
+   GCC and clang warn if the result is not used, because a function that goes on
+   hides its error. A cast to void says that it goes on deliberately.
    The trace begins with this file and line. It is made first, and may call the
    dynamic loader: copy the text of dlerror before. */
-#define TVMFFI_RAISE(...) tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__)
+#define TVMFFI_RAISE(...) \
+  tvmffi_i_write_return(tvmffi_raise(TVMFFI_I_TRACE, __VA_ARGS__))
+
+TVMFFI_I_NODISCARD TVMFFI_I_INLINE int tvmffi_i_write_return(int code) {
+  return code;
+}
 
 /* Prefix of the C function that contains a typed function's body. Traces omit
    the prefix. */
@@ -306,7 +313,7 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
    cause is also the error's extra_context, because Python's package can read
    only extra_context. */
 #define TVMFFI_RAISE_FROM(cause, ...) \
-  tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__)
+  tvmffi_i_write_return(tvmffi_raise_from(cause, TVMFFI_I_TRACE, __VA_ARGS__))
 
 /* Implements TVMFFI_RAISE_FROM. Returns -1. */
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
@@ -338,7 +345,8 @@ TVMFFI_I_INLINE void tvmffi_error_clear(void) {
    pending error stays, such as the MemoryError of a tvmffi_error_take that
    returned NULL. Returns -1 in both cases:
        return tvmffi_error_raise(error); */
-TVMFFI_I_INLINE int tvmffi_error_raise(TVMFFIObjectHandle error) {
+TVMFFI_I_NODISCARD TVMFFI_I_INLINE int tvmffi_error_raise(
+    TVMFFIObjectHandle error) {
   if (error) TVMFFIErrorSetRaised(error);
   return -1;
 }

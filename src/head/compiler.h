@@ -58,6 +58,15 @@
 #define TVMFFI_I_PRINTF(f, a) __attribute__((__format__(__printf__, f, a)))
 #endif
 #define TVMFFI_I_MUST_CHECK __attribute__((__warn_unused_result__))
+/* Like TVMFFI_I_MUST_CHECK, but a cast to void silences the warning, which
+   __warn_unused_result__ of gcc ignores. Stands before `static`. */
+#if defined(__clang__)
+#define TVMFFI_I_NODISCARD TVMFFI_I_MUST_CHECK
+#elif __GNUC__ >= 10 && !defined(__EDG__) /* gcc, as C99 and C++11, too */
+#define TVMFFI_I_NODISCARD __extension__ [[__nodiscard__]]
+#else
+#define TVMFFI_I_NODISCARD
+#endif
 #define TVMFFI_I_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TVMFFI_I_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TVMFFI_I_EXTENSION __extension__
@@ -79,6 +88,7 @@
 #define TVMFFI_I_PREFETCH(pointer) ((void)(pointer))
 #define TVMFFI_I_PRINTF(f, a)
 #define TVMFFI_I_MUST_CHECK
+#define TVMFFI_I_NODISCARD
 #define TVMFFI_I_LIKELY(x) (x)
 #define TVMFFI_I_UNLIKELY(x) (x)
 #define TVMFFI_I_EXTENSION

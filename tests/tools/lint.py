@@ -299,6 +299,9 @@ def declarations(tokens):
             if i + 1 < len(tokens) and tokens[i + 1] == "(":
                 i = matching(tokens, i + 1)
                 continue
+        if tokens[i:i + 2] == ["[", "["]:  # an attribute of C23 and C++11
+            i = matching(tokens, i)
+            continue
         if token == ";":
             yield current
             current = []

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a user of the C interface may write by mistake: it works, or it does not
-compile and the compiler's first error says why at the user's line, or it raises
-an error that says what to write, or TVMFFI_DEBUG or AddressSanitizer finds it.
+compile and the compiler's first error says why at the user's line, or the
+compiler warns about that line, or it raises an error that says what to write, or
+TVMFFI_DEBUG or AddressSanitizer finds it.
 Each row is compiled as C11 and as C++11.
 Writes TAP.
 
@@ -63,6 +64,11 @@ class Refused:
 
     def __init__(self, text, lines=15, only_cxx=False):
         self.text, self.lines, self.only_cxx = text, lines, only_cxx
+
+
+class Warned:
+    """The program compiles, and the compiler warns, without any option, about
+    each marked line and about no other."""
 
 
 RETURNED = """
@@ -384,6 +390,23 @@ static int run(TVMFFI_HERE) {
   TVMFFI_TRY(tvmffi_call("same", &object, node));
   if (object != &node->base) return 1;
   return tvmffi_call("absent", NULL, node);
+}"""),
+    ("an error is raised without return", Warned(), """
+TVMFFI_FUNC(positive, int64, (int64, x)) {
+  if (x < 0) TVMFFI_RAISE("ValueError", "%d is negative", (int)x); /* ! */
+  if (x < 1) return TVMFFI_RAISE("ValueError", "zero");
+  TVMFFI_RETURN(x);
+}
+static TVMFFIObject *made(TVMFFIObject *x, TVMFFIObject *error) {
+  if (!x) return (void)TVMFFI_RAISE("ValueError", "no x"), (TVMFFIObject *)0;
+  if (x == error) tvmffi_error_raise(error); /* ! */
+  if (x != error)
+    TVMFFI_RAISE_FROM(error, "ValueError", "another"); /* ! */
+  return x;
+}
+static int run(void) {
+  (void)made;
+  return TVMFFI_REGISTER("positive", positive);
 }"""),
     ("two values are returned", Refused("one_value_only"), """
 TVMFFI_FUNC(div, int64, (int64, a), (int64, b)) {
@@ -849,6 +872,8 @@ class Box:
             if not wrong and lines > wanted.lines:
                 wrong = f"{lines} lines, not {wanted.lines}:\n{done.stderr}"
             return wrong
+        if isinstance(wanted, Warned):
+            return warned(text, name, done)
         if done.returncode:
             return done.stderr
         objects = ["user.o", "debug.o" if debug else "runtime.o"]
@@ -895,6 +920,20 @@ def refused(wanted, text, name, done):
     if not re.search(wanted.text, about):
         return f"{wanted.text} is not in the first error:\n{done.stderr}"
     return ""
+
+
+def warned(text, name, done):
+    """What is wrong with the compiler's warnings, or an empty text."""
+    if done.returncode:
+        return done.stderr
+    lines = [i for i, line in enumerate(text.split("\n"), 1) if MARK in line]
+    found = [re.search(rf"^{name}:(\d+):\d+: (?:warning|note)", about, re.M)
+             for about in re.split(r"^(?=.*: warning: )", done.stderr,
+                                   flags=re.M)[1:]
+             if "ignoring return value" in about]
+    return "" if [int(f[1]) for f in found if f] == lines and \
+        done.stderr.count(": warning: ") == len(lines) else \
+        f"not the lines {lines}:\n{done.stderr}"
 
 
 def main():
