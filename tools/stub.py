@@ -69,7 +69,7 @@ DLPACK = """class _DLPack(Protocol):
 MODULE = b"PyInit_%s\0"
 MODULES = re.compile(rb"\0PyInit_(\w+)\0")
 TYPES = {"int": ("_Int", "int"), "float": ("_Float", "float"),
-         "bool": ("_Bool", "bool"), "dtype": ("Any", "Any"),
+         "bool": ("_Bool", "bool"), "dtype": ("_DType", "str"),
          "device": ("Any", "Any"), "Shape": ("Sequence[int]", "Any"),
          "Module": ("Any", "Any"), "Error": ("Any", "Any"),
          "Callable": ("Callable[..., Any]", "Callable[..., Any]"),
@@ -81,11 +81,20 @@ MODULE_IMPORTS = {
     "collections.abc": ("Callable", "Mapping", "Sequence"),
     "ctypes": ("c_void_p",),
     "typing": ("Annotated", "Any", "Protocol", "TypeAlias", "overload")}
+# What a type checker sees of a torch.dtype, because a stub imports no torch.
+TORCH_DTYPE = """class _TorchDType(Protocol):
+    @property
+    def is_floating_point(self) -> bool: ...
+    @property
+    def is_complex(self) -> bool: ..."""
 MODULE_NAMES = {
     "_Int": "_Int: TypeAlias = int | numpy.integer[Any]",
     "_Float": "_Float: TypeAlias = float | numpy.floating[Any] | "
               "numpy.integer[Any]",
     "_Bool": "_Bool: TypeAlias = bool | numpy.bool_",
+    "_DType": f"{TORCH_DTYPE}\n"
+              "_DType: TypeAlias = str | type[Any] | numpy.dtype[Any] | "
+              "_TorchDType",
     "_DLPack": DLPACK.rstrip()}
 NUMPY_TYPES = {"bool", "float16", "float32", "float64", "complex64", "complex128",
                *(f"{sign}int{bits}" for sign in ("", "u")
@@ -155,7 +164,8 @@ def module_function(doc, classes):
     returns tensors returns NumPy's arrays for NumPy's arrays."""
     head = doc.partition("\n\n")[0]
     made = ast.parse(f"def {head}: ...").body[0]
-    types = [p.annotation for p in made.args.args if p.annotation]
+    types = [p.annotation for p in [*made.args.args, *made.args.kwonlyargs]
+             if p.annotation]
     contracts = [n.args[0].value for n in ast.walk(made)
                  if isinstance(n, ast.Call)]
     if tensors(made.returns) and any(map(tensors, types)) and \
@@ -222,9 +232,18 @@ def module_field(doc, classes):
     return f"{made.target.id}: {kind}"
 
 
+def class_doc(found):
+    """The documentation of a class, with its defaults that are texts if there is
+    a runtime, which makes them."""
+    try:
+        return found._full_doc()
+    except ImportError:
+        return found.__doc__
+
+
 def module_class(name, found, classes):
     """The stub of a class, whose documentation begins with its constructor."""
-    head, _, rest = found.__doc__.partition("\n\n")
+    head, _, rest = class_doc(found).partition("\n\n")
     made = ast.parse(f"def {head}: ...").body[0]
     stub_parameters(made.args, classes, False)
     made.name, made.returns = "__init__", ast.Constant(None)

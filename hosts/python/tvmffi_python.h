@@ -302,6 +302,7 @@ TVMFFI_PY_SHARED struct tvmffi_py_state {
   PyObject *(*to_class)(TVMFFIAny *value); /* NULL without such classes */
   void (*register_types)(void);            /* likewise */
   struct tvmffi_py_record *const *first_record, *const *end_record;
+  const struct tvmffi_py_entry *const *first_entry, *const *end_entry;
   PyObject *namespace_;      /* of the Python code below, or NULL */
   TVMFFIObject *array, *map; /* constructors */
   tvmffi_py_numpy *numpy;    /* NULL until a result is an array */
@@ -327,7 +328,9 @@ typedef struct {
                               tvm_ffi */
   PyObject *stock;         /* the same function as a Function of tvm_ffi; NULL
                               until needed */
-  PyObject *module;        /* the name of the module that exports it, or NULL */
+  PyObject *module;        /* the name of the module that exports it; or the
+                              qualified name of a method; or NULL */
+  int32_t num_positional;  /* the parameters after them are keyword-only */
   PyMethodDef method;
 } tvmffi_py_function;
 
@@ -402,6 +405,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "RANGE = re.compile(r'Expected `(u?)int(\\d+)` but got')\n"
     "RESULT = re.compile('result of the function: Cannot convert from type '\n"
     "                    '`(.+)` to `(.+)`')\n"
+    "GOT = re.compile('but got `(.+)`')\n"
     "CANNOT = re.compile('Cannot convert from type `(.+)` to `.+`')\n"
     "FIELD = re.compile(r\"[\\w.]+\\(\\) field '(\\w+)':\\s+(.+)\", re.S)\n"
     "NAMES = {'ffi.SmallStr': 'str', 'ffi.String': 'str',\n"
@@ -517,12 +521,12 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            return f'{where}: {found[0]}', *found[1:]\n"
     "def short(x):\n"
     "    return repr(x)[:40]\n"
-    "def expected(of, got):\n"
+    "def expected(of, got, span=''):\n"
     "    want = of.removesuffix(' | None')\n"
     "    kind = CONTAINERS.get(want.partition('[')[0])\n"
     "    article = 'an' if (kind or want)[0] in 'Aaeio' else 'a'\n"
     "    return (f'expected {article} ' +\n"
-    "            (f'{kind} ({want})' if kind else want) +\n"
+    "            (f'{kind} ({want})' if kind else want + span) +\n"
     "            f\"{' or None' * (want != of)}, got {got}\")\n"
     "def wrong_count(function, names, least, n):\n"
     "    if n < least:\n"
@@ -538,24 +542,31 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    made.__cause__, made.__context__, made.__suppress_context__ = (\n"
     "        error.__cause__, error.__context__, error.__suppress_context__)\n"
     "    return made.with_traceback(error.__traceback__)\n"
-    /* The first line of an error of an argument, whether a wrong part of it was
+    /* The text of an error of an argument, whether a wrong part of it was
        found, and whether that is an integer out of range. `text` is the error's
-       text. */
+       own text: it has the range, and the type that a method of the argument
+       converted it to. */
     "def sentence(where, of, x, text):\n"
-    "    said = RANGE.search(text)\n"
+    "    said, real = RANGE.search(text), GOT.search(text)\n"
     "    sign, bits = said.groups() if said else ('', '64')\n"
-    "    bits = int(bits)\n"
-    "    most = 2**(bits if sign else bits - 1) - 1\n"
+    "    bits = int(bits) - (not sign)\n"
+    "    least, most = 0 if sign else -2**bits, 2**bits - 1\n"
     "    try:\n"
-    "        found = wrong_part(of, x, 0 if sign else ~most, most)\n"
+    "        found = wrong_part(of, x, least, most)\n"
     "    except Exception:\n" /* of a method of the argument */
     "        found = None\n"
     "    part, of, x = found or ('', of, x)\n"
-    "    is_far = found and of.removesuffix(' | None') in NUMBERS and \\\n"
+    "    kind = of.removesuffix(' | None').partition('[')[0]\n"
+    "    is_far = found and kind in NUMBERS and \\\n"
     "        isinstance(x, numbers.Integral)\n"
-    "    got = (short(x) + ', which is out of range' if is_far else\n"
-    "           'None' if x is None else type(x).__name__)\n"
-    "    return f'{where}{part}{expected(of, got)}', found, is_far\n"
+    "    span = '' if not is_far else f' from {least} to {most}' \\\n"
+    "        if bits < 16 else \\\n"
+    "        f\" from {least and f'-2**{bits}'} to 2**{bits} - 1\"\n"
+    "    got = short(x) if is_far else \\\n"
+    "        'None' if x is None else type(x).__name__\n"
+    "    if real and not found and (kind in CLASSES or kind in CONTAINERS):\n"
+    "        got += f', converted to {NAMES.get(real[1], real[1])}'\n"
+    "    return f'{where}{part}{expected(of, got, span)}', found, is_far\n"
     /* The package has classes of eight kinds. */
     "def with_kind(error):\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
@@ -563,12 +574,14 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    if type(error) is RuntimeError and kind and kind not in KINDS:\n"
     "        error = replaced(error, make(kind, *error.args))\n"
     "    return error\n"
-    /* Makes the exception of a call more precise than the package does: a
-       plain sentence, then the text of the package as the next line. The
-       argument `at` could not be converted, unless it is -1. */
+    /* Says in Python's words which argument of a call is wrong. The package's
+       text, which clients of the package parse, stays the message of
+       __tvm_ffi_error__. The argument `at` could not be converted, unless it
+       is -1. */
     "def explain(error, function, names, types, least, values, at):\n"
+    "    shown = function.removesuffix('.__ffi_init__')\n"
     "    if 0 <= at < len(names):\n"
-    "        where = f'{function}: argument `{names[at]}`: '\n"
+    "        where = f'{shown}: argument `{names[at]}`: '\n"
     "        said, found, _ = sentence(where, types[at], values[at], '')\n"
     /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
@@ -581,8 +594,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "                return TypeError(said)\n"
     "        elif type(error) in (TypeError, BufferError) and \\\n"
     "                len(error.args) == 1:\n"
-    "            more = said + '\\n' if type(error) is TypeError else where\n"
-    "            error.args = (f'{more}{error.args[0]}',)\n"
+    "            if type(error) is BufferError:\n"
+    "                said = where + error.args[0]\n"
+    "            elif not found:\n"
+    "                said += f': {error.args[0]}'\n"
+    "            error.args = (said,)\n"
     "        return error\n"
     "    error = with_kind(error)\n"
     "    if type(error) not in (TypeError, OverflowError):\n"
@@ -592,19 +608,19 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    callables = [f'`{n}`' for n, of, x in zip(names, types, values)\n"
     "                 if of.startswith('Callable') and x is not None]\n"
     "    if text.startswith(f'{COUNT}{function}('):\n"
-    "        said = wrong_count(function, names, least, len(values))\n"
+    "        said = wrong_count(shown, names, least, len(values))\n"
     "    elif result and callables:\n"
     "        got, of = (NAMES.get(x, x) for x in result.groups())\n"
-    "        said = (f\"{function}: argument {' or '.join(callables)}: its \"\n"
+    "        said = (f\"{shown}: argument {' or '.join(callables)}: its \"\n"
     "                f'result: {expected(of, got)}')\n"
     "    elif found and found[2] == function:\n"
     "        i = int(found[1])\n"
-    "        where = f'{function}: argument `{names[i]}`: '\n"
+    "        where = f'{shown}: argument `{names[i]}`: '\n"
     "        said, _, is_far = sentence(where, types[i], values[i], text)\n"
     "        if is_far and type(error) is TypeError:\n" /* it is a BigInt */
     "            error = replaced(error, OverflowError(text))\n"
     "    if said:\n"
-    "        error.args = (f'{said}\\n{text}',)\n"
+    "        error.args = (said,)\n"
     "    return error\n"
     /* The same for a value of a field. */
     "def explain_value(error, where, of, value, text):\n"
@@ -1194,17 +1210,25 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
 }
 
 /* Converts a tensor, container or function where the package cannot be used, as
-   for an argument that is a NumPy array. Returns NULL, with no exception, for
-   one that needs the package. */
-TVMFFI_PY_COLD PyObject *tvmffi_py_alone(TVMFFIObject *o) {
+   for an argument that is a NumPy array, and a data type to a str, of which the
+   package's class is a subclass. Returns NULL, with no exception, for a value
+   that needs the package. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_alone(const TVMFFIAny *value) {
+  TVMFFIAny text;
   tvmffi_py_context c;
   PyObject *result;
+  if (value->type_index == kTVMFFIDataType) {
+    if (!TVMFFIDataTypeToString(&value->v_dtype, &text))
+      return tvmffi_py_result(&text, 1, NULL);
+    tvmffi_error_clear();
+  }
+  if (value->type_index < kTVMFFIStaticObjectBegin) return NULL;
   if (!TVMFFI_I_LOAD(&tvmffi_py.numpy))
     Py_XDECREF(PyImport_ImportModule("numpy"));
   PyErr_Clear();
   memset(&c, 0, sizeof(c));
   c.has_numpy = 1;
-  result = tvmffi_py_like_arguments(o, 1, &c);
+  result = tvmffi_py_like_arguments(value->v_obj, 1, &c);
   if (!result) PyErr_Clear();
   return result;
 }
@@ -1251,15 +1275,15 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
     }
   }
   if (!TVMFFI_I_LOAD(&tvmffi_py.package)) {
-    const int may_be_alone = is_plain && is_object && !is_like;
+    const int may_be_alone = is_plain && !is_like;
     if (may_be_alone && TVMFFI_I_LOAD(&tvmffi_py.is_alone) &&
         !tvmffi_py_bind_stock())
-      result = tvmffi_py_alone(value->v_obj);
+      result = tvmffi_py_alone(value);
     if (!result &&
         tvmffi_py_import_stock("a result that is not a plain value")) {
       PyObject *error = tvmffi_py_take_error();
       TVMFFI_I_STORE(&tvmffi_py.is_alone, 1);
-      if (may_be_alone) result = tvmffi_py_alone(value->v_obj);
+      if (may_be_alone) result = tvmffi_py_alone(value);
       if (!result) {
         tvmffi_py_give_error(error);
         tvmffi_any_release(value);
@@ -3516,6 +3540,7 @@ TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_new_function(PyTypeObject *type) {
   f->func = NULL;
   f->stock = NULL;
   f->module = NULL;
+  f->num_positional = 0;
   f->method = none;
   return f;
 }
@@ -3549,34 +3574,59 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
 
 /* ---- The module ---- */
 
-/* An exported function, or the documentation of one. */
-typedef struct {
+/* An exported function; the documentation of one, without `func`; or the name
+   of the first keyword-only parameter of a function. */
+typedef struct tvmffi_py_entry {
   const char *name;
   const tvmffi_func *func;
-  const char *doc;
+  const char *doc, *keyword;
 } tvmffi_py_entry;
 
 /* Each file's entries are in one section of the library. */
-#define TVMFFI_PY_ENTRY(kind, name, func, doc)                                 \
-  static const tvmffi_py_entry tvmffi_py_##kind##_##name = {#name, func, doc}; \
-  static const tvmffi_py_entry *tvmffi_py_##kind##_at_##name                   \
-      __attribute__((__section__("tvmffi_python"), __used__)) =                \
+#define TVMFFI_PY_ENTRY(kind, name, func, doc, keyword)         \
+  static const tvmffi_py_entry tvmffi_py_##kind##_##name = {    \
+      #name, func, doc, keyword};                               \
+  static const tvmffi_py_entry *tvmffi_py_##kind##_at_##name    \
+      __attribute__((__section__("tvmffi_python"), __used__)) = \
           &tvmffi_py_##kind##_##name;
 #undef TVMFFI_I_ON_EXPORT
 #if defined(TVMFFI_TORCH_H_)
-#define TVMFFI_I_ON_EXPORT(name)                           \
-  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL) \
+#define TVMFFI_I_ON_EXPORT(name)                                 \
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL, NULL) \
   TVMFFI_I_TORCH_EXPORT(name)
 #else
 #define TVMFFI_I_ON_EXPORT(name) \
-  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL)
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL, NULL)
 #endif
 #undef TVMFFI_I_ON_DOC
-#define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
+#define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text, NULL)
 
+/* Stands after a function: Python calls pass `parameter` and the parameters
+   after it by keyword. The name of a method is Type_method. The package tvm_ffi
+   passes all parameters by position. */
+#define TVMFFI_PYTHON_KW_ONLY(name, parameter) \
+  TVMFFI_PY_ENTRY(keyword, name, &tvmffi_func_##name, NULL, #parameter)
+
+/* Returns the number of parameters that are not keyword-only, or -1 with an
+   ImportError if TVMFFI_PYTHON_KW_ONLY names no parameter. */
+TVMFFI_PY_COLD int32_t tvmffi_py_num_positional(const tvmffi_func *func) {
+  const tvmffi_py_entry *const *e;
+  int32_t i;
+  for (e = tvmffi_py.first_entry; e < tvmffi_py.end_entry; ++e) {
+    if ((*e)->func != func || !(*e)->keyword) continue;
+    for (i = 0; i < func->num_args; ++i)
+      if (!strcmp(tvmffi_py_parameter(func, i), (*e)->keyword)) return i;
+    PyErr_Format(PyExc_ImportError,
+                 "TVMFFI_PYTHON_KW_ONLY(%s, %s): %s has no parameter `%s`",
+                 (*e)->name, (*e)->keyword, (*e)->name, (*e)->keyword);
+    return -1;
+  }
+  return func->num_args;
+}
+
+/* Appends a default, which it takes: "..." if it is NULL. */
 TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t, const char *equals,
-                                          const TVMFFIAny *value) {
-  PyObject *object = tvmffi_py_default(value);
+                                          PyObject *object) {
   PyObject *repr = object ? PyObject_Repr(object) : NULL;
   const char *text = repr ? PyUnicode_AsUTF8AndSize(repr, NULL) : NULL;
   PyErr_Clear();
@@ -3586,13 +3636,15 @@ TVMFFI_PY_COLD void tvmffi_py_say_default(tvmffi_py_text *t, const char *equals,
   Py_XDECREF(object);
 }
 
-/* Appends "name(a, b=1)", or with types "name(a: int, b: int = 1) -> int". Of
-   a method, the first parameter is `self`, which CPython expects as $self. */
+/* Appends "name(a, *, b=1)", or with types "name(a: int, *, b: int = 1) ->
+   int". Of a method, the first parameter is `self`, which CPython expects as
+   $self. */
 TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
                                        const tvmffi_func *func,
                                        const char *name, int is_method,
                                        int has_types) {
   TVMFFIAny defaults[TVMFFI_I_MAX_PARAMS];
+  const int32_t num_positional = tvmffi_py_num_positional(func);
   int32_t i, least = func->least;
   if (func->defaults && func->defaults(defaults)) {
     tvmffi_error_clear();
@@ -3602,6 +3654,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
   tvmffi_py_say(t, is_method && !has_types ? "($" : "(");
   for (i = 0; i < func->num_args; ++i) {
     if (i) tvmffi_py_say(t, ", ");
+    if (i == num_positional) tvmffi_py_say(t, "*, ");
     tvmffi_py_say_name(t, tvmffi_py_parameter(func, i));
     if (has_types && (i || !is_method)) {
       const char *parameter = tvmffi_py_parameter(func, i);
@@ -3610,7 +3663,8 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
                          tvmffi_i_contract_text(func->contract, parameter));
     }
     if (i >= least)
-      tvmffi_py_say_default(t, has_types ? " = " : "=", defaults + i);
+      tvmffi_py_say_default(t, has_types ? " = " : "=",
+                            tvmffi_py_default(defaults + i));
   }
   tvmffi_py_say(t, ")");
   if (!has_types) return;
@@ -3642,17 +3696,43 @@ TVMFFI_PY_COLD char *tvmffi_py_doc(const tvmffi_func *func, const char *name,
   return tvmffi_py_end_doc(&t, doc);
 }
 
+/* Raises a TypeError if a call passes a keyword-only parameter by position. */
+TVMFFI_PY_COLD int tvmffi_py_are_too_many(const tvmffi_py_function *f,
+                                          Py_ssize_t given) {
+  const int32_t n = f->num_positional;
+  if (given <= n) return 0;
+  PyErr_Format(PyExc_TypeError,
+               "%s() takes %d argument%s by position, got %zd: write %s=",
+               f->func->name, (int)n, n == 1 ? "" : "s", given,
+               tvmffi_py_parameter(f->func, n));
+  return 1;
+}
+
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_kw_only(PyObject *self,
+                                                        PyObject *const *in,
+                                                        Py_ssize_t given,
+                                                        PyObject *keywords) {
+  return tvmffi_py_are_too_many((const tvmffi_py_function *)self, given)
+             ? NULL
+             : tvmffi_py_call_export(self, in, given, keywords);
+}
+
 /* Returns a new object of `type`, which has the function, its name in Python
    and its documentation. NULL with an exception. */
 TVMFFI_PY_COLD tvmffi_py_function *tvmffi_py_describe(PyTypeObject *type,
                                                       const tvmffi_func *func,
                                                       const char *name,
                                                       const char *doc) {
-  tvmffi_py_function *f = tvmffi_py_new_function(type);
+  const int32_t num_positional = tvmffi_py_num_positional(func);
+  tvmffi_py_function *f =
+      num_positional < 0 ? NULL : tvmffi_py_new_function(type);
   if (!f) return NULL;
   f->func = func;
+  f->num_positional = num_positional;
   f->method.ml_name = name;
-  f->method.ml_meth = (PyCFunction)(uintptr_t)tvmffi_py_call_export;
+  f->method.ml_meth = (PyCFunction)(uintptr_t)(num_positional < func->num_args
+                                                   ? tvmffi_py_call_kw_only
+                                                   : tvmffi_py_call_export);
   f->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
   f->method.ml_doc =
       tvmffi_py_doc(func, name, type == tvmffi_py.method_type, doc);
@@ -3704,8 +3784,9 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
   PyObject *name = PyModule_GetNameObject(module);
   int code = name ? tvmffi_py_make_type() : -1;
   for (e = begin; e < end && !code; ++e) {
+    if ((*e)->keyword) continue;
     for (other = begin; other < end; ++other)
-      if (!(*other)->func != !(*e)->func &&
+      if (!(*other)->func != !(*e)->func && !(*other)->keyword &&
           !strcmp((*other)->name, (*e)->name))
         break;
     if ((*e)->func) {
@@ -4451,8 +4532,8 @@ TVMFFI_PY_COLD char *tvmffi_py_field_doc(const tvmffi_i_member *m) {
   return tvmffi_py_end_doc(&t, doc.data);
 }
 
-/* Appends a field's default. A text is shown as "...", because to make a str
-   needs a runtime, and an import must not load one. */
+/* Appends a field's default. Before the first call a text is shown as "...",
+   because to make a str needs a runtime, and an import must not load one. */
 TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
                                         const tvmffi_i_member *m) {
   const tvmffi_i_word *word =
@@ -4460,13 +4541,16 @@ TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
   const int is_plain =
       m->storage == TVMFFI_I_STORED_OBJECT || word->kind == TVMFFI_I_INT ||
       word->kind == TVMFFI_I_BOOL || word->kind == TVMFFI_I_FLOAT;
+  const int is_text =
+      word->kind == TVMFFI_I_STR || word->kind == TVMFFI_I_BYTES;
+  PyObject *object = NULL;
   TVMFFIAny value;
-  if (m->value && is_plain && !m->value(&value)) {
-    tvmffi_py_say_default(t, equals, &value);
-    return;
-  }
-  tvmffi_py_say(t, equals);
-  tvmffi_py_say(t, "...");
+  if (m->value && is_plain && !m->value(&value))
+    object = tvmffi_py_default(&value);
+  else if (m->value && is_text && TVMFFI_I_LOAD(&tvmffi_py.has_runtime) &&
+           !m->value(&value))
+    object = tvmffi_py_result(&value, 1, NULL);
+  tvmffi_py_say_default(t, equals, object);
 }
 
 /* Appends those fields of a type and its ancestors that are parameters of the
@@ -4589,6 +4673,14 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_method(PyObject *self,
              : tvmffi_py_decline((const tvmffi_py_function *)self);
 }
 
+static TVMFFI_I_UNUSED PyObject *tvmffi_py_call_kw_only_method(
+    PyObject *self, PyObject *const *in, size_t given, PyObject *keywords) {
+  return tvmffi_py_are_too_many((const tvmffi_py_function *)self,
+                                PyVectorcall_NARGS(given))
+             ? NULL
+             : tvmffi_py_call_method(self, in, given, keywords);
+}
+
 /* Binds a method to an object. CPython calls a method without this, because of
    Py_TPFLAGS_METHOD_DESCRIPTOR. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_bind(PyObject *self, PyObject *object,
@@ -4611,11 +4703,24 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_method_name(PyObject *self, void *none) {
   return PyUnicode_FromString(((tvmffi_py_function *)self)->method.ml_name);
 }
 
-TVMFFI_PY_COLD PyObject *tvmffi_py_method_doc(PyObject *self, void *none) {
-  const char *doc = ((tvmffi_py_function *)self)->method.ml_doc;
+/* Returns the part of a text of tvmffi_py_doc that is __doc__. */
+TVMFFI_PY_COLD const char *tvmffi_py_shown_doc(const char *doc) {
+  return strstr(doc, TVMFFI_PY_END_OF_SIGNATURE) +
+         sizeof(TVMFFI_PY_END_OF_SIGNATURE) - 1;
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_method_qualname(PyObject *self,
+                                                   void *none) {
+  PyObject *name = ((tvmffi_py_function *)self)->module;
   (void)none;
-  doc = strstr(doc, TVMFFI_PY_END_OF_SIGNATURE);
-  return PyUnicode_FromString(doc + sizeof(TVMFFI_PY_END_OF_SIGNATURE) - 1);
+  Py_INCREF(name);
+  return name;
+}
+
+TVMFFI_PY_COLD PyObject *tvmffi_py_method_doc(PyObject *self, void *none) {
+  (void)none;
+  return PyUnicode_FromString(
+      tvmffi_py_shown_doc(((tvmffi_py_function *)self)->method.ml_doc));
 }
 
 TVMFFI_PY_COLD PyObject *tvmffi_py_method_signature(PyObject *self,
@@ -4634,6 +4739,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_method_type(void) {
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getters[] = {
       {"__name__", tvmffi_py_method_name, NULL, NULL, NULL},
+      {"__qualname__", tvmffi_py_method_qualname, NULL, NULL, NULL},
       {"__doc__", tvmffi_py_method_doc, NULL, NULL, NULL},
       {"__text_signature__", tvmffi_py_method_signature, NULL, NULL, NULL},
       {NULL, NULL, NULL, NULL, NULL}};
@@ -4672,6 +4778,41 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_new_static(PyObject *module_name,
 
 /* ---- Classes ---- */
 
+/* Returns the type's own constructor, or NULL. */
+TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_find_init(
+    const tvmffi_i_class *c) {
+  const tvmffi_i_member *m;
+  for (m = c->members; m->what; ++m)
+    if (tvmffi_py_is_method(m) && !strcmp(m->name, "__ffi_init__") &&
+        !TVMFFI_I_BODY_OF(m->method).self)
+      return m;
+  return NULL;
+}
+
+/* Returns the documentation of a class with the texts that are defaults, for a
+   stub. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_full_doc(PyObject *type, PyObject *none) {
+  const tvmffi_py_record *c = tvmffi_py_record_for((PyTypeObject *)type);
+  const tvmffi_i_member *init = c ? tvmffi_py_find_init(c->of) : NULL;
+  PyObject *name = NULL, *made = NULL;
+  const char *text = NULL;
+  char *doc = NULL;
+  (void)none;
+  if (!TVMFFI_I_LOAD(&tvmffi_py.has_runtime) && tvmffi_py_first_call())
+    return NULL;
+  if (!c) Py_RETURN_NONE;
+  name = PyObject_GetAttrString(type, "__name__");
+  if (name) text = PyUnicode_AsUTF8AndSize(name, NULL);
+  if (text)
+    doc = tvmffi_py_class_doc(
+        c->of, text, init ? TVMFFI_I_BODY_OF(init->method).func : NULL);
+  if (doc) made = PyUnicode_FromString(tvmffi_py_shown_doc(doc));
+  if (text && !doc) PyErr_NoMemory();
+  free(doc);
+  Py_XDECREF(name);
+  return made;
+}
+
 /* Makes the base of all classes, once per library. */
 TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
   static PyMethodDef methods[] = {
@@ -4683,6 +4824,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
       {"__getstate__", tvmffi_py_get_state, METH_NOARGS, NULL},
       {"__setstate__", tvmffi_py_set_state, METH_O, NULL},
       {"__tvm_ffi_object__", tvmffi_py_stock_object, METH_NOARGS, NULL},
+      {"_full_doc", tvmffi_py_full_doc, METH_NOARGS | METH_CLASS, NULL},
       {NULL, NULL, 0, NULL}};
   static PyType_Slot slots[] = {
       {Py_tp_init, (void *)(uintptr_t)tvmffi_py_init_object},
@@ -4732,6 +4874,7 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
                                         const tvmffi_i_member *m) {
   tvmffi_func *func = tvmffi_i_method_func(m->method, c->of->key);
   const int is_static = !TVMFFI_I_BODY_OF(m->method).self;
+  PyObject *owner = PyObject_GetAttrString((PyObject *)c->type, "__name__");
   TVMFFIByteArray doc = {NULL, 0};
   tvmffi_py_text name = {NULL, 0, 0};
   PyObject *made = NULL;
@@ -4740,6 +4883,7 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
   (void)tvmffi_i_member_modifiers(m, &doc, &flags);
   tvmffi_py_say_name(&name, m->name); /* kept, as the class is */
   func->name = m->full_name;          /* as its registration does */
+  if (!owner) return -1;
   if (!name.data) {
     PyErr_NoMemory();
   } else if (is_static) {
@@ -4747,23 +4891,18 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
   } else {
     tvmffi_py_function *f =
         tvmffi_py_describe(tvmffi_py.method_type, func, name.data, doc.data);
-    if (f) f->vectorcall = tvmffi_py_call_method;
+    if (f) f->module = PyUnicode_FromFormat("%U.%s", owner, name.data);
+    if (f && !f->module) Py_CLEAR(f);
+    if (f)
+      f->vectorcall = f->num_positional < func->num_args
+                          ? tvmffi_py_call_kw_only_method
+                          : tvmffi_py_call_method;
     made = (PyObject *)f;
   }
   if (made) code = PyObject_SetAttrString((PyObject *)c->type, name.data, made);
+  Py_DECREF(owner);
   Py_XDECREF(made);
   return code;
-}
-
-/* Returns the type's own constructor, or NULL. */
-TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_find_init(
-    const tvmffi_i_class *c) {
-  const tvmffi_i_member *m;
-  for (m = c->members; m->what; ++m)
-    if (tvmffi_py_is_method(m) && !strcmp(m->name, "__ffi_init__") &&
-        !TVMFFI_I_BODY_OF(m->method).self)
-      return m;
-  return NULL;
 }
 
 TVMFFI_PY_COLD const char *tvmffi_py_last_part(const char *key) {
@@ -4915,6 +5054,8 @@ TVMFFI_PY_COLD int tvmffi_py_add_all(PyObject *module,
                                      const tvmffi_py_entry *const *end,
                                      tvmffi_py_record *const *first_record,
                                      tvmffi_py_record *const *end_record) {
+  tvmffi_py.first_entry = begin;
+  tvmffi_py.end_entry = end;
   if (first_record < end_record &&
       (*first_record)->make(module, first_record, end_record))
     return -1;

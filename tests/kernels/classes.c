@@ -29,6 +29,8 @@ TVMFFI_METHOD(Filter, gain, float64, (float64, frequency),
                 pow(1 + pow(frequency / self->cutoff, 2), self->order / 2.0));
 }
 
+TVMFFI_PYTHON_KW_ONLY(Filter_gain, unit)
+
 TVMFFI_METHOD(Filter, halved, Filter) {
   Filter *made = TVMFFI_NEW(Filter, self->cutoff / 2);
   if (!made) return -1;

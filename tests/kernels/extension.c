@@ -23,6 +23,18 @@ TVMFFI_EXPORT(words, int64, (int64, from), (int64, in)) {
   TVMFFI_RETURN(from * 10 + in);
 }
 
+TVMFFI_EXPORT(pad, str, (str, text), (int64, width), (str, fill, " ")) {
+  char padded[80];
+  int64_t n = (int64_t)text.size;
+  if (n > 79 || width > 79 || fill.size != 1)
+    return TVMFFI_RAISE("ValueError", "pad: of up to 79 bytes");
+  memcpy(padded, text.data, text.size);
+  for (; n < width; ++n) padded[n] = *fill.data;
+  padded[n] = 0;
+  TVMFFI_RETURN(tvmffi_byte_array(padded));
+}
+TVMFFI_PYTHON_KW_ONLY(pad, width)
+
 TVMFFI_EXPORT(echo, any, (any, x)) { TVMFFI_RETURN(x); }
 
 TVMFFI_EXPORT(fail, none, (str, kind)) {
@@ -79,6 +91,8 @@ TVMFFI_EXPORT(leave, none, (str, text)) {
 }
 
 TVMFFI_EXPORT(size_of, int64, (dtype, of)) { TVMFFI_RETURN(of.bits / 8); }
+
+TVMFFI_EXPORT(type_of, dtype, (tensor, x)) { TVMFFI_RETURN(x->dtype); }
 
 TVMFFI_EXPORT(total, int64, (array(int64), x)) {
   int64_t i, item, sum = 0;

@@ -154,24 +154,18 @@ RESULTS = {
         "{'b': 1, 'a': array([0., 1., 2.])} dict",
     "m.keep(thing), m.kept() is thing, m.keep(None)": "(None, True, None) tuple",
     "m.add(thing)":
-        "TypeError: add: argument `a`: expected an int, got Thing\n"
-        "Mismatched type on argument #0 when calling: `add(0: int, 1: int) -> "
-        "int`. Expected `int` but got `ffi.OpaquePyObject`",
+        "TypeError: add: argument `a`: expected an int, got Thing",
     "m.total(range(4)), m.total(collections.deque([1, 2]))": "(6, 3) tuple",
     "[m.size_of(t) for t in ('int8', numpy.dtype('f4'), numpy.float64, bool, "
     "numpy.zeros(1, 'c8').dtype)]": "[1, 4, 8, 1, 8] list",
     "m.size_of(dict)":
-        "TypeError: size_of: argument `of`: expected a dtype, got type\n"
-        "Mismatched type on argument #0 when calling: `size_of(0: DataType) -> "
-        "int`. Expected `DataType` but got `ffi.Function`",
+        "TypeError: size_of: argument `of`: expected a dtype, got type",
     "m.add(numpy.float32(1))":
-        "TypeError: add: argument `a`: expected an int, got float32\n"
-        "Mismatched type on argument #0 when calling: `add(0: int, 1: int) -> "
-        "int`. Expected `int` but got `float`",
+        "TypeError: add: argument `a`: expected an int, got float32",
     "m.add(1, numpy.timedelta64(3, 's'))":
-        "TypeError: add: argument `b`: expected an int, got timedelta64\n"
-        "int() argument must be a string, a bytes-like object or a real "
-        "number, not 'datetime.timedelta'",
+        "TypeError: add: argument `b`: expected an int, got timedelta64: int() "
+        "argument must be a string, a bytes-like object or a real number, not "
+        "'datetime.timedelta'",
     "m.call(lambda x: numpy.float32(x) / 2, 3)": "1.5 float",
     "m.ask(lambda: array, array) is array": "True bool",
     "m.ask(lambda: numpy.arange(3), array)": "array([0, 1, 2]) ndarray",
@@ -220,30 +214,28 @@ RESULTS = {
                       "the function only reads it: write tensor(\"...\")",
     "m.read(array, [1])":
         "TypeError: read: argument `bias`: expected a tensor or None, got "
-        "list\nMismatched type on argument #1 when calling: `read(0: "
-        "DLTensor*, 1: Optional<DLTensor*>) -> float`. Expected "
-        "`Optional<DLTensor*>` but got `ffi.Array`",
+        "list",
     "m.types(1, 'ab', {})":
         "TypeError: types: argument `b`: expected a list or tuple "
-        "(Sequence[int]) or None, got str\nMismatched type on argument #1 when "
-        "calling: `types(0: int, 1: Optional<Array<int>>, 2: Optional<Map<str, "
-        "Array<float>>>, 3: Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. "
-        "Expected `Optional<Array<int>>` but got `ffi.SmallStr`",
-    "m.call()": "TypeError: call() is missing arguments `f` and `x`\n"
-                "Mismatched number of arguments when calling: `call(0: "
-                "ffi.Function, 1: Any) -> Any`. Expected 2 but got 0 "
-                "arguments",
-    "m.add()": "TypeError: add() is missing argument `a`\nMismatched number "
-               "of arguments when calling: `add(0: int, 1: int) -> int`. "
-               "Expected 1 to 2 but got 0 arguments",
+        "(Sequence[int]) or None, got str",
+    "m.call()":
+        "TypeError: call() is missing arguments `f` and `x`",
+    "m.add()":
+        "TypeError: add() is missing argument `a`",
     "m.add(1, 2, 3)":
-        "TypeError: add() takes 1 to 2 arguments, got 3\nMismatched number "
-        "of arguments when calling: `add(0: int, 1: int) -> int`. Expected 1 "
-        "to 2 but got 3 arguments",
-    "m.nop(1)": "TypeError: nop() takes no arguments, got 1\nMismatched "
-                "number of arguments when calling: `nop() -> void`. Expected "
-                "0 but got 1 arguments",
+        "TypeError: add() takes 1 to 2 arguments, got 3",
+    "m.nop(1)":
+        "TypeError: nop() takes no arguments, got 1",
     "m.add(b=3)": "TypeError: add() is missing argument `a`",
+    "m.pad('a', width=3), m.pad('a', fill='-', width=3), m.pad(text='a', "
+    "width=1)": "('a  ', 'a--', 'a') tuple",
+    "m.pad('a', 3)": "TypeError: pad() takes 1 argument by position, got 2: "
+                     "write width=",
+    "m.pad('a', fill='-')": "TypeError: pad() is missing argument `width`",
+    "m.pad()": "TypeError: pad() is missing arguments `text` and `width`",
+    "m.pad.__text_signature__, m.pad.__doc__":
+        "(\"(text, *, width, fill=' ')\", \"pad(text: str, *, width: int, "
+        "fill: str = ' ') -> str\") tuple",
     "m.add(1, c=3)": "TypeError: add() got an unexpected keyword argument "
                      "'c'; its parameters are: a, b",
     "m.nop(c=3)": "TypeError: nop() got an unexpected keyword argument 'c'; "
@@ -253,15 +245,10 @@ RESULTS = {
     "m.words(1, from_=2)": "TypeError: words() got multiple values for "
                            "argument 'from_'",
     "m.words(1, 'x')":
-        "TypeError: words: argument `in_`: expected an int, got str\n"
-        "Mismatched type on argument #1 when calling: `words(0: int, 1: int) "
-        "-> int`. Expected `int` but got `ffi.SmallStr`",
+        "TypeError: words: argument `in_`: expected an int, got str",
     "m.types(300, (), {})":
-        "OverflowError: types: argument `a`: expected an int, got 300, which "
-        "is out of range\nValue out of range in argument #0 when calling: "
-        "`types(0: int, 1: Optional<Array<int>>, 2: Optional<Map<str, "
-        "Array<float>>>, 3: Device, 4: Optional<ffi.Function>, 5: void*, 6: Any) -> void`. Expected "
-        "`int8` but got `300`",
+        "OverflowError: types: argument `a`: expected an int from -128 to "
+        "127, got 300",
     "m.call(lambda x: 1 // 0, 1)":
         "ZeroDivisionError: integer division or modulo by zero",
     "m.call(lambda x: eval('1 +'), 1)":
@@ -283,65 +270,45 @@ RESULTS = {
     "m.call(lambda x: frozen.take(0, 5), 1)":
         "AxisError: axis 5 is out of bounds for array of dimension 1",
     "m.total([1, 'x'])":
-        "TypeError: total: argument `x`: item 1: expected an int, got str\n"
-        "Mismatched type on argument #0 when calling: `total(0: Array<int>) "
-        "-> int`. Expected `Array<int>` but got `Array[index 1: "
-        "ffi.SmallStr]`",
+        "TypeError: total: argument `x`: item 1: expected an int, got str",
     "m.total((1, 2, 2**65))":
-        "OverflowError: total: argument `x`: item 2: expected an int, got "
-        "36893488147419103232, which is out of range\nMismatched type on "
-        "argument #0 when calling: `total(0: Array<int>) -> int`. Expected "
-        "`Array<int>` but got `Array[index 2: ffi.BigInt]`",
+        "OverflowError: total: argument `x`: item 2: expected an int from "
+        "-2**63 to 2**63 - 1, got 36893488147419103232",
     "m.count([1, -128, 300])":
-        "OverflowError: count: argument `x`: item 2: expected an int, got 300, "
-        "which is out of range\nValue out of range in argument #0 when "
-        "calling: `count(0: Array<int>, 1: Optional<Map<str, List<float>>>) "
-        "-> int`. Expected `int8` but got `Array[index 2: 300]`",
+        "OverflowError: count: argument `x`: item 2: expected an int from "
+        "-128 to 127, got 300",
     **{f"m.count((), {value})":
-       f"TypeError: count: argument `y`: {said}\nMismatched type on argument "
-       "#1 when calling: `count(0: Array<int>, 1: Optional<Map<str, "
-       "List<float>>>) -> int`. Expected `Optional<Map<str, List<float>>>` "
-       f"but got `{got}`" for value, said, got in (
+       f"TypeError: count: argument `y`: {said}" for value, said in (
            ("{'a': [0.5], 'b': [1, True, None]}",
-            "the value of 'b': item 2: expected a float, got None",
-            "Map[K, some value is List[index 2: None]]"),
+            "the value of 'b': item 2: expected a float, got None"),
            ("{'a': 1}", "the value of 'a': expected a list or tuple "
-            "(Sequence[float]), got int", "Map[K, some value is int]"),
-           ("{1: ()}", "the key 1: expected a str, got int",
-            "Map[some key is int, V]"),
+            "(Sequence[float]), got int"),
+           ("{1: ()}", "the key 1: expected a str, got int"),
            ("[]", "expected a dict (Mapping[str, Sequence[float]]) or None, "
-            "got list", "ffi.Array"))},
+            "got list"))},
     "m.total(type('Own', (list,), {})([1, 2])), m.total(range(4)), "
     "m.total(collections.deque([1, 2])), m.total(numpy.arange(5)), "
     "m.total(numpy.arange(9)[::-2].astype('uint8')), "
     "m.count(numpy.ones(3, 'int8'))": "(3, 6, 3, 10, 20, 3) tuple",
     "m.total(array)":
-        "TypeError: total: argument `x`: item 0: expected an int, got float\n"
-        "Mismatched type on argument #0 when calling: `total(0: Array<int>) "
-        "-> int`. Expected `Array<int>` but got `Array[index 0: float]`",
+        "TypeError: total: argument `x`: item 0: expected an int, got float",
     "m.total(numpy.ones((2, 2), int))":
         "TypeError: total: argument `x`: expected a list or tuple "
-        "(Sequence[int]), got ndarray\nMismatched type on argument #0 when "
-        "calling: `total(0: Array<int>) -> int`. Expected `Array<int>` but "
-        "got `ffi.Tensor`",
+        "(Sequence[int]), got ndarray",
     "m.double_of(float), m.call(numpy.negative, 2.5), "
     "m.call(operator.itemgetter(1), 'text'), m.call(Text, 'text')":
         "(0.0, -2.5, 'e', 'text') tuple",
     "m.double_of(lambda: 'text')":
-        "TypeError: double_of: argument `f`: its result: expected a float, got "
-        "str\nresult of the function: Cannot convert from type `ffi.SmallStr` "
-        "to `float`",
+        "TypeError: double_of: argument `f`: its result: expected a float, "
+        "got str",
     "m.double_of(int, list)":
         "TypeError: double_of: argument `f` or `g`: its result: expected a "
-        "float, got tuple or list\nresult of the function: Cannot convert "
-        "from type `ffi.Array` to `float`",
+        "float, got tuple or list",
     "m.read(numpy.ones(2, 'complex64'))":
         "TypeError: read: argument x: dtype is complex64, expected float64",
     "m.add(2**70)":
-        "OverflowError: add: argument `a`: expected an int, got "
-        "1180591620717411303424, which is out of range\nMismatched type on "
-        "argument #0 when calling: `add(0: int, 1: int) -> int`. Expected "
-        "`int` but got `ffi.BigInt`",
+        "OverflowError: add: argument `a`: expected an int from -2**63 to "
+        "2**63 - 1, got 1180591620717411303424",
     "m.join('a', 'b', 2**64, True, b''), m.join('a', c=-2**64, e=b'')":
         "('a b 1.84e+19 1 0', 'a two -1.84e+19 1 0') tuple",
     "m.join('a', 'b', 10**400, True, b'')":
@@ -350,6 +317,9 @@ RESULTS = {
 IMPORTED = {
     "m.tail(array, 1, 'bfloat16')": "bfloat16[2]@cpu:0 Tensor",
     "m.echo(numpy.complex64(1))": "np.complex64(1+0j) complex64",
+    "m.add(Value())": "TypeError: add: argument `a`: expected an int, got Value, "
+                      "converted to tuple or list",
+    "m.type_of(array)": "dtype('float64') dtype",
     "m.nested(array, 34)": "(" * 32 + "((float64[3]@cpu:0,),)" + ",)" * 32
                            + " tuple",
     "m.echo([wrapper, 1])[1:]": "(1,) tuple",
@@ -369,7 +339,7 @@ class Own(numpy.ndarray):
         raise BufferError('of its own')
 scope = dict(numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
              misaligned=misaligned, collections=collections, operator=operator,
-             Text=Text, thing=Thing(), error=KeyError('x'))
+             Text=Text, Value=Value, thing=Thing(), error=KeyError('x'))
 out = [answers(m, calls, **scope)]
 assert 'tvm_ffi' not in sys.modules, 'imported'
 import tvm_ffi
@@ -445,6 +415,18 @@ def answers(m, calls, **names):
         except BaseException as e:
             out.append(f"{type(e).__name__}: {e}")
     return out
+def stock_answers(m, calls, **names):
+    # The texts of errors are those that clients of tvm_ffi parse.
+    def call_stock(call):
+        try:
+            return eval(call, {'m': m, **names})
+        except Exception as e:
+            said = getattr(e, '__tvm_ffi_error__', None)
+            if said and type(e) is not RuntimeError:
+                e.args = (said.message,)
+            raise
+    return answers(m, [f'call_stock({c!r})' for c in calls],
+                   call_stock=call_stock)
 """
 PLAIN = NAMES + """
 import json
@@ -504,7 +486,7 @@ import extension as m
 numbers, n = made = m.ramp(3)
 print(type(made).__name__, type(numbers).__name__, numbers.tolist(), n)
 print(m.call(lambda x: type(x).__name__, numbers), m.ramp(2)[0].sum())
-print(m.nested(numbers, 1))
+print(m.nested(numbers, 1), repr(m.type_of(numbers)))
 print(m.call(lambda x: numbers, 1) is numbers)
 print(m.call(lambda x: [numbers, {'a': x}], 1), m.echo(len))
 class Export:
@@ -530,7 +512,7 @@ for call in m.named, lambda: m.nested(numbers, 100000):
 ANSWERS_ALONE = """\
 tuple ndarray [0.0, 1.0, 2.0] 3
 ndarray 1.0
-(array([0., 1., 2.]),)
+(array([0., 1., 2.]),) 'float64'
 True
 (array([0., 1., 2.]), {'a': 1}) <built-in function len>
 [0. 1. 2.] 2 64: 3/1
@@ -550,16 +532,8 @@ MISSED = """\
 ImportError: add: argument `a` of type Hook needs the package \
 apache-tvm-ffi, version 0.1.15
 TypeError: add: argument `b`: expected an int, got complex
-Mismatched type on argument #1 when calling: `add(0: int, 1: int) -> int`. \
-Expected `int` but got `ffi.OpaquePyObject`
 TypeError: join: argument `a`: expected a str, got complex
-Mismatched type on argument #0 when calling: `join(0: str, 1: str, 2: float, \
-3: bool, 4: Optional<bytes>) -> str`. Expected `str` but got \
-`ffi.OpaquePyObject`
 TypeError: read: argument `x`: expected a tensor, got memoryview
-Mismatched type on argument #0 when calling: `read(0: DLTensor*, 1: \
-Optional<DLTensor*>) -> float`. Expected `DLTensor*` but got \
-`ffi.OpaquePyObject`
 """
 LEAKS = """
 import ctypes, gc, random, sys
@@ -694,12 +668,17 @@ import numpy
 _Float: TypeAlias = float | numpy.floating[Any] | numpy.integer[Any]
 def add(a: _Int, b: _Int=1) -> int:
 def words(from_: _Int, in_: _Int) -> int: ...
+def pad(text: str, *, width: _Int, fill: str=' ') -> str: ...
 def zero(x: Annotated[_DLPack, 'float64[n] cpu inout']) -> None: ...
 def scaled(x: Annotated[NDArray[numpy.float32 | numpy.float16], \
 'float32|float16[n] cpu align(4)'], by: _Float=...) -> \
 Annotated[NDArray[numpy.float32], 'float32[n]']: ...
 def scaled(x: Annotated[_DLPack, 'float32|float16[n] cpu align(4)'], \
 by: _Float=...) -> Annotated[Any, 'float32[n]']: ...
+def size_of(of: _DType) -> int: ...
+def tail(x: Annotated[_DLPack, 'float64[n] cpu'], begin: _Int=0, to: \
+_DType='float64') -> Any: ...
+def type_of(x: _DLPack) -> str: ...
 def on_device(x: Annotated[_DLPack, 'any cuda:1']) -> Sequence[Any]: ...
 """
 USE = """
@@ -716,6 +695,11 @@ m.join('a', c=numpy.float16(1), d=numpy.bool_(True))
 m.join('a', c='x')  # wrong
 m.zero([1.0])  # wrong
 m.words(from_=1, in_=2)
+m.size_of('int8') + m.size_of(numpy.dtype('f4')) + m.size_of(numpy.float32)
+m.size_of(3)  # wrong
+assert_type(m.type_of(x), str)
+m.pad('a', width=3)
+m.pad('a', 3)  # wrong
 """
 BAD_CONTRACTS = {
     "floatt32[n] cpu": "the dtype is not known at \"floatt32[n] cpu\"",
@@ -779,23 +763,20 @@ OWN = {
         "(2.0, 1.0) tuple",
     "m.Chain(1, from_=m).from_ is m": "True bool",
     "f.gain('x')":
-        "TypeError: demo.Filter.gain: argument `frequency`: expected a float, "
-        "got str\nMismatched type on argument #1 when calling: `demo.Filter"
-        ".gain(0: demo.Filter, 1: float, 2: float) -> float`. Expected `float` "
-        "but got `ffi.SmallStr`",
+        "TypeError: demo.Filter.gain: argument `frequency`: expected a float,"
+        " got str",
+    "f.gain(1, 2)":
+        "TypeError: demo.Filter.gain() takes 2 arguments by position, got 3: "
+        "write unit=",
     "f.gain(1, of=2)":
         "TypeError: demo.Filter.gain() got an unexpected keyword argument 'of'; "
         "its parameters are: self, frequency, unit",
     "m.cutoff(3)":
-        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got int\n"
-        "Mismatched type on argument #0 when calling: `cutoff(0: demo.Filter, "
-        "1: Optional<demo.Chain>) -> float`. Expected `demo.Filter` but got "
-        "`int`",
+        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got "
+        "int",
     "m.cutoff(f, f)":
         "TypeError: cutoff: argument `chain`: expected a demo.Chain or None, "
-        "got Filter\nMismatched type on argument #1 when calling: `cutoff(0: "
-        "demo.Filter, 1: Optional<demo.Chain>) -> float`. Expected "
-        "`Optional<demo.Chain>` but got `demo.Filter`",
+        "got Filter",
     # A child: its own fields, those of its parent, and keywords of Python.
     "m.Chain(1)": f"{CHAIN} Chain",
     "isinstance(c, m.Filter), issubclass(m.Chain, m.Filter), type(c).__mro__[1]"
@@ -817,10 +798,7 @@ OWN = {
     "m.other_Count(3) + Right(), m.other_Count(3).__add__('x')":
         "('right', NotImplemented) tuple",
     "m.other_Count(3).__add__()":
-        "TypeError: other.Count.__add__() is missing argument `other`\n"
-        "Mismatched number of arguments when calling: `other.Count.__add__(0: "
-        "other.Count, 1: other.Count) -> other.Count`. Expected 2 but got 1 "
-        "arguments",
+        "TypeError: other.Count.__add__() is missing argument `other`",
     "m.other_Count(1) == m.other_Count(1), m.other_Count(1) != m.other_Count(2), "
     "m.other_Count(1) == None, None in [m.other_Count(1)]":
         "(True, True, False, False) tuple",
@@ -829,10 +807,7 @@ OWN = {
         "TypeError: unhashable type: 'classes.other_Count'",
     "m.other_Count(-3)": "ValueError: -3 is negative",
     "m.other_Count()":
-        "TypeError: other.Count.__ffi_init__() is missing argument `a`\n"
-        "Mismatched number of arguments when calling: `other.Count"
-        ".__ffi_init__(0: int, 1: int) -> other.Count`. Expected 1 to 2 but got "
-        "0 arguments",
+        "TypeError: other.Count() is missing argument `a`",
     "type(f).__mro__[-2]()":
         "TypeError: <class 'tvmffi.Object'> has no constructor",
     "m.Wide(**{n: i for i, n in enumerate('abcdefghij')}), m.Wide(*'ab', **{})":
@@ -849,16 +824,13 @@ OWN = {
     # In containers, callbacks, and kept by the library.
     "m.both([f, c], {'a': f})[0]": "1.5 float",
     "m.both([f, 3], {})":
-        "TypeError: both: argument `filters`: item 1: expected a demo.Filter, "
-        "got int\nMismatched type on argument #0 when "
-        "calling: `both(0: Array<demo.Filter>, 1: Map<str, demo.Filter>) -> "
-        "Array<Any>`. Expected `Array<demo.Filter>` but got `Array[index 1: int]`",
+        "TypeError: both: argument `filters`: item 1: expected a demo.Filter,"
+        " got int",
     "m.call(lambda x: (type(x) is m.Filter, x == f), f)[0]": "True bool",
     "m.called(lambda x: x.halved(), f)": "0.25 float",
     "m.called(lambda x: 3, f)":
-        "TypeError: called: argument `f`: its result: expected a demo.Filter, "
-        "got int\nresult of the function: Cannot convert from type `int` to "
-        "`demo.Filter`",
+        "TypeError: called: argument `f`: its result: expected a demo.Filter,"
+        " got int",
     "f.call(lambda x, y: x == f and y, 'a text')": "'a text' str",
     "m.call(f.gain, 0), m.call(m.Filter.halved, f).order": "(1.0, 3) tuple",
     "m.keep(m.Filter(7)), m.kept(), m.keep(None)":
@@ -870,12 +842,12 @@ OWN = {
     "Bad().order": "TypeError: the object of <class '__main__.Bad'> is not made: "
                    "call super().__init__()",
     "m.cutoff(Bad())":
-        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got Bad\n"
+        "TypeError: cutoff: argument `filter`: expected a demo.Filter, got Bad: "
         "the object of <class '__main__.Bad'> is not made: call "
         "super().__init__()",
     "Bad().gain(1)":
         "TypeError: demo.Filter.gain: argument `self`: expected a demo.Filter, "
-        "got Bad\nthe object of <class '__main__.Bad'> is not made: call "
+        "got Bad: the object of <class '__main__.Bad'> is not made: call "
         "super().__init__()",
     "copy.copy(Bad()), Bad() == f":
         "TypeError: the object of <class '__main__.Bad'> is not made: call "
@@ -905,7 +877,7 @@ OWN = {
         "from_=Ellipsis, *, order=2, name=Ellipsis)') tuple",
     "str(inspect.signature(f.gain)), str(inspect.signature(m.Filter.of_text)), "
     "str(inspect.signature(m.other_Count))":
-        "('(frequency, unit=1.0)', '(text, factor=1.0)', '(a, b=0)') tuple",
+        "('(frequency, *, unit=1.0)', '(text, factor=1.0)', '(a, b=0)') tuple",
     "m.Filter.__doc__":
         "'Filter(cutoff: float, *, order: int = 2, name: str = ...)\\n\\nA "
         "low-pass filter.' str",
@@ -913,13 +885,16 @@ OWN = {
         "('cutoff: float\\n\\nIn Hz.', 'calls: int  # read-only', 'next: "
         "demo.Filter | None') tuple",
     "m.Filter.gain.__doc__":
-        "'gain(self, frequency: float, unit: float = 1.0) -> float\\n\\nReturns "
+        "'gain(self, frequency: float, *, unit: float = 1.0) -> float\\n\\nReturns "
         "the gain at a frequency.' str",
-    "'gain(self, /, frequency, unit=1.0)' in pydoc.plain("
+    "'gain(self, /, frequency, *, unit=1.0)' in pydoc.plain("
     "pydoc.render_doc(m.Filter))":
         "True bool",
     "m.Filter.gain, m.Filter.gain.__name__, m.Filter.__module__":
         "(<method demo.Filter.gain>, 'gain', 'classes') tuple",
+    "m.Filter.gain.__qualname__, f.gain.__qualname__, c.is_.__qualname__, "
+    "m.other_Count.__add__.__qualname__":
+        "('Filter.gain', 'Filter.gain', 'Chain.is_', 'other_Count.__add__') tuple",
     "sorted(n for n in dir(m) if n[0].isupper() or 'Count' in n)":
         "['Chain', 'Filter', 'Wide', 'demo_inner_Count', 'other_Count'] list",
 }
@@ -1010,15 +985,15 @@ OWN_STUBS = """
 class Filter:
     @property
     def calls(self) -> int: ...
-    def __init__(self, cutoff: _Float, *, order: _Int=2, name: str=...) -> None: ...
+    def __init__(self, cutoff: _Float, *, order: _Int=2, name: str='low') -> None: ...
     def halved(self) -> Filter: ...
     @staticmethod
     def of_text(text: str, factor: _Float=1.0) -> Filter: ...
 class Chain(Filter):
     next: Filter | None
     def __init__(self, cutoff: _Float, next: Filter | None=None, taps: \
-Sequence[_Float] | None=None, from_: Any=..., *, order: _Int=2, name: str=...) \
--> None: ...
+Sequence[_Float] | None=None, from_: Any=..., *, order: _Int=2, name: \
+str='low') -> None: ...
 class other_Count:
     def __eq__(self, other: object) -> bool: ...
     def __init__(self, a: _Int, b: _Int=0) -> None: ...
@@ -1157,8 +1132,9 @@ def signatures(m):
     names = ["add", "ask", "call", "count", "describing", "double_of", "echo",
              "eleven", "fail", "fail_in", "fill", "has_failed", "in_context",
              "is_alive", "join", "keep", "kept", "kind_of", "leave", "named",
-             "nested", "nop", "on_device", "post", "ramp", "read", "replace", "scaled",
-             "size_of", "tail", "total", "types", "view", "view_object", "wait", "words",
+             "nested", "nop", "on_device", "pad", "post", "ramp", "read", "replace", "scaled",
+             "size_of", "tail", "total",
+             "type_of", "types", "view", "view_object", "wait", "words",
              "wrapped", "zero"]
     tap.ok([n for n in dir(m) if n[0] != "_"] == names, "all exports are there",
            dir(m))
@@ -1233,17 +1209,25 @@ def check_types(folder, module, stub, use):
            [("use.py", str(i)) for i in wanted], name, done.stdout)
 
 
-def documentation_of_none(args, folder):
-    source = folder / "undocumented" / "extension.c"
-    source.parent.mkdir()
-    source.write_text('#include "tvmffi_python.h"\n\nTVMFFI_DOC(old, "Text.")\n'
-                      "TVMFFI_EXPORT(f, none) { TVMFFI_RETURN(); }\n"
-                      "TVMFFI_PYTHON_MODULE(extension)\n")
-    compile_module(args.cc, source, sys.executable, source.parent)
-    text = child(sys.executable, "try: import extension\n"
-                 "except ImportError as e: print(e)", folders=[source.parent])
-    tap.ok(text == "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)\n",
-           "the documentation of no function is an ImportError", text)
+def lines_about_none(args, folder):
+    """Lines about a function or a parameter that does not exist."""
+    for i, (line, wrong) in enumerate({
+            'TVMFFI_DOC(old, "Text.")':
+                "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)",
+            "TVMFFI_PYTHON_KW_ONLY(f, old)":
+                "TVMFFI_PYTHON_KW_ONLY(f, old): f has no parameter `old`",
+    }.items()):
+        source = folder / f"none{i}" / "extension.c"
+        source.parent.mkdir()
+        source.write_text(
+            '#include "tvmffi_python.h"\n\n'
+            "TVMFFI_EXPORT(f, int64, (int64, x)) { TVMFFI_RETURN(x); }\n"
+            f"{line}\nTVMFFI_PYTHON_MODULE(extension)\n")
+        compile_module(args.cc, source, sys.executable, source.parent)
+        text = child(sys.executable, "try: import extension\n"
+                     "except ImportError as e: print(e)",
+                     folders=[source.parent])
+        tap.ok(text == wrong + "\n", f"{line} is an ImportError", text)
 
 
 def own_types(name, folder, dropin):
@@ -1354,8 +1338,8 @@ def own_types_beside(folder, dropin):
         got, left = json.loads(rest)
     except ValueError:
         got, left = [text], None
-    same("types as classes, beside tvm_ffi", list(OWN), precise(got),
-         precise(OWN.values()))
+    same("types as classes, beside tvm_ffi", list(OWN), got,
+         list(OWN.values()))
     tap.ok(before == "True" and left == 0, "they are the same classes before "
            "its import, and released", text[:99])
     text = child(sys.executable, NAMES + OWN_NAMES + OWN_REGISTERED,
@@ -1505,8 +1489,8 @@ def broken_package(folder, dropin):
 
 def precise(answers):
     """Answers without what an extension module adds to those of tvm_ffi."""
-    return [re.sub(r"(?<=Error: )\w+(: argument `\w+`: (.*expected .*\n)?|"
-                   r"\(\) (takes|is missing) .*\n)", "", a) for a in answers]
+    return [re.sub(r"(?<=Error: )\w+: argument `\w+`: ", "", a)
+            for a in answers]
 
 
 def beside_tvm_ffi(m, library):
@@ -1517,11 +1501,11 @@ def beside_tvm_ffi(m, library):
     other = tvm_ffi.load_module(str(library))
     # Functions of a module take no keywords.
     calls = [c for c in split(CALLS) if not is_keyword_call(c)]
-    same("beside tvm_ffi", calls, precise(scope["answers"](m, calls)),
+    same("beside tvm_ffi", calls, precise(scope["stock_answers"](m, calls)),
          scope["answers"](other, calls))
     calls = split(OBJECTS)
     same("objects and arrays", calls,
-         precise(scope["answers"](m, calls, **scope["names"]())),
+         precise(scope["stock_answers"](m, calls, **scope["names"]())),
          scope["answers"](other, calls, **scope["names"]()))
 
 
@@ -1612,7 +1596,7 @@ def main():
         types_of_arguments("types", sys.executable, work / "c", args.dropin)
         pickles(work / "c", args.dropin)
         stubs(args, work / "c")
-        documentation_of_none(args, work / "c")
+        lines_about_none(args, work / "c")
         own_types("C", work / "c", args.dropin)
         own_types_beside(work / "c", args.dropin)
         type_in_files(args, work / "c")
