@@ -262,12 +262,13 @@ def module_class(name, found, classes):
     for _, member in members:
         if inspect.isgetsetdescriptor(member):
             continue
-        is_static = isinstance(member, staticmethod)
-        check_contract(member.__func__ if is_static else member)
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        check_contract(function)
         text = module_function(member.__doc__, classes)
-        # Each overload needs the decorator.
-        lines.append(re.sub("^def ", "@staticmethod\ndef ", text,
-                            flags=re.MULTILINE) if is_static else text)
+        if function is not member:  # each overload needs the decorator
+            text = re.sub("^def ", f"@{type(member).__name__}\ndef ", text,
+                          flags=re.MULTILINE)
+        lines.append(text)
     return f"class {name}{f'({parent})' if parent else ''}:\n" + \
         textwrap.indent("\n".join(lines), "    ")
 

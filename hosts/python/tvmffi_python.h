@@ -3574,54 +3574,73 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_fast(PyObject *self, PyObject *function) {
 
 /* ---- The module ---- */
 
-/* An exported function; the documentation of one, without `func`; or the name
-   of the first keyword-only parameter of a function. */
+typedef enum {
+  TVMFFI_PY_IS_export,
+  TVMFFI_PY_IS_doc,
+  TVMFFI_PY_IS_kw_only,
+  TVMFFI_PY_IS_property
+} tvmffi_py_entry_kind;
+
+/* A line of the source about a function. */
 typedef struct tvmffi_py_entry {
   const char *name;
-  const tvmffi_func *func;
-  const char *doc, *keyword;
+  const tvmffi_func *func; /* NULL in a documentation */
+  const char *text;        /* the documentation, or a parameter's name */
+  tvmffi_py_entry_kind what;
 } tvmffi_py_entry;
 
 /* Each file's entries are in one section of the library. */
-#define TVMFFI_PY_ENTRY(kind, name, func, doc, keyword)         \
-  static const tvmffi_py_entry tvmffi_py_##kind##_##name = {    \
-      #name, func, doc, keyword};                               \
-  static const tvmffi_py_entry *tvmffi_py_##kind##_at_##name    \
+#define TVMFFI_PY_ENTRY(what, name, func, text)                 \
+  static const tvmffi_py_entry tvmffi_py_##what##_##name = {    \
+      #name, func, text, TVMFFI_PY_IS_##what};                  \
+  static const tvmffi_py_entry *tvmffi_py_##what##_at_##name    \
       __attribute__((__section__("tvmffi_python"), __used__)) = \
-          &tvmffi_py_##kind##_##name;
+          &tvmffi_py_##what##_##name;
 #undef TVMFFI_I_ON_EXPORT
 #if defined(TVMFFI_TORCH_H_)
-#define TVMFFI_I_ON_EXPORT(name)                                 \
-  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL, NULL) \
+#define TVMFFI_I_ON_EXPORT(name)                           \
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL) \
   TVMFFI_I_TORCH_EXPORT(name)
 #else
 #define TVMFFI_I_ON_EXPORT(name) \
-  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL, NULL)
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL)
 #endif
 #undef TVMFFI_I_ON_DOC
-#define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text, NULL)
+#define TVMFFI_I_ON_DOC(name, text) TVMFFI_PY_ENTRY(doc, name, NULL, text)
 
 /* Stands after a function: Python calls pass `parameter` and the parameters
    after it by keyword. The name of a method is Type_method. The package tvm_ffi
    passes all parameters by position. */
 #define TVMFFI_PYTHON_KW_ONLY(name, parameter) \
-  TVMFFI_PY_ENTRY(keyword, name, &tvmffi_func_##name, NULL, #parameter)
+  TVMFFI_PY_ENTRY(kw_only, name, &tvmffi_func_##name, #parameter)
+
+/* Stands after a method without parameters, whose name is Type_method: Python
+   reads it as an attribute. With the package tvm_ffi it stays a method. */
+#define TVMFFI_PYTHON_PROPERTY(name) \
+  TVMFFI_PY_ENTRY(property, name, &tvmffi_func_##name, NULL)
+
+/* Returns the line of a kind about a function, or NULL. */
+TVMFFI_PY_COLD const tvmffi_py_entry *tvmffi_py_find_entry(
+    const tvmffi_func *func, tvmffi_py_entry_kind what) {
+  const tvmffi_py_entry *const *e;
+  for (e = tvmffi_py.first_entry; e < tvmffi_py.end_entry; ++e)
+    if ((*e)->func == func && (*e)->what == what) return *e;
+  return NULL;
+}
 
 /* Returns the number of parameters that are not keyword-only, or -1 with an
    ImportError if TVMFFI_PYTHON_KW_ONLY names no parameter. */
 TVMFFI_PY_COLD int32_t tvmffi_py_num_positional(const tvmffi_func *func) {
-  const tvmffi_py_entry *const *e;
-  int32_t i;
-  for (e = tvmffi_py.first_entry; e < tvmffi_py.end_entry; ++e) {
-    if ((*e)->func != func || !(*e)->keyword) continue;
-    for (i = 0; i < func->num_args; ++i)
-      if (!strcmp(tvmffi_py_parameter(func, i), (*e)->keyword)) return i;
-    PyErr_Format(PyExc_ImportError,
-                 "TVMFFI_PYTHON_KW_ONLY(%s, %s): %s has no parameter `%s`",
-                 (*e)->name, (*e)->keyword, (*e)->name, (*e)->keyword);
-    return -1;
-  }
-  return func->num_args;
+  const tvmffi_py_entry *e = tvmffi_py_find_entry(func, TVMFFI_PY_IS_kw_only);
+  int32_t i = 0;
+  while (i < func->num_args &&
+         !(e && !strcmp(tvmffi_py_parameter(func, i), e->text)))
+    ++i;
+  if (i < func->num_args || !e) return i;
+  PyErr_Format(PyExc_ImportError,
+               "TVMFFI_PYTHON_KW_ONLY(%s, %s): %s has no parameter `%s`",
+               e->name, e->text, e->name, e->text);
+  return -1;
 }
 
 /* Appends a default, which it takes: "..." if it is NULL. */
@@ -3784,14 +3803,16 @@ TVMFFI_PY_COLD int tvmffi_py_add_exports(PyObject *module,
   PyObject *name = PyModule_GetNameObject(module);
   int code = name ? tvmffi_py_make_type() : -1;
   for (e = begin; e < end && !code; ++e) {
-    if ((*e)->keyword) continue;
+    const int is_export = (*e)->what == TVMFFI_PY_IS_export;
+    if (!is_export && (*e)->what != TVMFFI_PY_IS_doc) continue;
     for (other = begin; other < end; ++other)
-      if (!(*other)->func != !(*e)->func && !(*other)->keyword &&
+      if ((*other)->what ==
+              (is_export ? TVMFFI_PY_IS_doc : TVMFFI_PY_IS_export) &&
           !strcmp((*other)->name, (*e)->name))
         break;
-    if ((*e)->func) {
+    if (is_export) {
       code = tvmffi_py_add_export(module, name, (*e)->func,
-                                  other < end ? (*other)->doc : NULL);
+                                  other < end ? (*other)->text : NULL);
     } else if (other == end) {
       PyErr_Format(PyExc_ImportError,
                    "TVMFFI_DOC(%s, ...): there is no TVMFFI_EXPORT(%s, ...)",
@@ -4776,6 +4797,25 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_new_static(PyObject *module_name,
   return made;
 }
 
+/* Returns the property that calls a method, which it takes, for an attribute.
+   Returns the method unless `func` is marked as one. NULL with an exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_as_property(PyObject *method,
+                                               const tvmffi_func *func) {
+  const tvmffi_py_entry *e = tvmffi_py_find_entry(func, TVMFFI_PY_IS_property);
+  PyObject *made = NULL;
+  if (!e || !method) return method;
+  if (Py_TYPE(method) != tvmffi_py.method_type || func->num_args != 1)
+    PyErr_Format(PyExc_ImportError,
+                 "TVMFFI_PYTHON_PROPERTY(%s): %s is no method without "
+                 "parameters",
+                 e->name, e->name);
+  else
+    made = PyObject_CallFunctionObjArgs((PyObject *)&PyProperty_Type, method,
+                                        NULL);
+  Py_DECREF(method);
+  return made;
+}
+
 /* ---- Classes ---- */
 
 /* Returns the type's own constructor, or NULL. */
@@ -4899,6 +4939,7 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
                           : tvmffi_py_call_method;
     made = (PyObject *)f;
   }
+  made = tvmffi_py_as_property(made, func);
   if (made) code = PyObject_SetAttrString((PyObject *)c->type, name.data, made);
   Py_DECREF(owner);
   Py_XDECREF(made);

@@ -928,8 +928,8 @@ TVMFFI_I_TORCH_COLD const char *tvmffi_i_torch_describe(
   }
 #undef TVMFFI_I_ON_EXPORT
 #if defined(TVMFFI_PYTHON_H_)
-#define TVMFFI_I_ON_EXPORT(name)                                 \
-  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL, NULL) \
+#define TVMFFI_I_ON_EXPORT(name)                           \
+  TVMFFI_PY_ENTRY(export, name, &tvmffi_func_##name, NULL) \
   TVMFFI_I_TORCH_EXPORT(name)
 #else
 #define TVMFFI_I_ON_EXPORT(name) TVMFFI_I_TORCH_EXPORT(name)

@@ -20,6 +20,7 @@ TVMFFI_TYPE(Filter, "demo.Filter", TVMFFIObject, (doc, "A low-pass filter."),
             (readonly, int64, calls, 0),
             (flags, kTVMFFIFieldFlagBitMaskInitOff), (method, gain),
             (doc, "Returns the gain at a frequency."), (method, halved),
+            (method, period), (doc, "1 / cutoff, in s."),
             (method, of_text), (method, call))
 
 TVMFFI_METHOD(Filter, gain, float64, (float64, frequency),
@@ -30,6 +31,12 @@ TVMFFI_METHOD(Filter, gain, float64, (float64, frequency),
 }
 
 TVMFFI_PYTHON_KW_ONLY(Filter_gain, unit)
+
+TVMFFI_METHOD(Filter, period, float64) {
+  if (self->cutoff == 0) return TVMFFI_RAISE("ValueError", "the cutoff is 0");
+  TVMFFI_RETURN(1 / self->cutoff);
+}
+TVMFFI_PYTHON_PROPERTY(Filter_period)
 
 TVMFFI_METHOD(Filter, halved, Filter) {
   Filter *made = TVMFFI_NEW(Filter, self->cutoff / 2);

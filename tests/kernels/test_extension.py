@@ -765,6 +765,10 @@ OWN = {
     "f.gain('x')":
         "TypeError: demo.Filter.gain: argument `frequency`: expected a float,"
         " got str",
+    "f.period, c.period, My(4).period, m.Filter.period.__doc__":
+        "(2.0, 1.0, 0.25, 'period(self) -> float\\n\\n1 / cutoff, in s.') tuple",
+    "m.Filter(0).period": "ValueError: the cutoff is 0",
+    "f.period()": "TypeError: 'float' object is not callable",
     "f.gain(1, 2)":
         "TypeError: demo.Filter.gain() takes 2 arguments by position, got 3: "
         "write unit=",
@@ -987,6 +991,8 @@ class Filter:
     def calls(self) -> int: ...
     def __init__(self, cutoff: _Float, *, order: _Int=2, name: str='low') -> None: ...
     def halved(self) -> Filter: ...
+    @property
+    def period(self) -> float:
     @staticmethod
     def of_text(text: str, factor: _Float=1.0) -> Filter: ...
 class Chain(Filter):
@@ -1011,6 +1017,8 @@ assert_type(m.other_Count(1) + m.other_Count(2), m.other_Count)
 m.cutoff(m.Chain(1), chain=m.Chain(2))
 f.name = 'x'
 f.calls = 3  # wrong
+assert_type(f.period, float)
+f.period()  # wrong
 f.order = 'x'  # wrong
 m.Filter(1, 2)  # wrong
 m.cutoff(m.other_Count(1))  # wrong
@@ -1214,6 +1222,9 @@ def lines_about_none(args, folder):
     for i, (line, wrong) in enumerate({
             'TVMFFI_DOC(old, "Text.")':
                 "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)",
+            "TVMFFI_PYTHON_PROPERTY(Type_length)":
+                "TVMFFI_PYTHON_PROPERTY(Type_length): Type_length is no method "
+                "without parameters",
             "TVMFFI_PYTHON_KW_ONLY(f, old)":
                 "TVMFFI_PYTHON_KW_ONLY(f, old): f has no parameter `old`",
     }.items()):
@@ -1221,6 +1232,10 @@ def lines_about_none(args, folder):
         source.parent.mkdir()
         source.write_text(
             '#include "tvmffi_python.h"\n\n'
+            "typedef struct { TVMFFIObject base; } Type;\n"
+            'TVMFFI_TYPE(Type, "a.Type", TVMFFIObject, (method, length))\n'
+            "TVMFFI_METHOD(Type, length, int64, (int64, x)) {\n"
+            "  (void)self;\n  TVMFFI_RETURN(x);\n}\n"
             "TVMFFI_EXPORT(f, int64, (int64, x)) { TVMFFI_RETURN(x); }\n"
             f"{line}\nTVMFFI_PYTHON_MODULE(extension)\n")
         compile_module(args.cc, source, sys.executable, source.parent)
