@@ -27,7 +27,7 @@ int tvmffi_dropin_import(void *module, void *other) {
 }
 
 int tvmffi_dropin_clear_imports(void *module) {
-  return tvmffi_i_clear_own_imports(tvmffi_i_module_of(module));
+  return tvmffi_i_change_imports(tvmffi_i_module_of(module), NULL);
 }
 
 static int visit_symbol(void *callback, tvmffi_i_node *node) {
