@@ -3776,10 +3776,30 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_new_export(PyObject *module_name,
   return made;
 }
 
+/* Returns the property that calls a method, which it takes, for an attribute.
+   Returns the method unless `func` is marked as one. NULL with an exception. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_as_property(PyObject *method,
+                                               const tvmffi_func *func) {
+  const tvmffi_py_entry *e = tvmffi_py_find_entry(func, TVMFFI_PY_IS_property);
+  PyObject *made = NULL;
+  if (!e || !method) return method;
+  if (Py_TYPE(method) != tvmffi_py.method_type || func->num_args != 1)
+    PyErr_Format(PyExc_ImportError,
+                 "TVMFFI_PYTHON_PROPERTY(%s): it is not a method without "
+                 "parameters",
+                 e->name);
+  else
+    made = PyObject_CallFunctionObjArgs((PyObject *)&PyProperty_Type, method,
+                                        NULL);
+  Py_DECREF(method);
+  return made;
+}
+
 TVMFFI_PY_COLD int tvmffi_py_add_export(PyObject *module, PyObject *module_name,
                                         const tvmffi_func *func,
                                         const char *doc) {
-  PyObject *made = tvmffi_py_new_export(module_name, func, func->name, doc);
+  PyObject *made = tvmffi_py_as_property(
+      tvmffi_py_new_export(module_name, func, func->name, doc), func);
   int code = -1;
   if (made && PyObject_HasAttrString(module, func->name)) {
     PyErr_Format(PyExc_ImportError,
@@ -4794,25 +4814,6 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_new_static(PyObject *module_name,
                        ? PyObject_CallFunctionObjArgs(type, function, NULL)
                        : NULL;
   Py_XDECREF(function);
-  return made;
-}
-
-/* Returns the property that calls a method, which it takes, for an attribute.
-   Returns the method unless `func` is marked as one. NULL with an exception. */
-TVMFFI_PY_COLD PyObject *tvmffi_py_as_property(PyObject *method,
-                                               const tvmffi_func *func) {
-  const tvmffi_py_entry *e = tvmffi_py_find_entry(func, TVMFFI_PY_IS_property);
-  PyObject *made = NULL;
-  if (!e || !method) return method;
-  if (Py_TYPE(method) != tvmffi_py.method_type || func->num_args != 1)
-    PyErr_Format(PyExc_ImportError,
-                 "TVMFFI_PYTHON_PROPERTY(%s): %s is no method without "
-                 "parameters",
-                 e->name, e->name);
-  else
-    made = PyObject_CallFunctionObjArgs((PyObject *)&PyProperty_Type, method,
-                                        NULL);
-  Py_DECREF(method);
   return made;
 }
 

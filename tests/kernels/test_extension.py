@@ -1222,9 +1222,9 @@ def lines_about_none(args, folder):
     for i, (line, wrong) in enumerate({
             'TVMFFI_DOC(old, "Text.")':
                 "TVMFFI_DOC(old, ...): there is no TVMFFI_EXPORT(old, ...)",
-            "TVMFFI_PYTHON_PROPERTY(Type_length)":
-                "TVMFFI_PYTHON_PROPERTY(Type_length): Type_length is no method "
-                "without parameters",
+            **{f"TVMFFI_PYTHON_PROPERTY({name})":
+               f"TVMFFI_PYTHON_PROPERTY({name}): it is not a method without "
+               "parameters" for name in ("Type_length", "f")},
             "TVMFFI_PYTHON_KW_ONLY(f, old)":
                 "TVMFFI_PYTHON_KW_ONLY(f, old): f has no parameter `old`",
     }.items()):
