@@ -215,7 +215,7 @@ static int tvmffi_i_call_method(tvmffi_i_module *m,
   }
   tvmffi_i_any_release(&args[0]);
   tvmffi_i_any_release(&args[1]);
-  return code;
+  return code ? tvmffi_i_need_error(code, "A module's method") : 0;
 }
 
 static int tvmffi_i_add_import(tvmffi_i_module *m, TVMFFIObject *other) {
@@ -248,10 +248,8 @@ typedef struct {
 static int tvmffi_i_search_module(tvmffi_i_module *m, void *search) {
   tvmffi_i_search *s = (tvmffi_i_search *)search;
   TVMFFIByteArray none = {"", 0};
-  int code;
   TVMFFI_ASSERT(s->value.type_index < kTVMFFIStaticObjectBegin);
-  code = tvmffi_i_call_method(m, s->method, s->name, none, &s->value);
-  if (code) return code < 0 ? code : -1;
+  TVMFFI_TRY(tvmffi_i_call_method(m, s->method, s->name, none, &s->value));
   return s->value.type_index == kTVMFFIBool
              ? s->value.v_int64 != 0
              : s->value.type_index != kTVMFFINone;

@@ -58,6 +58,10 @@ TVMFFI_METHOD(test_adder, find, any, (str, name)) {
   TVMFFIObject *f = NULL;
   (void)self;
   if (tvmffi_i_same(name, "bad")) return TVMFFI_RAISE("KeyError", "bad name");
+  if (tvmffi_i_same(name, "worse")) {
+    (void)TVMFFI_RAISE("KeyError", "worse name");
+    return 7;
+  }
   if (tvmffi_i_same(name, "number")) TVMFFI_RETURN(tvmffi_int(3));
   if (!tvmffi_i_same(name, "found")) TVMFFI_RETURN(tvmffi_none());
   TVMFFI_TRY(TVMFFI_FUNCTION_NEW(unit_found, &f));
@@ -176,6 +180,9 @@ static void test_kind_lookup(TVMFFI_HERE) {
   FAILS(MODULE_CALL("ImplementsFunction", tvmffi_out_none(NULL),
                     tvmffi_obj(object), tvmffi_str("bad"), tvmffi_bool(0)),
         "KeyError", "bad name");
+  FAILS(MODULE_CALL("ImplementsFunction", tvmffi_out_none(NULL),
+                    tvmffi_obj(object), tvmffi_str("worse"), tvmffi_bool(0)),
+        "KeyError", "worse name");
 }
 
 static TVMFFIAny test_text_of(TVMFFI_HERE, const char *method, TVMFFIObject *m,
