@@ -55,6 +55,7 @@ POINTERS = {
     "tvmffi_i_set_capacity": DATA,
     "tvmffi_i_map_free_data": DATA,
     # Fields, and objects made by their type's name.
+    "tvmffi_i_get_field": GETTERS,
     "tvmffi_i_read_next": GETTERS,
     "tvmffi_i_read_field": GETTERS,
     "tvmffi_i_run": GETTERS,
