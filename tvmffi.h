@@ -28420,10 +28420,11 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
 }
 
 /* Called if a callback has turned the map from a row into a hash table.
-   Replaces c.at, an entry's number, by the slot of the entry that now has the
-   number. If the callback has moved the current or an earlier entry to the end,
-   this is the next entry. If not, it is the current one, which is then visited
-   again, so `left` must be one more. */
+   In a row c.at is the number of the current entry; in a hash table it is a
+   slot. Sets it to the slot of the entry with that number. This is the entry
+   after the current one if the callback has moved the current or an earlier
+   entry to the end, else the current one again. `left` is one more, so that a
+   second visit of the current entry does not take the turn of another. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
   uint64_t i = f->base.c.at;

@@ -10,7 +10,7 @@
  * where the system happens to put heap and stack, so one process alone may be
  * off by a tenth however long it measures, and no row sees what another left
  * behind. In a pass each subject (the limit, stock, ours) runs its calibrated
- * loop once a round, in an order that rotates. A round is short beside a
+ * loop once a round, in an order that changes. A round is short beside a
  * scheduler's time slice, so on a loaded machine many stay undisturbed, and the
  * minimum is a fair figure; rounds go on until no minimum falls any more.
  * Passes go on until each subject's minimum has been met again by others: a

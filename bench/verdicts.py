@@ -35,8 +35,8 @@ from pathlib import Path
 VERDICTS = ("slower", "faster", "same", "cannot tell")
 LEVEL = 0.05  # of the interval, and of all probabilities of a run together
 RESAMPLES = 999
-# Libraries of the same header differ by up to a tenth of a percent in the median of
-# twenty runs, which no interval of one run shows.
+# The medians of the controls over twenty runs differ from 1 by less than this, but by
+# more than some intervals of one run show.
 RESOLUTION = 0.005
 MANY = 12  # processes; of fewer, no value is left out
 LEAST = 4  # processes; an interval of fewer would say nothing
@@ -202,6 +202,10 @@ def strata_of(row, over="stock", subject="ours", run=None):
     return strata if sum(map(len, strata)) >= LEAST else None
 
 
+def runs_of(row):
+    return sorted(set(row["samples"].get("run", [])))
+
+
 def log_interval(row, over="stock"):
     """(low, logarithm of the ratio, high) of a row, or None. What else the machine
     does differs from run to run, which the processes of one run do not show, so
@@ -209,9 +213,8 @@ def log_interval(row, over="stock"):
     strata = strata_of(row, over)
     if strata is None:
         return None
-    each = [of_run for run in set(row["samples"].get("run", []))
-            if (of_run := strata_of(row, over, run=run)) is not None]
-    bounds = [*bootstrap([(1, strata)]), *map(centre, each)]
+    each = [strata_of(row, over, run=run) for run in runs_of(row)]
+    bounds = [*bootstrap([(1, strata)]), *map(centre, filter(None, each))]
     return min(bounds), centre(strata), max(bounds)
 
 
@@ -226,8 +229,12 @@ def interval_beside(row, other):
     both = [strata_of(row, None), strata_of(other, None)]
     if None in both:
         return None
-    low, high = bootstrap([(1, both[0]), (-1, both[1])])
-    return tuple(map(math.exp, (low, centre(both[0]) - centre(both[1]), high)))
+    each = [[strata_of(r, None, run=run) for r in (row, other)]
+            for run in runs_of(row)]
+    bounds = [*bootstrap([(1, both[0]), (-1, both[1])]),
+              *(centre(a) - centre(b) for a, b in each if a and b)]
+    return tuple(map(math.exp, (min(bounds), centre(both[0]) - centre(both[1]),
+                                max(bounds))))
 
 
 class Change:

@@ -8,7 +8,8 @@ lines, the time to compile it, the size of what comes out, and what a call from
 Python costs. The functions of ops.c are also called by tvmffi.fast and as an
 extension module. Calls of extension modules and of nanobind are measured twice:
 they keep the GIL, or release it. Calls through TVM FFI run in two processes,
-one on upstream's library and one on ours, by turns with all others. What
+one on upstream's library and one on ours, by turns with all others, and in new
+ones after some rounds. What
 mistakes are answered with. The last line is a summary.
 """
 

@@ -576,8 +576,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    return error\n"
     /* Says in Python's words which argument of a call is wrong. The package's
        text, which clients of the package parse, stays the message of
-       __tvm_ffi_error__. The argument `at` could not be converted, unless it
-       is -1. */
+       __tvm_ffi_error__. `at` is the index of the argument that could not
+       be converted, or -1. */
     "def explain(error, function, names, types, least, values, at):\n"
     "    shown = function.removesuffix('.__ffi_init__')\n"
     "    if 0 <= at < len(names):\n"
@@ -4915,7 +4915,6 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
                                         const tvmffi_i_member *m) {
   tvmffi_func *func = tvmffi_i_method_func(m->method, c->of->key);
   const int is_static = !TVMFFI_I_BODY_OF(m->method).self;
-  PyObject *owner = PyObject_GetAttrString((PyObject *)c->type, "__name__");
   TVMFFIByteArray doc = {NULL, 0};
   tvmffi_py_text name = {NULL, 0, 0};
   PyObject *made = NULL;
@@ -4924,7 +4923,6 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
   (void)tvmffi_i_member_modifiers(m, &doc, &flags);
   tvmffi_py_say_name(&name, m->name); /* kept, as the class is */
   func->name = m->full_name;          /* as its registration does */
-  if (!owner) return -1;
   if (!name.data) {
     PyErr_NoMemory();
   } else if (is_static) {
@@ -4932,7 +4930,10 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
   } else {
     tvmffi_py_function *f =
         tvmffi_py_describe(tvmffi_py.method_type, func, name.data, doc.data);
-    if (f) f->module = PyUnicode_FromFormat("%U.%s", owner, name.data);
+    PyObject *owner =
+        f ? PyObject_GetAttrString((PyObject *)c->type, "__name__") : NULL;
+    if (owner) f->module = PyUnicode_FromFormat("%U.%s", owner, name.data);
+    Py_XDECREF(owner);
     if (f && !f->module) Py_CLEAR(f);
     if (f)
       f->vectorcall = f->num_positional < func->num_args
@@ -4942,7 +4943,6 @@ TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
   }
   made = tvmffi_py_as_property(made, func);
   if (made) code = PyObject_SetAttrString((PyObject *)c->type, name.data, made);
-  Py_DECREF(owner);
   Py_XDECREF(made);
   return code;
 }
