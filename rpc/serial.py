@@ -32,7 +32,7 @@ FRAME_BEGINS, FRAME_ENDS = 0x80, 0x81
 OVER = 0x80  # in a frame's first byte
 REFUSALS = 8  # offers of checksums that a board without them refuses
 OFFER = 0.25  # seconds until checksums are offered again
-# The first and last seconds until a frame is sent again; the first in addition
+# The least and most seconds until a frame is sent again; the least in addition
 # to the time that the line takes.
 AGAIN = 0.05, 1
 EXCEPTION, RAW_TEXT = 5, 8  # of TVM's protocol
@@ -241,7 +241,15 @@ class Packets:
 
 class Frames:
     """A session with checksums: see rpc/tvmffi_rpc_serial.h. All timers are on
-    this side."""
+    this side.
+
+    A frame is repeated when no answer has come for twice the time of the last
+    answer, and then at intervals that double. As in TCP, a repeated frame's
+    answer is not timed, because it may be that of an earlier copy, and the next
+    frame begins with the long interval (Karn's algorithm). Copies of the
+    board's frames are not answered, or each would cause one more copy of ours
+    (RFC 1123, 4.2.3.1). Without these rules, the copies on a line that is
+    slower than its baud rate become more than it carries."""
 
     def __init__(self, line, client, size, args):
         self.line, self.client, self.size, self.args = line, client, size, args
@@ -254,8 +262,9 @@ class Frames:
         # The board has got data, and may be in a call: it reads no line then.
         self.calls = False
         self.heard = self.sent_at = time.monotonic()
-        self.first = AGAIN[0] + 20 * (size + 16) / args.baud
-        self.again = self.first
+        self.least = AGAIN[0] + 20 * (size + 16) / args.baud
+        self.first = self.again = self.least
+        self.timed = None  # when the frame was sent that is not repeated yet
 
     def send(self):
         self.line.send_frame(self.sent << 4 | self.got, self.unacked)
@@ -269,6 +278,7 @@ class Frames:
             self.sent = number_after(self.sent)
             self.again = self.first
             self.send()
+            self.timed = self.sent_at
 
     def take(self, frame):
         """Handles a frame from the board."""
@@ -278,17 +288,19 @@ class Frames:
             return
         if frame[0] & ~OVER != self.line.number:
             return
-        self.heard, self.again = time.monotonic(), self.first
+        self.heard = time.monotonic()
         sent, got, data = frame[1] >> 4, frame[1] & 15, frame[2:]
         news = self.unacked and got == self.sent
         if news:
             self.unacked, self.calls = b"", True
-        is_next = data and sent == number_after(self.got)
-        if is_next:
+            self.first = self.again
+            if self.timed:
+                self.first = max(self.least, 2 * (self.heard - self.timed))
+        self.over = self.over or bool(frame[0] & OVER)
+        if data and sent == number_after(self.got):
             self.got = sent
             self.packets.add(data)
-        self.over = self.over or bool(frame[0] & OVER)
-        if data and sent:
+            self.again = self.first
             self.send()  # what has arrived
         elif not news and not self.unacked:
             self.calls = False
@@ -304,6 +316,7 @@ class Frames:
                 f"{self.damaged} of its frames were damaged: bytes are lost "
                 "on the serial line, or the board has stopped")
         self.repeated += 1
+        self.timed = None
         self.again = min(2 * self.again, max(self.first, AGAIN[1]))
         self.send()
 

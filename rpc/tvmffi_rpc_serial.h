@@ -40,7 +40,8 @@
    then sends the next. A damaged frame is dropped. Only the other end has
    timers: it repeats its last frame, or sends one without data, until the board
    answers. The board answers by a frame with the data that the other end has
-   not got. It does not answer a frame without data that tells what was got.
+   not got. It does not answer a frame without data that tells what was got. The
+   other end does not answer data that it has already.
 
    A board without `get` answers DB 80 by DB 00, as did this file before it had
    checksums: the other end then begins sessions by DB n. In a session with

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import tty
 from pathlib import Path
 
@@ -70,6 +71,7 @@ class Line:
         self.back = Noise(seed + 1, kinds, rate)
         self.board = self.start_board()
         self.ended = False
+        self.most = 4096  # bytes that the board takes at once
         self.mover = threading.Thread(target=self.move, daemon=True)
         self.mover.start()
         self.bridge = subprocess.Popen(
@@ -103,7 +105,7 @@ class Line:
             try:
                 ready = select.select(sources, [], [], 0.05)[0]
                 if self.master in ready:
-                    data = self.there(os.read(self.master, 4096))
+                    data = self.there(os.read(self.master, self.most))
                     os.write(board.stdin.fileno(), data)
                 if board.stdout in ready:
                     data = os.read(board.stdout.fileno(), 4096)
@@ -231,6 +233,36 @@ def check_agreement(tap, board, without):
            "checksums always, of a board without them", (found, said))
 
 
+def check_slow(tap, board):
+    """A board that takes a byte each millisecond, at 115,200 baud: bytes that
+    are sent again do not fill the line."""
+    line = Line(board, options=["--checksum", "always"])
+    line.most, sent, answers = 1, 0, 0
+
+    def slowly(data):
+        nonlocal sent
+        sent += len(data)
+        time.sleep(0.001)
+        return data
+
+    line.there = slowly
+    try:
+        client = connect(line)
+        echo = client.handle("line.echo")
+        before, size = sent, 0
+        for i in range(15):
+            data = bytes([i]) * 200
+            size += len(data)
+            answers += returned(client.call(echo, wire.blob(data))).endswith(
+                data)
+        times = (sent - before) / size
+    except (wire.Closed, AssertionError, ValueError, OSError) as error:
+        times = f"{type(error).__name__}: {error}"
+    line.stop()
+    tap.ok(answers == 15 and times < 4,
+           "a line that is slower than its baud rate", (answers, times))
+
+
 def check_end(tap, board):
     """A line that is cut, and a board that restarts or is in a long call."""
     line = Line(board, options=["--wait", "1", "--silence", "2"])
@@ -275,6 +307,7 @@ def main():
     check_agreement(tap, [args.board], [args.board_without])
     check_noise(tap, [args.board])
     check_no_checksums(tap, [args.board])
+    check_slow(tap, [args.board])
     check_end(tap, [args.board])
     return tap.done()
 
