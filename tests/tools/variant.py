@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tvmffi_impl_test.c"
 MEMORY = 4 << 30  # bytes: a faulty copy may allocate without end
+WAIT = 6  # how much slower a busy machine may be
 
 
 class Run:
@@ -19,9 +20,10 @@ class Run:
         self.status, self.output = status, output
 
 
-def limit_memory():
+def limit(seconds):
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def run(command, seconds, until=None, **options):
@@ -50,6 +52,7 @@ def run(command, seconds, until=None, **options):
                 stop()
         status = process.wait()
         timer.cancel()
+    late = late or status == -signal.SIGXCPU
     return Run(None if late else status, "".join(lines))
 
 
@@ -68,6 +71,8 @@ def build(folder, header, cc):
 
 
 def test(folder, seconds, *options, until=None):
-    """Runs the unit tests, with smaller sizes."""
-    return run([folder / "unit", "--short", *options], seconds, until, cwd=ROOT,
-               stdin=subprocess.DEVNULL, preexec_fn=limit_memory)
+    """Runs the unit tests, with smaller sizes, for as many seconds of processor
+    time. A program that waits for ever ends after WAIT times as many."""
+    return run([folder / "unit", "--short", *options], WAIT * seconds, until,
+               cwd=ROOT, stdin=subprocess.DEVNULL,
+               preexec_fn=lambda: limit(seconds))
