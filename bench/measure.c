@@ -272,9 +272,14 @@ static const int orders[6][SUBJECTS] = {
     {LIMIT, STOCK, OURS}, {STOCK, OURS, LIMIT}, {OURS, LIMIT, STOCK},
     {LIMIT, OURS, STOCK}, {OURS, STOCK, LIMIT}, {STOCK, LIMIT, OURS}};
 
+/* Whose state the limit works on, in twelve rounds: in four of them, each of
+ * the three has the state of what ran just before. */
+static const int states[12] = {STOCK, STOCK, OURS,  OURS, OURS,  STOCK,
+                               STOCK, OURS,  STOCK, OURS, STOCK, OURS};
+
 static void mirror(contender *subjects, int round) {
   contender *least = &subjects[LIMIT];
-  const contender *of = &subjects[round % 6 < 3 ? OURS : STOCK];
+  const contender *of = &subjects[states[round % 12]];
   if (!of->loop) return;
   least->lib = of->lib;
   least->state = of->state;

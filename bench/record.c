@@ -120,6 +120,10 @@ static const char *virtualisation(void) {
   return product && *product ? product : "a hypervisor";
 }
 
+static double gigabytes(void) {
+  return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1e9;
+}
+
 static double load_now(void) {
   double load = 0;
   return getloadavg(&load, 1) == 1 ? load : 0;
@@ -370,6 +374,9 @@ void write_json(const outcome *results, int count, int cpu) {
   json_member(file, "model", model());
   json_member(file, "caches", caches());
   json_member(file, "microcode", cpuinfo("microcode"));
+  /* Where they share one, work by two threads is slower. */
+  json_member(file, "core_of", first_line("/sys/devices/system/cpu/cpu0/"
+                                          "topology/thread_siblings_list"));
   json_member(file, "governor", governor());
   json_member(file, "virtualisation", virtualisation());
   json_member(file, "aslr", first_line("/proc/sys/kernel/randomize_va_space"));
@@ -381,11 +388,11 @@ void write_json(const outcome *results, int count, int cpu) {
   json_library(file, &stock);
   fprintf(file,
           "  \"processors\": %ld,\n  \"pinned\": %s,\n"
-          "  \"placements\": %d,\n"
+          "  \"placements\": %d,\n  \"memory\": \"%.0f GB\",\n"
           "  \"load_before\": %.2f,\n  \"load\": %.2f,\n"
           "  \"complete\": %s,\n  \"rows\": [\n",
           sysconf(_SC_NPROCESSORS_ONLN), cpu < 0 ? "false" : "true",
-          count_placements(), start.load, load_now(),
+          count_placements(), gigabytes(), start.load, load_now(),
           interrupted ? "false" : "true");
   for (int i = 0; i < count; ++i) {
     if (results[i].passes == 0) continue;

@@ -14,6 +14,7 @@ page has tables of this machine beside others.
 import argparse
 import configparser
 import functools
+import hashlib
 import json
 import math
 import re
@@ -29,11 +30,14 @@ HERE = Path(__file__).resolve().parent
 STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
     encoding="utf-8").splitlines() if line.startswith("apache-tvm-ffi"))
 LOST = 1.05  # slower than stock by more than a second run would differ
+WIDE = 1.05  # between the ends of an interval that is not that of a cache's row
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
 # What else the page says of the first run, where the record has it.
 RECORD = (("date", "date"), ("commit", "commit"), ("model", "model"),
-          ("caches", "caches"), ("microcode", "microcode"),
+          ("caches", "caches"), ("memory", "memory"),
+          ("core_of", "the first processor's core has processors"),
+          ("microcode", "microcode"),
           ("governor", "governor"), ("virtualisation", "virtualisation"),
           ("aslr", "randomize_va_space"), ("kernel", "kernel"),
           ("libc", "libc"), ("load_before", "load before"),
@@ -76,6 +80,9 @@ class Rows:
         self.by_name = {self.name(row): row for row in self.all}
         self.run = dict(runs[0], load=max(run["load"] for run in runs),
                         runs=max(len(runs), runs[0].get("runs", 1)))
+        for label in ("ours_library", "stock_library"):
+            if label in self.run:
+                self.run[label] = described(self.run[label])
 
     @functools.cached_property
     def changes(self):
@@ -92,7 +99,7 @@ class Rows:
     def summary(self):
         """Times and ratios as JSON, a line for each row, as `bench --compare`
         reads them."""
-        head = [f"{json.dumps(key)}: {json.dumps(without_path(value))}"
+        head = [f"{json.dumps(key)}: {json.dumps(value)}"
                 for key, value in self.run.items() if key != "rows"]
         rows = [{key: time_of(row, key) if key in SUBJECTS else value
                  for key, value in row.items()
@@ -124,11 +131,16 @@ class Rows:
                 if len(rows) >= least}
 
 
-def without_path(value):
-    """A library as the summary names it: a path is of one machine."""
-    if not isinstance(value, dict):
-        return value
-    return {key: text for key, text in value.items() if key != "path"}
+def described(library):
+    """A library without its path, which is of one machine, and with its
+    compilers, which a linker notes in it."""
+    library = dict(library)
+    path = Path(library.pop("path", ""))
+    if path.is_file():
+        found = re.findall(rb"GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+",
+                           path.read_bytes())
+        library["compilers"] = sorted({text.decode() for text in found})
+    return library
 
 
 def combined(rows):
@@ -344,8 +356,9 @@ class Pictures:
     @staticmethod
     def note_machine(axis, run):
         axis.annotate(
-            ", ".join(filter(None, (run["processor"],
-                                    run.get("date", "")[:10]))),
+            ", ".join(filter(None, (
+                run["processor"], run.get("model"), run.get("commit"),
+                run.get("date", "")[:10]))),
             (1, 1), xycoords="axes fraction", xytext=(0, 18),
             textcoords="offset points", ha="right", fontsize=7)
 
@@ -481,6 +494,15 @@ def flags_of(path):
     return kept
 
 
+def page_record(args):
+    if args.record:
+        digest = hashlib.sha256(args.record.read_bytes()).hexdigest()
+        yield from paragraphs(
+            f"All figures with their samples are in `{args.record.name}`, a file of each "
+            f"release; `./dev bench --replay` makes this page from them. SHA-256: "
+            f"`{digest}`.")
+
+
 def page_machine(rows, ini, args):
     run = rows.run
     place = "pinned to one of" if run["pinned"] else "not pinned, on"
@@ -494,8 +516,9 @@ def page_machine(rows, ini, args):
         yield f"Record: {'; '.join(known)}."
     for label, title in ("ours", "ours"), ("stock", f"stock, of {STOCK}"):
         if library := run.get(f"{label}_library"):
-            yield (f"Library, {title}: ABI {library['abi']}, build id "
-                   f"{library['build_id'] or 'none'}.")
+            yield (f"Library, {title}: TVMFFIGetVersion {library['abi']}, build "
+                   f"id {library['build_id'] or 'none'}, compiled by "
+                   f"{' and '.join(library.get('compilers', [])) or 'unknown'}.")
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
                "ratios of large tables, and those marked with \"~\", would be "
@@ -549,6 +572,9 @@ def page_controls(rows):
              for verdict in verdicts.VERDICTS}
     outside = sum(change.low > 0 or change.high < 0 for change in changes
                   if change.control)
+    wide = [row for row in rows.all if row.get("control") and any(
+        high > WIDE * low for low, high in (row.get(f"{key}_interval", (1, 1))
+                                            for key in RATIOS))]
     yield "## Controls"
     yield ""
     yield from paragraphs(
@@ -558,6 +584,14 @@ def page_controls(rows):
         f"out, the farthest by {math.expm1(noise):.2%}, which is what intervals "
         "do not explain: no verdict is finer than that, or than "
         f"{verdicts.RESOLUTION:.1%}.")
+    if wide:
+        yield from paragraphs(
+            "Most controls are calls whose memory is in the nearest cache. These "
+            "are not, and show how much less sure the figures of such rows are; "
+            "their ratios to the limit should be 1, too:")
+        yield from table(["control", "to stock", "to limit"], [
+            [rows.name(row), *(ratio(row.get(key)) + spread(row, key)
+                               for key in reversed(RATIOS))] for row in wide])
     yield from paragraphs(
         f"Of the other rows {count['faster']} are faster than stock and "
         f"{count['slower']} slower: the interval is beyond the noise, the "
@@ -569,20 +603,23 @@ def page_controls(rows):
         "cannot tell.")
 
 
-def page_sure(result):
+def page_sure(result, rows):
     """The result of test_verdicts.py."""
     runs, delays = result["runs"], result["delays"]
-    where = ", ".join(result["record"].values()) if "record" in result else ""
+    where = ", ".join(result["record"].values())
+    steps = " or ".join("one multiplication" if delay["steps"] == 1 else
+                        f"{delay['steps']} multiplications" for delay in delays)
     bound = "" if result["same"] else (
         ", so that with 95 % confidence fewer than "
         f"{1 - verdicts.LEVEL ** (1 / runs):.0%} of such comparisons do")
     yield from paragraphs(
-        (f"An experiment with the verdicts ({where}): of " if where else "Of ") +
-        f"{runs} comparisons of two libraries of one header, {result['same']} "
-        f"gave a verdict on any row{bound}. Then `{result['function']}` was made "
-        f"slower by a chain of multiplications, and each library compared {runs} "
-        "times. All rows that call the function are in this table; calls overlap, "
-        "which hides most of the chain where none waits for another:")
+        f"An experiment with the verdicts ({where}), of {result['rows']} of the "
+        f"{len(rows.all)} rows: of {runs} comparisons of two libraries of one "
+        f"header, {result['same']} gave a verdict{bound}. Then "
+        f"`{result['function']}` was made slower by {steps} of its first "
+        f"argument, and each library compared {runs} times. All rows that call "
+        "the function are in this table. Where none waits for another, the "
+        "processor hides a part of that:")
     yield from table(
         ["row", "made slower by, ns", "ratio", "width of the interval",
          f"found slower, of {runs}"],
@@ -730,8 +767,8 @@ def page_rows(ini, rows, pictures):
         yield from table(head, lines)
 
 
-def ratio_of_rounds(times, others):
-    """Of two that alternated: the median of the rounds' ratios, and its
+def ratio_of_processes(times, others):
+    """Of two that alternated: the median of the processes' ratios, and its
     interval."""
     low, median, high = verdicts.median_interval(
         [time / other for time, other in zip(times, others)])
@@ -755,7 +792,7 @@ def page_python(ini, compared, pictures, run):
     for ours, other in PAIRS:
         yield from table(
             [f"{ours}, to {other}", "ratio"],
-            [[f"`{row}`", ratio_of_rounds(columns[ours], columns[other])]
+            [[f"`{row}`", ratio_of_processes(columns[ours], columns[other])]
              for row, columns in calls.items()
              if ours in columns and other in columns])
 
@@ -801,10 +838,10 @@ def page_sizes(ini, lines):
 def write_page(args, ini, rows, goals, sizes):
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
-             *page_machine(rows, ini, args), *page_goals(goals),
+             *page_record(args), *page_machine(rows, ini, args), *page_goals(goals),
              *page_controls(rows)]
     if args.sure:
-        lines += page_sure(json.loads(args.sure.read_text()))
+        lines += page_sure(json.loads(args.sure.read_text()), rows)
     lines += page_losses(rows, ini)
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
@@ -846,6 +883,7 @@ def main():
                         help="a summary.json of another machine")
     parser.add_argument("--sure", type=Path,
                         help="result.json of test_verdicts.py")
+    parser.add_argument("--record", type=Path, help="the file with all samples")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
     parser.add_argument("runs", type=Path, nargs="+")
     args = parser.parse_args()

@@ -483,9 +483,10 @@ class Checks:
         again.mkdir()
         sure = self.folder / "sure.json"
         sure.write_text(json.dumps({
-            "function": "TVMFFIX", "runs": 20, "same": 0, "delays": [
-                {"nanoseconds": 0.8, "elsewhere": 1, "rows": []},
-                {"nanoseconds": 1.6, "elsewhere": 0, "rows": [
+            "function": "TVMFFIX", "runs": 20, "same": 0, "rows": 1,
+            "record": {"date": "2026-11-30"}, "delays": [
+                {"nanoseconds": 0.8, "steps": 1, "elsewhere": 1, "rows": []},
+                {"nanoseconds": 1.6, "steps": 2, "elsewhere": 0, "rows": [
                     {"name": "g: row", "ratio": 1.2, "interval": 0.01,
                      "found": 19, "must": True}]}]}))
         languages = self.folder / "other.json"

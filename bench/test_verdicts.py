@@ -37,7 +37,7 @@ import verdicts  # noqa: E402
 from tap import Tap  # noqa: E402
 
 FUNCTION = "TVMFFIFunctionCall"
-ROWS = ("^call: (cell|TVMFFIFunctionCall), [0-7] args|^call: chain|^refcount: .*(IncRef"
+ROWS = ("^call: (cell|TVMFFIFunctionCall), [1-7] args|^call: chain|^refcount: .*(IncRef"
         "|DecRef|inline pair, |two objects)|^latency: .*waits|^string: string, "
         "|^any: own an|^dtype: parse (b|h|int8)|^registry: .* (10,000|new) "
         "|^global: call by .* 10,000|^controls: next")
@@ -159,7 +159,8 @@ class Experiment:
         if self.args.replay:
             return
         subprocess.run(
-            [self.bench, "--placements", folder, "--ours",
+            [self.bench, "--commit", self.args.commit, "--placements", folder,
+             "--ours",
              folder / "0/ours.so", "--stock", folder / "0/stock.so",
              "--json", result, "--filter", rows, *options], check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -172,7 +173,8 @@ class Experiment:
                  *(["--passes", str(passes)] if passes else []))
         run = json.loads(result.read_text())
         self.result["record"] = {key: run[key] for key in (
-            "date", "processor", "model") if key in run}
+            "date", "commit", "processor", "model") if key in run}
+        self.result["rows"] = len(run["rows"])
         self.times = {f"{row['group']}: {row['name']}": row["stock"]["min_ns"]
                       for row in run["rows"]}
         changes = verdicts.changes_of(run)
@@ -255,13 +257,14 @@ class Experiment:
                 for change in self.judged(
                         folder, self.folder / f"delayed-{delay:g}-{number}.json"):
                     every.setdefault(change.name, []).append(change)
-            self.report(steps * each, every, runs_it, never)
+            self.report(steps, each, every, runs_it, never)
         self.tap.ok(any(row["must"] for row in
                         self.result["delays"][-1]["rows"]),
                     "a row changes by more than twice its interval")
 
-    def report(self, delay, every, runs_it, never):
+    def report(self, steps, each, every, runs_it, never):
         runs, wrong, rows = self.args.runs, set(), []
+        delay = steps * each
         for name, changes in every.items():
             value = statistics.median(c.value for c in changes)
             width = statistics.median(c.high - c.low for c in changes)
@@ -286,7 +289,8 @@ class Experiment:
                             f"{delay:.1f} ns, {name}: found in {found} of "
                             f"{runs} runs")
         self.result["delays"].append(
-            {"nanoseconds": delay, "rows": rows, "elsewhere": len(wrong)})
+            {"nanoseconds": steps * each, "steps": steps, "rows": rows,
+             "elsewhere": len(wrong)})
         self.tap.ok(len(wrong) <= NEVER * runs,
                     f"{delay:.1f} ns, rows that do not run the function: a verdict "
                     f"in {len(wrong)} of {runs} runs")
@@ -300,6 +304,8 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--header", type=Path, default=HERE.parent / "tvmffi.h")
     parser.add_argument("--cc", default="cc")
+    parser.add_argument("--commit", default="unknown",
+                        help="the version of the sources, for the record")
     parser.add_argument("--delays", type=float, nargs="+", default=[1],
                         help="nanoseconds")
     parser.add_argument("--rows", default=ROWS)

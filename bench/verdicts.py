@@ -338,8 +338,11 @@ def print_changes(changes, bias, noise, brief):
     count = {verdict: sum(c.verdict == verdict for c in changes)
              for verdict in (*VERDICTS, None)}
     if count[None]:
-        print(f"controls: {count[None]}, bias {math.exp(bias):.3f}, "
-              f"noise {math.expm1(noise):.1%}")
+        widest = max((change for change in changes if change.control),
+                     key=lambda change: change.high - change.low)
+        print(f"controls: {count[None]}, bias {math.exp(bias):.3f}, beyond "
+              f"their intervals {math.expm1(noise):.1%}; the widest interval is "
+              f"{math.exp(widest.low):.2f}-{math.exp(widest.high):.2f}")
     else:
         print("controls: none, so the noise of the run is not known")
     print(f"compared: {len(changes) - count[None]} rows: "

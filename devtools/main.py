@@ -285,6 +285,11 @@ def bench_report(measure, *options):
               "--sure": Path("build/bench/verdicts/result.json")}
     out = Path(folder, "report") if options else Path("docs")
     out.mkdir(exist_ok=True)
+    record = f"{folder}/record.tar.xz"
+    with tarfile.open(record, "w:xz") as file:
+        for path in (*runs, f"{folder}/sizes.json",
+                     *filter(os.path.exists, others.values())):
+            file.add(path, filter=without_owner)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
         f"{folder}/sizes.json",
         *(word for option, path in others.items() if path.exists()
@@ -292,13 +297,17 @@ def bench_report(measure, *options):
         *(word for path in sorted(Path("bench/machines").glob("*.json"))
           for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--commands",
-        "build/opt/compile_commands.json", "--out", out, *runs)
-    record = f"{folder}/record.tar.xz"
-    with tarfile.open(record, "w:xz") as file:
-        for path in (*runs, f"{folder}/sizes.json",
-                     *filter(os.path.exists, others.values())):
-            file.add(path)
+        "build/opt/compile_commands.json", "--record", record, "--out", out,
+        *runs)
     say(f"written: {out}/benchmarks.md, and with all samples {record}")
+
+
+def without_owner(member):
+    """The same for each who makes it."""
+    member.mtime = member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o644
+    return member
 
 
 def compare(*options):

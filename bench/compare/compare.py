@@ -8,9 +8,8 @@ lines, the time to compile it, the size of what comes out, and what a call from
 Python costs. The functions of ops.c are also called by tvmffi.fast and as an
 extension module. Calls of extension modules and of nanobind are measured twice:
 they keep the GIL, or release it. Calls through TVM FFI run in two processes,
-one on upstream's library and one on ours, by turns with all others, and in new
-ones after some rounds. What
-mistakes are answered with. The last line is a summary.
+one on upstream's library and one on ours, by turns with all others, and then in
+two new ones. What mistakes are answered with. The last line is a summary.
 """
 
 import argparse
@@ -35,7 +34,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGE = ROOT / "packaging/python"
 FLAGS = ["-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}"]
-ROUNDS = 3  # of one process
+ROUNDS = 3  # of one process, which differ less than processes do
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 
 # A row's expression is timed in each binding's own names.
@@ -393,21 +392,23 @@ class Worker:
 
 
 def calls(args):
-    """{row: {binding: nanoseconds of each round}}"""
+    """{row: {binding: nanoseconds in each process, the median of its rounds}}"""
     todo = [(row, name) for row in ROWS for name in ONLY.get(row, BINDINGS)]
     times = {row: {name: [] for name in BINDINGS if (row, name) in todo}
              for row in ROWS}
-    shuffle, workers = random.Random(1).shuffle, {}
-    for number in range(args.rounds):
-        if number % ROUNDS == 0:  # where a process has its memory is luck
-            for worker in workers.values():
-                worker.end()
-            workers = {side: Worker(args, side) for side in ("ours", "stock")}
-        shuffle(todo)
-        for row, name in todo:
-            times[row][name].append(workers[BINDINGS[name][3]].time(name, row))
-    for worker in workers.values():
-        worker.end()
+    shuffle = random.Random(1).shuffle
+    for _ in range(args.processes):  # where one has its memory is luck
+        workers = {side: Worker(args, side) for side in ("ours", "stock")}
+        rounds = {which: [] for which in todo}
+        for _ in range(ROUNDS):
+            shuffle(todo)
+            for row, name in todo:
+                rounds[row, name].append(
+                    workers[BINDINGS[name][3]].time(name, row))
+        for (row, name), taken in rounds.items():
+            times[row][name].append(statistics.median(taken))
+        for worker in workers.values():
+            worker.end()
     return times
 
 
@@ -426,7 +427,7 @@ def typed(args):
                  "C++": "typed_cxx.so"}
     paths = {str(args.folder / file): name
              for name, file in libraries.items()}
-    out = run(args.folder / "typed", 40 * args.rounds, *paths,
+    out = run(args.folder / "typed", 40 * args.processes, *paths,
               env={**os.environ,
                    "LD_LIBRARY_PATH": str(Path(args.stock).parent)})
     rows = {}
@@ -517,7 +518,7 @@ def main():
     parser.add_argument("--wheel-include")
     parser.add_argument("--stock", help="upstream's library")
     parser.add_argument("--dropin", type=Path, help="the folder with ours")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--processes", type=int, default=15)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", choices=("ours", "stock"),
                         help=argparse.SUPPRESS)
