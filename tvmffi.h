@@ -165,10 +165,10 @@
                               the error
      TVMFFI_BARE_CODE(name, code)
                               raises an error for the body of the function
-                              `name`, which returned `code`, not 0, and raised
-                              none; returns an error's code. Without it, the
-                              error is a RuntimeError, and code -2 says that
-                              the environment holds one
+                              `name`, which returned `code`: neither 0 nor -1,
+                              or -1 and raised none. Returns an error's code.
+                              Without it, the error is a RuntimeError, and code
+                              -2 says that the environment holds one
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
    lock, the thread-local storage and atomics. Atomics are the compiler's, or
@@ -4780,8 +4780,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_complete,
 
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
-   because Python's package would crash, or the error of the port's hook.
-   Returns the error's code. */
+   because Python's package would crash, or the error of the port's hook. With
+   that hook, a code other than -1 is a number of the platform, which counts even
+   if the thread has ignored an older error. Returns the error's code. */
 TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
@@ -4789,7 +4790,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
                           "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
 #if defined(TVMFFI_BARE_CODE)
-  if (!tvmffi_i_pending())
+  if (code != -1 || !tvmffi_i_pending())
     return TVMFFI_BARE_CODE(TVMFFI_I_LOAD(&f->name), code);
 #else
   if (code == -2) return code; /* the environment owns the error */

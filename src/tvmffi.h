@@ -165,10 +165,10 @@
                               the error
      TVMFFI_BARE_CODE(name, code)
                               raises an error for the body of the function
-                              `name`, which returned `code`, not 0, and raised
-                              none; returns an error's code. Without it, the
-                              error is a RuntimeError, and code -2 says that
-                              the environment holds one
+                              `name`, which returned `code`: neither 0 nor -1,
+                              or -1 and raised none. Returns an error's code.
+                              Without it, the error is a RuntimeError, and code
+                              -2 says that the environment holds one
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
    lock, the thread-local storage and atomics. Atomics are the compiler's, or

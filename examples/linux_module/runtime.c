@@ -470,7 +470,10 @@ int ffi_raise(int error, const char *format, ...)
 }
 EXPORT_SYMBOL_GPL(ffi_raise);
 
-/* A body may return an error number, as functions of the kernel do. */
+/*
+ * A body may return an error number, as functions of the kernel do. It replaces
+ * an error that is pending, which may be an older one that the task ignored.
+ */
 int ffi_bare_code(const char *name, int code)
 {
 	return ffi_raise(code, "%s returned %d", name, code);
@@ -568,7 +571,7 @@ static int ffi_function_call(void *self, const TVMFFIAny *args, int32_t n,
 	if (!ffi_function_enter(f, true))
 		return ffi_raise(-ENODEV, "The function's module is unloaded");
 	code = f->call(f->self, args, n, result);
-	if (code && !tvmffi_i_pending())
+	if (code && (code != -1 || !tvmffi_i_pending()))
 		code = ffi_bare_code("A packed function", code);
 	module_put(f->owner);
 	ffi_function_leave(f);

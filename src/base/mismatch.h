@@ -280,8 +280,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_complete,
 
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
-   because Python's package would crash, or the error of the port's hook.
-   Returns the error's code. */
+   because Python's package would crash, or the error of the port's hook. With
+   that hook, a code other than -1 is a number of the platform, which counts even
+   if the thread has ignored an older error. Returns the error's code. */
 TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
@@ -289,7 +290,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
                           "or make the result optional",
                           TVMFFI_I_LOAD(&f->name));
 #if defined(TVMFFI_BARE_CODE)
-  if (!tvmffi_i_pending())
+  if (code != -1 || !tvmffi_i_pending())
     return TVMFFI_BARE_CODE(TVMFFI_I_LOAD(&f->name), code);
 #else
   if (code == -2) return code; /* the environment owns the error */

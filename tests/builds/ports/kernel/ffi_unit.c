@@ -106,10 +106,15 @@ static void unit_errors(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -i), -i);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
+	ffi_raise(-EXDEV, "an error that this task ignores");
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -ENOSPC), -ENOSPC);
 					       NULL, NULL, &f), 0);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
 	tvmffi_release(f);
+	ffi_raise(-EXDEV, "an error that this task ignores");
+	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.context", adds_context, 0), 0);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.context", NULL, -EBUSY), -EBUSY);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, 5), -EINVAL);
