@@ -15,7 +15,10 @@
 
 /* The function neither sleeps nor allocates, so ffi_call_atomic may call it. */
 #define FFI_ATOMIC 0x1
-/* The function replaces one of the same name, also another module's. */
+/*
+ * The function replaces one of the same name, also another module's. When it
+ * ends, the name is free: the replaced function does not come back.
+ */
 #define FFI_REPLACE 0x2
 
 /*
@@ -44,8 +47,8 @@ int ffi_no_owner(void);
 	ffi_register_for(THIS_MODULE, name, &tvmffi_func_##id, flags)
 
 /* Implements ffi_register. The function belongs to the module `owner`. */
-int ffi_register_for(struct module *owner, const char *name, tvmffi_func *func,
-		     unsigned int flags);
+int ffi_register_for(struct module *owner, const char *name,
+				  tvmffi_func *func, unsigned int flags);
 
 /*
  * Makes a function object of the module `owner`. The caller owns *out, a
@@ -55,8 +58,9 @@ int ffi_register_for(struct module *owner, const char *name, tvmffi_func *func,
  * call after that gives -ENODEV.
  */
 int ffi_function_new(struct module *owner, unsigned int flags,
-		     TVMFFISafeCallType call, void *self,
-		     void (*deleter)(void *self), TVMFFIObject **out);
+				  TVMFFISafeCallType call, void *self,
+				  void (*deleter)(void *self),
+				  TVMFFIObject **out);
 
 /*
  * Makes a function object of this module from TVMFFI_CLOSURE(id, State, ...).
@@ -73,14 +77,18 @@ int ffi_function_new(struct module *owner, unsigned int flags,
  * object has a name already, else as ffi_register.
  */
 int ffi_function_register(const char *name, TVMFFIObject *function,
-			  unsigned int flags);
+				       unsigned int flags);
 
-/* Removes a name. Returns -ENOENT if it is not registered. */
+/*
+ * Removes a name, also another module's. Returns -ENOENT if it is not
+ * registered. The deleter of the function's state may run.
+ */
 int ffi_unregister(const char *name);
 
 /*
- * Ends all functions of a module: waits for their calls, removes their names
- * and runs the deleters of their states. The runtime does so when a module is
+ * Ends all functions of a module: waits for their calls, removes their names,
+ * runs the deleters of their states, and drops the pins of ffi_get, whose
+ * holders get -ENODEV from then on. The runtime does so when a module is
  * unloaded or its init has failed, but after the module's exit or init has
  * returned. So an exit, or an init that fails after it registered a function,
  * calls this before it frees what its functions or deleters use:

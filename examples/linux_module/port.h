@@ -80,7 +80,8 @@ int ffi_bare_code(const char *name, int code);
 #define TVMFFI_FREE(pointer) ffi_free(pointer)
 #define TVMFFI_LOCK() ffi_lock()
 #define TVMFFI_UNLOCK() ffi_unlock()
-#define TVMFFI_YIELD() cond_resched()
+/* Sleeps: a waiting task of a high priority lets those it waits for run. */
+#define TVMFFI_YIELD() schedule_timeout_uninterruptible(1)
 #define TVMFFI_THREAD_LOCAL(key, size) ffi_local(key, size)
 #define TVMFFI_AT_THREAD_END(function, state) ffi_at_task_end(function, state)
 #define TVMFFI_BARE_CODE(name, code) ffi_bare_code(name, code)

@@ -179,20 +179,18 @@ static void ffi_init_blocks(void)
 }
 
 /* Nobody uses the runtime any more, so this needs no lock. */
-static int ffi_free_blocks(void)
+static void ffi_free_blocks(void)
 {
 	struct ffi_block *block, *next;
-	int i, count = 0;
+	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ffi_shards); ++i) {
 		list_for_each_entry_safe(block, next, &ffi_shards[i].blocks,
 					 list) {
 			list_del(&block->list);
 			kvfree(block);
-			++count;
 		}
 	}
-	return count;
 }
 
 /* -------- The mutex -------- */
@@ -490,8 +488,8 @@ struct ffi_function {
 	TVMFFISafeCallType call;
 	void (*deleter)(void *self); /* NULL once it has run */
 	void *self;
-	TVMFFIObject *object;
 	char *name; /* owned, or NULL; ffi_names_mutex */
+	atomic_t pins; /* references on the module that ffi_get has taken */
 	refcount_t users; /* running calls and deleters, and 1 for the module */
 	struct completion idle; /* users is 0 */
 	int references; /* of the object, and of ffi_module_end */
@@ -615,7 +613,6 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 	f->call = call;
 	f->deleter = deleter;
 	f->self = self;
-	f->object = object;
 	f->references = 1;
 	refcount_set(&f->users, 1);
 	init_completion(&f->idle);
@@ -627,38 +624,53 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 }
 EXPORT_SYMBOL_GPL(ffi_function_new);
 
-/* Removes the name of a function, if the name is still this function's. */
-static int ffi_remove_name(const char *name, const struct ffi_function *f)
+/* A name was removed from a function, or got another function. */
+static void ffi_forget_name(TVMFFIObject *object)
+{
+	struct ffi_function *f = ffi_function_of(object);
+
+	if (f) {
+		kfree(f->name);
+		f->name = NULL;
+	}
+}
+
+/*
+ * Removes a name, or, with `f`, only if the name is this function's. The caller
+ * holds ffi_names_mutex, and releases *object without it: that may run a
+ * deleter, which may remove names, too.
+ */
+static int ffi_remove_name(const char *name, const struct ffi_function *f,
+			   TVMFFIObjectHandle *object)
 {
 	TVMFFIByteArray key = tvmffi_byte_array(name);
-	TVMFFIObjectHandle object = NULL;
 
-	if (TVMFFIFunctionGetGlobal(&key, &object))
+	if (TVMFFIFunctionGetGlobal(&key, object))
 		return ffi_error(NULL, 0);
-	tvmffi_release(object);
-	if (!object)
+	if (!*object || (f && ffi_function_of(*object) != f))
 		return -ENOENT;
-	if (f && object != f->object)
-		return 0;
 	if (tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name))
 		return ffi_error(NULL, 0);
+	ffi_forget_name(*object);
 	return 0;
 }
 
-static int ffi_set_name(struct ffi_function *f, char *name, unsigned int flags)
+/* The caller releases *old, as in ffi_remove_name. */
+static int ffi_set_name(TVMFFIObject *function, char *name, unsigned int flags,
+			TVMFFIObjectHandle *old)
 {
+	struct ffi_function *f = ffi_function_of(function);
 	TVMFFIByteArray key = tvmffi_byte_array(name);
-	TVMFFIObjectHandle old = NULL;
 
 	if (f->name)
 		return -EBUSY;
-	if (TVMFFIFunctionGetGlobal(&key, &old))
+	if (TVMFFIFunctionGetGlobal(&key, old))
 		return ffi_error(NULL, 0);
-	tvmffi_release(old);
-	if (old && !(flags & FFI_REPLACE))
+	if (*old && !(flags & FFI_REPLACE))
 		return -EEXIST;
-	if (TVMFFIFunctionSetGlobal(&key, f->object, 1))
+	if (TVMFFIFunctionSetGlobal(&key, function, 1))
 		return ffi_error(NULL, 0);
+	ffi_forget_name(*old);
 	f->name = name;
 	return 0;
 }
@@ -666,19 +678,21 @@ static int ffi_set_name(struct ffi_function *f, char *name, unsigned int flags)
 int ffi_function_register(const char *name, TVMFFIObject *function,
 			  unsigned int flags)
 {
-	struct ffi_function *f = ffi_function_of(function);
+	TVMFFIObjectHandle old = NULL;
 	char *copy;
 	int code;
 
 	might_sleep();
-	if (!f || !name || !*name || flags & ~(FFI_ATOMIC | FFI_REPLACE))
+	if (!ffi_function_of(function) || !name || !*name ||
+	    flags & ~(FFI_ATOMIC | FFI_REPLACE))
 		return -EINVAL;
 	copy = kstrdup(name, GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;
 	mutex_lock(&ffi_names_mutex);
-	code = ffi_set_name(f, copy, flags);
+	code = ffi_set_name(function, copy, flags, &old);
 	mutex_unlock(&ffi_names_mutex);
+	tvmffi_release(old);
 	if (code)
 		kfree(copy);
 	return code;
@@ -705,12 +719,14 @@ EXPORT_SYMBOL_GPL(ffi_register_for);
 
 int ffi_unregister(const char *name)
 {
+	TVMFFIObjectHandle object = NULL;
 	int code;
 
 	might_sleep();
 	mutex_lock(&ffi_names_mutex);
-	code = ffi_remove_name(name, NULL);
+	code = ffi_remove_name(name, NULL, &object);
 	mutex_unlock(&ffi_names_mutex);
+	tvmffi_release(object);
 	return code;
 }
 EXPORT_SYMBOL_GPL(ffi_unregister);
@@ -732,22 +748,35 @@ int ffi_get(const char *name, TVMFFIObject **out)
 			tvmffi_release(object);
 			return -ENODEV;
 		}
-		ffi_function_leave(f); /* and keeps the module's reference */
+		atomic_inc(&f->pins); /* has the module's reference */
+		ffi_function_leave(f);
 	}
 	*out = object;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(ffi_get);
 
-/* A module whose init failed is freed although its functions pin it. */
+/* Drops a pin. Returns false if there is none. */
+static bool ffi_function_unpin(struct ffi_function *f)
+{
+	if (atomic_dec_if_positive(&f->pins) < 0)
+		return false;
+	module_put(f->owner);
+	return true;
+}
+
+/* A function that has ended has no pins any more. */
 void ffi_put(TVMFFIObject *function)
 {
 	struct ffi_function *f = ffi_function_of(function);
+	bool was_pinned;
 
 	might_sleep();
 	if (f && ffi_function_enter(f, false)) {
-		module_put(f->owner);
+		was_pinned = ffi_function_unpin(f);
 		ffi_function_leave(f);
+		if (WARN(!was_pinned, "%s without ffi_get\n", __func__))
+			return;
 	}
 	tvmffi_release(function);
 }
@@ -781,6 +810,7 @@ EXPORT_SYMBOL_GPL(ffi_atomic_end);
  */
 void ffi_module_end(struct module *owner)
 {
+	TVMFFIObjectHandle object;
 	struct ffi_function *f, *next;
 	LIST_HEAD(gone);
 
@@ -798,12 +828,16 @@ void ffi_module_end(struct module *owner)
 			wait_for_completion(&f->idle);
 	while (!list_empty(&gone)) {
 		f = list_first_entry(&gone, struct ffi_function, list);
+		object = NULL;
 		mutex_lock(&ffi_names_mutex);
-		if (f->name && ffi_remove_name(f->name, f) == -ENOMEM)
+		if (f->name && ffi_remove_name(f->name, f, &object) == -ENOMEM)
 			pr_err("ffi: the name %s of an unloaded module stays\n",
 			       f->name);
 		mutex_unlock(&ffi_names_mutex);
+		tvmffi_release(object);
 		ffi_function_run_deleter(f);
+		while (ffi_function_unpin(f))
+			;
 		spin_lock(&ffi_functions_lock);
 		list_del_init(&f->list);
 		spin_unlock(&ffi_functions_lock);
@@ -841,8 +875,9 @@ int ffi_runtime_begin(void)
 	if (code) {
 		mempool_destroy(ffi_task_pool);
 		free_percpu(ffi_atomics);
+		return code;
 	}
-	return code;
+	return 0;
 }
 
 void ffi_runtime_end(void)
@@ -854,8 +889,7 @@ void ffi_runtime_end(void)
 	cancel_delayed_work_sync(&ffi_task_work);
 	mempool_destroy(ffi_task_pool);
 	free_percpu(ffi_atomics);
-	pr_info("ffi: the runtime ends, with %d blocks of its tables\n",
-		ffi_free_blocks());
+	ffi_free_blocks();
 }
 
 /*

@@ -4,8 +4,9 @@
  * names, when that module is unloaded. Each word that is written to its
  * parameter `call` is one action: "held" calls the function that was kept,
  * "slow" calls guest.slow in a thread, "pin" and "unpin" look up guest.twice
- * and put it back, "locked" calls kernel.add in a context that is wrong, and
- * another word is the name of a function to call.
+ * and put it back, "twice" puts a function back twice and "locked" calls
+ * kernel.add in a context that is wrong. Another word is the name of a function
+ * to call.
  */
 
 #include <linux/kthread.h>
@@ -55,12 +56,24 @@ static int holder_locked(s64 *result)
 
 	if (code)
 		return code;
-	pr_info("holder: now with a lock\n");
 	spin_lock(&lock);
 	code = tvmffi_call(add, result, 40, 2);
 	spin_unlock(&lock);
 	ffi_put(add);
 	return code;
+}
+
+static int holder_twice(void)
+{
+	TVMFFIObject *add;
+	int code = ffi_get("kernel.add", &add);
+
+	if (code)
+		return code;
+	pr_info("holder: now wrong\n");
+	ffi_put(add);
+	ffi_put(add);
+	return 0;
 }
 
 static int holder_act(const char *word, s64 *result)
@@ -69,6 +82,8 @@ static int holder_act(const char *word, s64 *result)
 		return tvmffi_call(held, result, 21) ? ffi_error(NULL, 0) : 0;
 	if (!strcmp(word, "pin"))
 		return ffi_get("guest.twice", &pinned);
+	if (!strcmp(word, "twice"))
+		return holder_twice();
 	if (!strcmp(word, "locked"))
 		return holder_locked(result);
 	if (!strcmp(word, "unpin")) {

@@ -6,6 +6,7 @@
 #include <linux/irq_work.h>
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -105,16 +106,16 @@ static void unit_errors(struct kunit *test)
 	for (i = 1; i <= MAX_ERRNO; ++i)
 		KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -i), -i);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, 5), -EINVAL);
-	KUNIT_EXPECT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
 	ffi_raise(-EXDEV, "an error that this task ignores");
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -ENOSPC), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
 					       NULL, NULL, &f), 0);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
-	tvmffi_release(f);
 	ffi_raise(-EXDEV, "an error that this task ignores");
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
+	tvmffi_release(f);
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.context", adds_context, 0), 0);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.context", NULL, -EBUSY), -EBUSY);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.number", NULL, 5), -EINVAL);
@@ -131,6 +132,47 @@ static void unit_errors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, strcmp(text, "OSError"), 0);
 }
 
+static int unit_packed(void *self, const TVMFFIAny *args, int32_t n,
+		       TVMFFIAny *result)
+{
+	return 0;
+}
+
+static int register_packed(const char *name, void (*deleter)(void *self))
+{
+	TVMFFIObject *f;
+	int code = ffi_function_new(THIS_MODULE, 0, unit_packed, NULL, deleter,
+				    &f);
+
+	if (code)
+		return code;
+	code = ffi_function_register(name, f, 0);
+	tvmffi_release(f);
+	return code;
+}
+
+static void unit_delete_inner(void *self)
+{
+	deleted += !ffi_unregister("unit.inner");
+}
+
+/* A deleter may remove the names of other functions. */
+static void unit_deleters(struct kunit *test)
+{
+	deleted = 0;
+	KUNIT_EXPECT_EQ(test,
+			register_packed("unit.outer", unit_delete_inner), 0);
+	KUNIT_EXPECT_EQ(test, register_packed("unit.inner", NULL), 0);
+	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.outer"), 0);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	KUNIT_EXPECT_EQ(test,
+			register_packed("unit.outer", unit_delete_inner), 0);
+	KUNIT_EXPECT_EQ(test, register_packed("unit.inner", NULL), 0);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.outer", may_sleep, FFI_REPLACE), 0);
+	KUNIT_EXPECT_EQ(test, deleted, 2);
+}
+
 static void unit_names(struct kunit *test)
 {
 	TVMFFIObject *f;
@@ -144,9 +186,10 @@ static void unit_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), 0);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.other", f, 0),
 			-EBUSY);
-	ffi_put(f);
 	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), 0);
 	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), -ENOENT);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.other", f, 0), 0);
+	ffi_put(f);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), -ENOENT);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.none", NULL, 0),
 			-EINVAL);
@@ -160,12 +203,6 @@ static void unit_names(struct kunit *test)
 static void unit_delete(void *self)
 {
 	++deleted;
-}
-
-static int unit_packed(void *self, const TVMFFIAny *args, int32_t n,
-		       TVMFFIAny *result)
-{
-	return 0;
 }
 
 static void unit_pins(struct kunit *test)
@@ -200,8 +237,8 @@ TVMFFI_CLOSURE(count_up, int, int64, (int64, step))
 /* A module may end its functions itself. After that it may make others. */
 static void unit_end(struct kunit *test)
 {
-	TVMFFIObject *f;
-	int state = 40;
+	int state = 40, count = module_refcount(THIS_MODULE);
+	TVMFFIObject *f, *pinned;
 	s64 sum = 0;
 
 	deleted = 0;
@@ -211,7 +248,11 @@ static void unit_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.count", f, 0), 0);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), 0);
 	KUNIT_EXPECT_EQ(test, sum, 42);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.count", &pinned), 0);
 	ffi_module_end(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
+	ffi_put(pinned);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
 	KUNIT_EXPECT_EQ(test, deleted, 1);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), -ENOENT);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, &sum, 2), -1);
@@ -337,6 +378,56 @@ static void unit_tasks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_task_count(), count - 1);
 }
 
+static DECLARE_COMPLETION(looked_up);
+static DECLARE_COMPLETION(replaced);
+static u64 longest;
+
+static int look_up(void *data)
+{
+	TVMFFIObject *f;
+
+	while (!completion_done(&replaced)) {
+		cond_resched();
+		if (!ffi_get("unit.replaced", &f))
+			ffi_put(f);
+	}
+	complete(&looked_up);
+	return 0;
+}
+
+static int replace(void *data)
+{
+	u64 start;
+	int i;
+
+	sched_set_fifo(current);
+	for (i = 0; i < 300; ++i) {
+		usleep_range(500, 1000);
+		start = ktime_get_ns();
+		WARN_ON(ffi_register("unit.replaced", may_sleep, FFI_REPLACE));
+		longest = max(longest, ktime_get_ns() - start);
+	}
+	complete(&replaced);
+	return 0;
+}
+
+/* A task of a high priority sleeps while it waits for one that it preempted. */
+static void unit_priority(struct kunit *test)
+{
+	struct task_struct *tasks[] = {
+		kthread_create(look_up, NULL, "unit/look_up"),
+		kthread_create(replace, NULL, "unit/replace"),
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tasks); ++i) {
+		kthread_bind(tasks[i], 0);
+		wake_up_process(tasks[i]);
+	}
+	wait_for_completion(&looked_up);
+	KUNIT_EXPECT_EQ(test, longest < 500 * NSEC_PER_MSEC, 1);
+}
+
 #if IS_ENABLED(CONFIG_FAULT_INJECTION)
 static int unit_work(void)
 {
@@ -378,7 +469,8 @@ static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_errors), KUNIT_CASE(unit_names),
 	KUNIT_CASE(unit_pins),	 KUNIT_CASE(unit_end),
 	KUNIT_CASE(unit_atomic), KUNIT_CASE(unit_tasks),
-	KUNIT_CASE(unit_no_memory),
+	KUNIT_CASE(unit_no_memory), KUNIT_CASE(unit_priority),
+	KUNIT_CASE(unit_deleters),
 	{}
 };
 
