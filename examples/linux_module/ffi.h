@@ -44,10 +44,10 @@ int ffi_no_owner(void);
  * name is empty or a flag is unknown.
  */
 #define ffi_register(name, id, flags)                                          \
-	ffi_register_for(THIS_MODULE, name, &tvmffi_func_##id, flags)
+	ffi_register_for(THIS_MODULE, "" name, &tvmffi_func_##id, flags)
 
 /* Implements ffi_register. The function belongs to the module `owner`. */
-int ffi_register_for(struct module *owner, const char *name,
+int __must_check ffi_register_for(struct module *owner, const char *name,
 				  tvmffi_func *func, unsigned int flags);
 
 /*
@@ -57,7 +57,7 @@ int ffi_register_for(struct module *owner, const char *name,
  * reference is released or the module is unloaded, whichever comes first. A
  * call after that gives -ENODEV.
  */
-int ffi_function_new(struct module *owner, unsigned int flags,
+int __must_check ffi_function_new(struct module *owner, unsigned int flags,
 				  TVMFFISafeCallType call, void *self,
 				  void (*deleter)(void *self),
 				  TVMFFIObject **out);
@@ -76,7 +76,7 @@ int ffi_function_new(struct module *owner, unsigned int flags,
  * which is copied. Of the flags only FFI_REPLACE counts. Returns -EBUSY if the
  * object has a name already, else as ffi_register.
  */
-int ffi_function_register(const char *name, TVMFFIObject *function,
+int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
 				       unsigned int flags);
 
 /*
@@ -102,7 +102,7 @@ void ffi_module_end(struct module *owner);
  * unloaded. The caller owns *out. Returns -ENOENT if there is no function of
  * this name, or -ENODEV if its module is being unloaded.
  */
-int ffi_get(const char *name, TVMFFIObject **out);
+int __must_check ffi_get(const char *name, TVMFFIObject **out);
 
 /* Releases a function that ffi_get returned. */
 void ffi_put(TVMFFIObject *function);
@@ -175,7 +175,7 @@ int ffi_task_count(void);
  * Begin and end the runtime. Only the module that contains it calls them: in
  * its init, and in its exit or after a failure of its init.
  */
-int ffi_runtime_begin(void);
+int __must_check ffi_runtime_begin(void);
 void ffi_runtime_end(void);
 
 #endif

@@ -4,7 +4,10 @@
  * tasks, error numbers, and functions that go with their module.
  */
 
+#define pr_fmt(fmt) "ffi: " fmt
+
 #include <linux/completion.h>
+#include <linux/debugfs.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/hash.h>
@@ -20,6 +23,7 @@
 #include <linux/printk.h>
 #include <linux/refcount.h>
 #include <linux/sched/task.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -486,6 +490,7 @@ struct ffi_function {
 	struct module *owner; /* exists while users is not 0 */
 	unsigned int flags;
 	TVMFFISafeCallType call;
+	const tvmffi_func *func; /* for its signature, or NULL */
 	void (*deleter)(void *self); /* NULL once it has run */
 	void *self;
 	char *name; /* owned, or NULL; ffi_names_mutex */
@@ -709,6 +714,7 @@ int ffi_register_for(struct module *owner, const char *name, tvmffi_func *func,
 				&function);
 	if (code)
 		return code;
+	ffi_function_of(function)->func = func;
 	code = ffi_function_register(name, function, flags);
 	if (!code)
 		WRITE_ONCE(func->name, name); /* which errors show */
@@ -831,7 +837,7 @@ void ffi_module_end(struct module *owner)
 		object = NULL;
 		mutex_lock(&ffi_names_mutex);
 		if (f->name && ffi_remove_name(f->name, f, &object) == -ENOMEM)
-			pr_err("ffi: the name %s of an unloaded module stays\n",
+			pr_err("the name %s of an unloaded module stays\n",
 			       f->name);
 		mutex_unlock(&ffi_names_mutex);
 		tvmffi_release(object);
@@ -858,6 +864,42 @@ static struct notifier_block ffi_modules = {
 	.notifier_call = ffi_module_event,
 };
 
+/* -------- What debugfs shows -------- */
+
+static struct dentry *ffi_debug;
+
+static void ffi_function_show(struct seq_file *file,
+			      const struct ffi_function *f)
+{
+	tvmffi_i_parts text = { 0 };
+	int i;
+
+	seq_puts(file, f->name ?: "(no name)");
+	if (f->name && f->func) {
+		tvmffi_i_say_signature(&text, f->func);
+		for (i = 1; i < text.size; ++i) /* part 0 is the name */
+			seq_puts(file, text.part[i]);
+	}
+	seq_printf(file, " [%s] pins %d%s\n", module_name(f->owner),
+		   atomic_read(&f->pins),
+		   f->flags & FFI_ATOMIC ? " atomic" : "");
+}
+
+/* The owner of a function in the list exists: see ffi_module_end. */
+static int ffi_functions_show(struct seq_file *file, void *unused)
+{
+	struct ffi_function *f;
+
+	mutex_lock(&ffi_names_mutex);
+	spin_lock(&ffi_functions_lock);
+	list_for_each_entry(f, &ffi_functions, list)
+		ffi_function_show(file, f);
+	spin_unlock(&ffi_functions_lock);
+	mutex_unlock(&ffi_names_mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ffi_functions);
+
 /* -------- The begin and the end -------- */
 
 int ffi_runtime_begin(void)
@@ -877,11 +919,15 @@ int ffi_runtime_begin(void)
 		free_percpu(ffi_atomics);
 		return code;
 	}
+	ffi_debug = debugfs_create_dir("ffi", NULL);
+	debugfs_create_file("functions", 0400, ffi_debug, NULL,
+			    &ffi_functions_fops);
 	return 0;
 }
 
 void ffi_runtime_end(void)
 {
+	debugfs_remove(ffi_debug);
 	unregister_module_notifier(&ffi_modules);
 	cancel_delayed_work_sync(&ffi_task_work);
 	ffi_module_end(THIS_MODULE);

@@ -51,6 +51,7 @@ echo N > /debug/failslab/ignore-gfp-wait; echo 0 > /debug/failslab/verbose
 call guest.twice
 call held
 call pin
+/bin/busybox sed 's/^/debugfs: /' /debug/ffi/functions
 /bin/busybox rmmod ffi_guest; echo "rmmod guest, pinned: $?"
 call unpin
 call slow
@@ -116,6 +117,9 @@ EXPECTED = [
     "holder: guest.twice: 42",
     "holder: held: 121",
     "holder: pin: 0",
+    "debugfs: (no name) [ffi_guest] pins 0",
+    "debugfs: guest.twice(0: int) -> int [ffi_guest] pins 1",
+    "debugfs: kernel.add(0: int, 1: int) -> int [ffi_provider] pins 0 atomic",
     "rmmod guest, pinned: 1",
     "holder: unpin: 0",
     "rmmod guest in a call: 1",
@@ -149,6 +153,12 @@ BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
 SIZE = 80000  # the bytes that the provider may have in memory
 PADDING = 10000  # and those that CONFIG_CALL_PADDING adds, since Linux 6.2
 FRAME = 512  # and those of the stack that a function may have
+# Lines of code, each with what the compiler says about it.
+MISTAKES = {
+    "owner": ('(void)TVMFFI_REGISTER("x", f);', "use ffi_register"),
+    "ignored": ('ffi_get("x", out);', "ignoring return value"),
+    "text": ("(void)!ffi_register(name, f, 0);", "expected ‘)’"),
+}
 # What checkpatch may say, with the reason.
 STYLE = {
     "CAMELCASE": "names of the ABI",
@@ -210,6 +220,25 @@ def make_modules(tap, folder, tree):
     return tap.ok(done.returncode == 0 and "warning" not in done.stderr.lower(),
                   f"builds without a warning for {tree.name}",
                   done.stdout[-2000:] + done.stderr[-4000:])
+
+
+def check_mistakes(tap, folder, tree):
+    """Mistakes that the compiler must find."""
+    (folder / "wrong").mkdir()
+    for name in ("ffi.h", "port.h"):
+        shutil.copy2(EXAMPLE / name, folder / "wrong")
+    (folder / "wrong" / "Kbuild").write_text(
+        "obj-m := $(FILE).o\n"
+        f"ccflags-y := -I{ROOT} -I$(src) -DTVMFFI_PORT='\"port.h\"'\n")
+    for name, (line, said) in MISTAKES.items():
+        (folder / "wrong" / f"{name}.c").write_text(
+            '#include "ffi.h"\nTVMFFI_FUNC(f, none) { TVMFFI_RETURN(); }\n'
+            "void wrong(char *name, TVMFFIObject **out);\n"
+            f"void wrong(char *name, TVMFFIObject **out) {{ {line} }}\n")
+        done = subprocess.run(
+            ["make", "-C", tree, f"M={folder / 'wrong'}", f"FILE={name}",
+             f"{name}.o"], capture_output=True, text=True)
+        tap.ok(said in done.stderr, "the compiler finds: " + line, done.stderr)
 
 
 def check_size(tap, folder, tree):
@@ -299,7 +328,8 @@ def check_log(tap, log, sleeps):
     # terminal, so each of the two has its own order.
     at = {True: 0, False: 0}
     for line in EXPECTED:
-        is_script = line.startswith(("insmod", "rmmod", "the end"))
+        is_script = line.startswith(
+            ("insmod", "rmmod", "debugfs", "the end"))
         found = log.find(line, at[is_script])
         tap.ok(found >= 0, "the log, in order: " + line.strip()[:60], tail)
         at[is_script] = max(found, at[is_script])
@@ -324,6 +354,7 @@ def test_kernel(tap, args, headers):
             return
         sanitized = is_set(headers, "KASAN") or is_set(headers, "KCSAN")
         if not sanitized:
+            check_mistakes(tap, folder, headers)
             check_size(tap, folder, headers)
             check_frames(tap, folder)
         if args.checkpatch:
