@@ -712,7 +712,8 @@
    __warn_unused_result__ of gcc ignores. Stands before `static`. */
 #if defined(__clang__)
 #define TVMFFI_I_NODISCARD TVMFFI_I_MUST_CHECK
-#elif __GNUC__ >= 10 && !defined(__EDG__) /* gcc, as C99 and C++11, too */
+#elif __GNUC__ >= 10 && !defined(__EDG__) && !defined(__CHECKER__)
+/* gcc, as C99 and C++11, too; __CHECKER__ is sparse. */
 #define TVMFFI_I_NODISCARD __extension__ [[__nodiscard__]]
 #else
 #define TVMFFI_I_NODISCARD
@@ -4781,8 +4782,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_complete,
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash, or the error of the port's hook. With
-   that hook, a code other than -1 is a number of the platform, which counts even
-   if the thread has ignored an older error. Returns the error's code. */
+   that hook, a code other than -1 is a number of the platform: it replaces a
+   pending error, which the thread may have ignored. Returns the error's
+   code. */
 TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",
@@ -5919,7 +5921,8 @@ struct tvmffi_i_assigned<void *&> {
 #define TVMFFI_I_ASSIGN(to, ...)                                          \
   (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::tvmffi_place &>(to) = \
        __VA_ARGS__)
-#elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__)
+#elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__) && \
+    !defined(__CHECKER__) /* sparse */
 #define TVMFFI_I_IS_POINTER(x)        \
   (__builtin_classify_type(x) == 5 && \
    !__builtin_types_compatible_p(__typeof__(x), void *))

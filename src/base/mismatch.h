@@ -281,8 +281,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_complete,
 /* Called if a function body returned an error's code, or 0 without a result.
    Raises a TypeError for 0. Raises a RuntimeError if no error is pending,
    because Python's package would crash, or the error of the port's hook. With
-   that hook, a code other than -1 is a number of the platform, which counts even
-   if the thread has ignored an older error. Returns the error's code. */
+   that hook, a code other than -1 is a number of the platform: it replaces a
+   pending error, which the thread may have ignored. Returns the error's
+   code. */
 TVMFFI_I_ONCE(int, tvmffi_i_failed, (const tvmffi_func *f, int code)) {
   if (!code)
     return tvmffi_i_raise("TypeError",

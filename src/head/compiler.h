@@ -62,7 +62,8 @@
    __warn_unused_result__ of gcc ignores. Stands before `static`. */
 #if defined(__clang__)
 #define TVMFFI_I_NODISCARD TVMFFI_I_MUST_CHECK
-#elif __GNUC__ >= 10 && !defined(__EDG__) /* gcc, as C99 and C++11, too */
+#elif __GNUC__ >= 10 && !defined(__EDG__) && !defined(__CHECKER__)
+/* gcc, as C99 and C++11, too; __CHECKER__ is sparse. */
 #define TVMFFI_I_NODISCARD __extension__ [[__nodiscard__]]
 #else
 #define TVMFFI_I_NODISCARD

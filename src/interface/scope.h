@@ -665,7 +665,8 @@ struct tvmffi_i_assigned<void *&> {
 #define TVMFFI_I_ASSIGN(to, ...)                                          \
   (reinterpret_cast<tvmffi_i_assigned<decltype((to))>::tvmffi_place &>(to) = \
        __VA_ARGS__)
-#elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__)
+#elif TVMFFI_I_SELECTS && TVMFFI_I_GNU && !defined(__TINYC__) && \
+    !defined(__CHECKER__) /* sparse */
 #define TVMFFI_I_IS_POINTER(x)        \
   (__builtin_classify_type(x) == 5 && \
    !__builtin_types_compatible_p(__typeof__(x), void *))
