@@ -221,6 +221,44 @@ def parent_installs(work):
     expect("tvmffi::tvmffi" in targets.read_text(), "mine links another name")
 
 
+def ships(built):
+    """An installed program finds the library, wherever the folder is."""
+    run(["cmake", "--install", built])
+    moved = built.parent / "moved"
+    (built.parent / "root").rename(moved)
+    expect(len(files_in(moved)) == 2, f"installed: {files_in(moved)}")
+    shutil.rmtree(built)
+    run([moved / "bin/program"])
+
+
+def ship(work, target="tvmffi::tvmffi"):
+    return f"target_link_libraries(program PRIVATE {target})\n" + work.block(
+        "Ship the library", "cmake").replace("tvmffi::tvmffi", target)
+
+
+def shipped(work):
+    """A program and the library, from sources and from installations."""
+    for name, found in (("sources", "add_subdirectory(tvmffi)\n"),
+                        *((by, work.block("find_package", "cmake"))
+                          for by in ("cmake", "meson"))):
+        ships(build(work, f"shipped {name}", "C", "Ninja",
+                    begin(work) + found + ship(work),
+                    f"-DCMAKE_PREFIX_PATH={work.top / name} moved"))
+
+
+def twice(work):
+    """Two parts of a project bring the sources: the first one is used."""
+    again = "add_subdirectory(tvmffi again)\n"
+    text = work.block("CMake", "cmake")
+    check_only_static(work, build(work, "twice", "C", "Ninja",
+                                  text + kernels(work) + INSTALL + again))
+    for name, between, said in (
+            ("older", "set_target_properties(tvmffi_header PROPERTIES "
+             "TVMFFI_VERSION 0.0.9)\n", "already has 0.0.9"),
+            ("late", "set(TVMFFI_CXX ON)\n", "Set TVMFFI_CXX before")):
+        refused(work, f"twice {name}", text + between + again, said)
+
+
 # -- options -------------------------------------------------------------
 
 # Options of single files, and those that a header named by TVMFFI_PORT sets.
@@ -400,9 +438,13 @@ def cxx_fetched(work):
         .replace("/path/to/dlpack/include", str(include.parent / "other"))
     text = work.block(CXX, "cmake").replace(
         "add_subdirectory(tvmffi)\n", work.block("FetchContent", "cmake"))
-    built = upstream(work, text, "cxx fetched", option,
-                     "-DPython_EXECUTABLE=/bin/false")
+    # gcc must not find two types of one symbol when it optimizes the link.
+    built = upstream(work, text + ship(work, "tvmffi::cxx"), "cxx fetched",
+                     option, "-DPython_EXECUTABLE=/bin/false",
+                     "-DCMAKE_C_FLAGS=-flto", "-DCMAKE_CXX_FLAGS=-flto",
+                     "-DCMAKE_SHARED_LINKER_FLAGS=-Werror=odr")
     runs(built, "program", "libtvm_ffi.so")
+    ships(built)
 
 
 def cxx_sanitized(work):
@@ -464,6 +506,8 @@ CASES = [
     ("CMake, FetchContent: C, Ninja", fetched("C", "Ninja")),
     ("CMake, FetchContent: C++, Makefiles", fetched("C++", "Makefiles")),
     ("CMake, a parent that installs ours", parent_installs),
+    ("CMake, a program is shipped with the library", shipped),
+    ("CMake, the sources twice", twice),
     ("CMake, every option of the header", all_options),
     ("CMake, options that are set", options),
     ("CMake, TVMFFI_PORT", port),
