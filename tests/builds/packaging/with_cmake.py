@@ -447,14 +447,34 @@ def cxx_fetched(work):
     ships(built)
 
 
+LINKED = """
+file(WRITE ${CMAKE_BINARY_DIR}/linked.cpp [[
+#include <tvm/ffi/extra/json.h>
+#include <tvm/ffi/function.h>
+static int add_one(int x) {
+  return tvm::ffi::json::Parse("1").cast<int>() + x;
+}
+TVM_FFI_DLL_EXPORT_TYPED_FUNC(add_one, add_one)
+]])
+add_library(linked MODULE ${CMAKE_BINARY_DIR}/linked.cpp)
+target_link_libraries(linked PRIVATE tvmffi::cxx_header ${WHEEL})
+"""
+
+
 def cxx_sanitized(work):
-    """One binary: with the document's options, a sanitizer finds a leak."""
+    """One binary: with the document's options, a sanitizer finds a leak. A
+    module that is linked with upstream's library uses the program's runtime."""
     script = work.block(BINARY, "sh").replace("&&", "")
     options = re.findall(r"-D[^ ]+=\S*sanitize\S*", script)
     expect(len(options) == 2, script)
-    built = upstream(work, work.block(BINARY, "cmake") + LEAK, "cxx sanitized",
-                     *options)
+    library = run([sys.executable, "-m", "tvm_ffi.config", "--libfiles"])
+    built = upstream(work, work.block(BINARY, "cmake") + LEAK + LINKED
+                     + work.block(BINARY, "cmake", 2), "cxx sanitized",
+                     f"-DWHEEL={library.strip()}", *options)
     runs(built, "program", None)
+    expect("libtvm_ffi.so" in needed(built / "liblinked.so"), "not linked")
+    printed = run([built / "program", built / "liblinked.so"])
+    expect(printed == PRINTED, printed)
     done = subprocess.run([built / "leak"], text=True, capture_output=True)
     expect(done.returncode != 0 and "LeakSanitizer" in done.stderr,
            f"no leak is found: {done.returncode} {done.stderr}")
