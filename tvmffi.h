@@ -5955,6 +5955,9 @@ struct tvmffi_i_assigned<void *&> {
           tvmffi_is_compared &&                                              \
           (__builtin_types_compatible_p(tvmffi_x, DLTensor *) ||             \
            __builtin_types_compatible_p(tvmffi_x, const DLTensor *)),        \
+      tvmffi_is_text =                                                       \
+          __builtin_types_compatible_p(__typeof__(to), TVMFFIByteArray) &&   \
+          TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),                               \
       tvmffi_is_one = sizeof(tvmffi_values) == sizeof(tvmffi_x)              \
     };                                                                       \
     typedef __typeof__(*__builtin_choose_expr(                               \
@@ -5978,10 +5981,12 @@ struct tvmffi_i_assigned<void *&> {
                    "a_tensor_is_not_an_object__write_tensor_object");        \
     _Static_assert(tvmffi_is_derived,                                        \
                    "not_derived_from_the_wanted_type__cast_it");             \
+    _Static_assert(!tvmffi_is_text,                                          \
+                   "a_text_needs_its_size__write_tvmffi_byte_array");        \
     _Static_assert(tvmffi_is_one, "one_value_only__without_a_comma");        \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
-    (to) = tvmffi_v;                                                         \
+    (to) = __builtin_choose_expr(tvmffi_is_text, to, tvmffi_v);              \
   })
 #else
 #define TVMFFI_I_ASSIGN(to, ...) ((to) = __VA_ARGS__)
@@ -6038,20 +6043,32 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
    returns 0 or an error's code. On an error, also if the body returned 0 but
    its scope is marked, main prints the error to stderr (include <stdio.h>) and
    returns 1:
-       TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()                                                  \
-  static int tvmffi_main(TVMFFI_HERE);                                 \
-  int main(void) {                                                     \
-    tvmffi_scope tvmffi_of_main;                                       \
-    int tvmffi_code = tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
-    if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))        \
-      tvmffi_code = tvmffi_i_pending();                                \
-    tvmffi_scope_close(&tvmffi_of_main);                               \
-    if (!tvmffi_code) return 0;                                        \
-    tvmffi_error_print(stderr);                                        \
-    return 1;                                                          \
-  }                                                                    \
-  static int tvmffi_main(TVMFFI_HERE)
+       TVMFFI_MAIN() { return read() || compute(); }
+   The parameters of main may be named:
+       TVMFFI_MAIN(int argc, char **argv) { return compile(argv[argc - 1]); } */
+#define TVMFFI_MAIN(...)                                      \
+  TVMFFI_I_CAT(TVMFFI_I_MAIN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
+  (__VA_ARGS__)
+#define TVMFFI_I_MAIN_0(...)                                \
+  TVMFFI_I_MAIN((int tvmffi_argc, char **tvmffi_argv),      \
+                (tvmffi_scope_open(&tvmffi_of_main),        \
+                 tvmffi_argc, tvmffi_argv),                 \
+                (TVMFFI_HERE, __VA_ARGS__))
+#define TVMFFI_I_MAIN_1(...) \
+  TVMFFI_I_MAIN((void), (tvmffi_scope_open(&tvmffi_of_main)), (TVMFFI_HERE))
+#define TVMFFI_I_MAIN(parameters, arguments, parameters_of_body) \
+  static int tvmffi_main parameters_of_body;                     \
+  int main parameters {                                          \
+    tvmffi_scope tvmffi_of_main;                                 \
+    int tvmffi_code = tvmffi_main arguments;                     \
+    if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))  \
+      tvmffi_code = tvmffi_i_pending();                          \
+    tvmffi_scope_close(&tvmffi_of_main);                         \
+    if (!tvmffi_code) return 0;                                  \
+    tvmffi_error_print(stderr);                                  \
+    return 1;                                                    \
+  }                                                              \
+  static int tvmffi_main parameters_of_body
 
 /* ======== Arguments ==================================== >>interface/argument
    arguments that the ABI has no form for */
@@ -8141,10 +8158,20 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
         unsigned long: TVMFFI_I_WIDE, unsigned long long: TVMFFI_I_WIDE,   \
         TVMFFIByteArray: TVMFFI_I_ANY_FORM, TVMFFIAny: TVMFFI_I_ANY_FORM,  \
         default: TVMFFI_I_NULLABLE)
+/* C cannot find the type of a struct from the address of its pointer. For this
+   address, as for all others, the compiler's error shows the name of a function
+   and of its parameter's type, which says what to write. */
+#define TVMFFI_I_NO_OUT tvmffi_i_no_such_out__for_a_struct_T_write_tvmffi_out_T
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T;
+tvmffi_out TVMFFI_I_NO_OUT(
+    tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T); /* never defined */
 /* clang-format off */
 #define TVMFFI_I_OUT(x) \
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
-           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out)(x)
+           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
+           default: TVMFFI_I_NO_OUT)(x)
 #define TVMFFI_I_MAKE_OUT(ctype, make) ctype *: make,
 /* clang-format on */
 #else
@@ -11414,7 +11441,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
     return TVMFFIBytesFromByteArray(&text, into);
   if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
     return tvmffi_i_raise("TypeError",
-                          "The default of an object can only be NULL");
+                          "The default of an object can only be NULL: write "
+                          "(factory, name) after the field");
   if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
       (is_none && is_optional)) {
     if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
@@ -11456,12 +11484,19 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
+/* All objects of a type have the same default, so a default makes no object:
+   for a maker in it, the compiler's error shows this type as the scope's. */
+#define TVMFFI_I_NO_OBJECT \
+  tvmffi_i_the_default_of_an_object_is_NULL__or_write_factory_after_the_field
+typedef struct TVMFFI_I_NO_OBJECT TVMFFI_I_NO_OBJECT;
+
 /* These macros store a field's default at `to`, as TVMFFI_I_DEFAULT_ does for a
    parameter. But the default of bytes is a C string, the default of `any` may
    be a slice, and of an object's default only whether it is NULL counts. */
 #define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
 #define TVMFFI_I_VALUE_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_VALUE_object(to, T, x) \
+  TVMFFI_I_UNUSED TVMFFI_I_NO_OBJECT *const tvmffi_i_here = NULL; \
   const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
 #define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);
@@ -28571,18 +28606,25 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
   return 1;
 }
 
-/* Stores the mutated value of the current field in the copy f->base.other. */
+/* Stores the mutated value of the current field in the copy f->base.other. The
+   error of a setter names the field, because the value is a callback's. */
 static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = f->base.c.field;
+  int code;
   TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
-  if (field->setter) return tvmffi_i_set_field(field, f->base.other, value);
-  return tvmffi_i_fail(
-      "TypeError",
-      "Cannot structurally mutate field `%.*s` of type `%s` because it does "
-      "not define a setter",
-      TVMFFI_I_TEXT(field->name),
-      tvmffi_i_type_key(f->base.c.object->type_index));
+  if (!field->setter)
+    return tvmffi_i_fail(
+        "TypeError",
+        "Cannot structurally mutate field `%.*s` of type `%s` because it does "
+        "not define a setter",
+        TVMFFI_I_TEXT(field->name),
+        tvmffi_i_type_key(f->base.c.object->type_index));
+  code = tvmffi_i_set_field(field, f->base.other, value);
+  if (TVMFFI_I_LIKELY(!code)) return 0;
+  return tvmffi_error_context(
+      code, "%s.%.*s", tvmffi_i_type_key(f->base.c.object->type_index),
+      TVMFFI_I_TEXT(field->name));
 }
 
 /* Sets *made to a shallow copy (owned) of an object, for its mutated fields. */

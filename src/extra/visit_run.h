@@ -240,18 +240,25 @@ TVMFFI_I_INLINE int tvmffi_i_next_visited(tvmffi_i_descent *d,
   return 1;
 }
 
-/* Stores the mutated value of the current field in the copy f->base.other. */
+/* Stores the mutated value of the current field in the copy f->base.other. The
+   error of a setter names the field, because the value is a callback's. */
 static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   const TVMFFIFieldInfo *field = f->base.c.field;
+  int code;
   TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
-  if (field->setter) return tvmffi_i_set_field(field, f->base.other, value);
-  return tvmffi_i_fail(
-      "TypeError",
-      "Cannot structurally mutate field `%.*s` of type `%s` because it does "
-      "not define a setter",
-      TVMFFI_I_TEXT(field->name),
-      tvmffi_i_type_key(f->base.c.object->type_index));
+  if (!field->setter)
+    return tvmffi_i_fail(
+        "TypeError",
+        "Cannot structurally mutate field `%.*s` of type `%s` because it does "
+        "not define a setter",
+        TVMFFI_I_TEXT(field->name),
+        tvmffi_i_type_key(f->base.c.object->type_index));
+  code = tvmffi_i_set_field(field, f->base.other, value);
+  if (TVMFFI_I_LIKELY(!code)) return 0;
+  return tvmffi_error_context(
+      code, "%s.%.*s", tvmffi_i_type_key(f->base.c.object->type_index),
+      TVMFFI_I_TEXT(field->name));
 }
 
 /* Sets *made to a shallow copy (owned) of an object, for its mutated fields. */

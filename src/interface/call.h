@@ -501,10 +501,20 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
         unsigned long: TVMFFI_I_WIDE, unsigned long long: TVMFFI_I_WIDE,   \
         TVMFFIByteArray: TVMFFI_I_ANY_FORM, TVMFFIAny: TVMFFI_I_ANY_FORM,  \
         default: TVMFFI_I_NULLABLE)
+/* C cannot find the type of a struct from the address of its pointer. For this
+   address, as for all others, the compiler's error shows the name of a function
+   and of its parameter's type, which says what to write. */
+#define TVMFFI_I_NO_OUT tvmffi_i_no_such_out__for_a_struct_T_write_tvmffi_out_T
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T;
+tvmffi_out TVMFFI_I_NO_OUT(
+    tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T); /* never defined */
 /* clang-format off */
 #define TVMFFI_I_OUT(x) \
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \
-           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out)(x)
+           void *: tvmffi_out_none, tvmffi_out: tvmffi_i_out, \
+           default: TVMFFI_I_NO_OUT)(x)
 #define TVMFFI_I_MAKE_OUT(ctype, make) ctype *: make,
 /* clang-format on */
 #else

@@ -233,7 +233,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_own_default,
     return TVMFFIBytesFromByteArray(&text, into);
   if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
     return tvmffi_i_raise("TypeError",
-                          "The default of an object can only be NULL");
+                          "The default of an object can only be NULL: write "
+                          "(factory, name) after the field");
   if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
       (is_none && is_optional)) {
     if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)

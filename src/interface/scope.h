@@ -31,6 +31,7 @@
 
 #include "../head.h"
 #include "../base.h"
+#include "list.h"
 
 /* Number of objects stored in the scope itself. More objects need an
    allocation. */
@@ -699,6 +700,9 @@ struct tvmffi_i_assigned<void *&> {
           tvmffi_is_compared &&                                              \
           (__builtin_types_compatible_p(tvmffi_x, DLTensor *) ||             \
            __builtin_types_compatible_p(tvmffi_x, const DLTensor *)),        \
+      tvmffi_is_text =                                                       \
+          __builtin_types_compatible_p(__typeof__(to), TVMFFIByteArray) &&   \
+          TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),                               \
       tvmffi_is_one = sizeof(tvmffi_values) == sizeof(tvmffi_x)              \
     };                                                                       \
     typedef __typeof__(*__builtin_choose_expr(                               \
@@ -722,10 +726,12 @@ struct tvmffi_i_assigned<void *&> {
                    "a_tensor_is_not_an_object__write_tensor_object");        \
     _Static_assert(tvmffi_is_derived,                                        \
                    "not_derived_from_the_wanted_type__cast_it");             \
+    _Static_assert(!tvmffi_is_text,                                          \
+                   "a_text_needs_its_size__write_tvmffi_byte_array");        \
     _Static_assert(tvmffi_is_one, "one_value_only__without_a_comma");        \
     __typeof__(__builtin_choose_expr(TVMFFI_I_IS_POINTER(*(tvmffi_x *)0),    \
                                      (void *)0, to)) tvmffi_v = __VA_ARGS__; \
-    (to) = tvmffi_v;                                                         \
+    (to) = __builtin_choose_expr(tvmffi_is_text, to, tvmffi_v);              \
   })
 #else
 #define TVMFFI_I_ASSIGN(to, ...) ((to) = __VA_ARGS__)
@@ -782,17 +788,29 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
    returns 0 or an error's code. On an error, also if the body returned 0 but
    its scope is marked, main prints the error to stderr (include <stdio.h>) and
    returns 1:
-       TVMFFI_MAIN() { return read() || compute(); } */
-#define TVMFFI_MAIN()                                                  \
-  static int tvmffi_main(TVMFFI_HERE);                                 \
-  int main(void) {                                                     \
-    tvmffi_scope tvmffi_of_main;                                       \
-    int tvmffi_code = tvmffi_main(tvmffi_scope_open(&tvmffi_of_main)); \
-    if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))        \
-      tvmffi_code = tvmffi_i_pending();                                \
-    tvmffi_scope_close(&tvmffi_of_main);                               \
-    if (!tvmffi_code) return 0;                                        \
-    tvmffi_error_print(stderr);                                        \
-    return 1;                                                          \
-  }                                                                    \
-  static int tvmffi_main(TVMFFI_HERE)
+       TVMFFI_MAIN() { return read() || compute(); }
+   The parameters of main may be named:
+       TVMFFI_MAIN(int argc, char **argv) { return compile(argv[argc - 1]); } */
+#define TVMFFI_MAIN(...)                                      \
+  TVMFFI_I_CAT(TVMFFI_I_MAIN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__)) \
+  (__VA_ARGS__)
+#define TVMFFI_I_MAIN_0(...)                                \
+  TVMFFI_I_MAIN((int tvmffi_argc, char **tvmffi_argv),      \
+                (tvmffi_scope_open(&tvmffi_of_main),        \
+                 tvmffi_argc, tvmffi_argv),                 \
+                (TVMFFI_HERE, __VA_ARGS__))
+#define TVMFFI_I_MAIN_1(...) \
+  TVMFFI_I_MAIN((void), (tvmffi_scope_open(&tvmffi_of_main)), (TVMFFI_HERE))
+#define TVMFFI_I_MAIN(parameters, arguments, parameters_of_body) \
+  static int tvmffi_main parameters_of_body;                     \
+  int main parameters {                                          \
+    tvmffi_scope tvmffi_of_main;                                 \
+    int tvmffi_code = tvmffi_main arguments;                     \
+    if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))  \
+      tvmffi_code = tvmffi_i_pending();                          \
+    tvmffi_scope_close(&tvmffi_of_main);                         \
+    if (!tvmffi_code) return 0;                                  \
+    tvmffi_error_print(stderr);                                  \
+    return 1;                                                    \
+  }                                                              \
+  static int tvmffi_main parameters_of_body

@@ -37,12 +37,19 @@
 #define TVMFFI_I_CTYPE_bytes TVMFFI_I_CTYPE_any
 #define TVMFFI_I_CTYPE(T) TVMFFI_I_BY_CLASS(TVMFFI_I_CTYPE_, T)(T)
 
+/* All objects of a type have the same default, so a default makes no object:
+   for a maker in it, the compiler's error shows this type as the scope's. */
+#define TVMFFI_I_NO_OBJECT \
+  tvmffi_i_the_default_of_an_object_is_NULL__or_write_factory_after_the_field
+typedef struct TVMFFI_I_NO_OBJECT TVMFFI_I_NO_OBJECT;
+
 /* These macros store a field's default at `to`, as TVMFFI_I_DEFAULT_ does for a
    parameter. But the default of bytes is a C string, the default of `any` may
    be a slice, and of an object's default only whether it is NULL counts. */
 #define TVMFFI_I_VALUE_int64 TVMFFI_I_DEFAULT_int64
 #define TVMFFI_I_VALUE_dtype(to, T, x) *(to) = tvmffi_str(x);
 #define TVMFFI_I_VALUE_object(to, T, x) \
+  TVMFFI_I_UNUSED TVMFFI_I_NO_OBJECT *const tvmffi_i_here = NULL; \
   const TVMFFI_I_CTYPE(T) tvmffi_now = (x); \
   *(to) = tvmffi_i_pointer(tvmffi_now ? kTVMFFIObject : kTVMFFINone, NULL);
 #define TVMFFI_I_VALUE_any(to, T, x) *(to) = TVMFFI_ANY(x);

@@ -869,7 +869,8 @@ static void test_type_mistakes(TVMFFI_HERE) {
         "Type `ffi.Object` is registered as a child of `nothing`, but declared "
         "as a child of `ffi.Object`");
   FAILS(TVMFFI_REGISTER_TYPE(TestObjectDefault), "TypeError",
-        "The default of an object can only be NULL");
+        "The default of an object can only be NULL: write (factory, name) "
+        "after the field");
   FAILS(TVMFFI_REGISTER_TYPE(TestDtypeDefault), "ValueError",
         "unknown dtype `flat32`");
   FAILS(TVMFFI_REGISTER_TYPE(TestNoDtype), "TypeError",

@@ -1210,8 +1210,13 @@ static void test_shrinking(TVMFFI_HERE) {
   }
 }
 
+static int test_set_nothing(void *field, const TVMFFIAny *value) {
+  (void)field, (void)value;
+  return TVMFFI_RAISE("ValueError", "nothing is set");
+}
+
 /* Makes a type of nodes like test_node_type, but with what a test asks for: a
-   getter that fails, no setter, another copier. */
+   getter that fails, no setter, or one that fails (2), another copier. */
 static int32_t test_odd_type(TVMFFIFieldGetter getter, int has_setter,
                              TVMFFISafeCallType copier) {
   int32_t index =
@@ -1221,6 +1226,7 @@ static int32_t test_odd_type(TVMFFIFieldGetter getter, int has_setter,
   f = test_any_field("x", offsetof(test_visit_node, x), 0);
   f.getter = getter;
   f.setter = has_setter ? (void *)(uintptr_t)tvmffi_i_set_any_field : NULL;
+  if (has_setter == 2) f.setter = (void *)(uintptr_t)test_set_nothing;
   if (!has_setter) f.flags = 0;
   if (TVMFFITypeRegisterField(index, &f)) return -1;
   if (copier && test_set_hook(index, "__ffi_shallow_copy__", copier)) return -1;
@@ -1272,6 +1278,7 @@ static void test_odd_nodes(TVMFFI_HERE) {
   ODD_TYPE(unreadable, test_get_nothing, 1, test_copy_node);
   ODD_TYPE(uncopiable, tvmffi_i_get_any_field, 1, test_raise_always);
   ODD_TYPE(numbered, tvmffi_i_get_any_field, 1, NULL);
+  ODD_TYPE(unsettable, tvmffi_i_get_any_field, 2, test_copy_node);
   OK(TVMFFITypeRegisterAttr(numbered, &copier, &number));
   {
     int32_t types[4];
@@ -1300,6 +1307,12 @@ static void test_odd_nodes(TVMFFI_HERE) {
     VISIT_NODE(o, uncopiable, tvmffi_int(1), tvmffi_none());
     FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
           "ValueError", "no visit");
+    test_log_size = 0;
+  }
+  {
+    VISIT_NODE(o, unsettable, tvmffi_int(1), tvmffi_none());
+    FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
+          "ValueError", "....x: nothing is set");
     test_log_size = 0;
   }
 }
