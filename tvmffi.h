@@ -8983,6 +8983,45 @@ typedef struct {
 } /* extern "C++" */
 #endif
 
+/* A view of the container of a loop. A pointer to a struct of TVMFFI_TYPE does
+   not compile, because the loop would have no items: the compiler's error shows
+   a name that says what to write. */
+#define TVMFFI_I_NO_CONTAINER \
+  tvmffi_i_this_struct_is_no_container__write_its_member
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type>
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(const tvmffi_type &x) {
+  return TVMFFI_ANY(x);
+}
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(TVMFFIObject *x) {
+  return tvmffi_obj(x);
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(tvmffi_type *) {
+  static_assert(!sizeof(tvmffi_type),
+                "this_struct_is_no_container__write_its_member");
+  return tvmffi_none();
+}
+}
+#define TVMFFI_I_CONTAINER(x) tvmffi_i_container(x)
+#elif TVMFFI_I_GENERIC
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_no_container__write_a_member_of_the_struct;
+TVMFFIAny TVMFFI_I_NO_CONTAINER(
+    tvmffi_i_no_container__write_a_member_of_the_struct); /* never defined */
+#define TVMFFI_I_CONTAINER(x)                          \
+  _Generic((x), TVMFFIAny                              \
+           : tvmffi_i_any, TVMFFIObject *              \
+           : tvmffi_i_const_obj, const TVMFFIObject *  \
+           : tvmffi_i_const_obj, void *                \
+           : tvmffi_ptr, default                       \
+           : TVMFFI_I_NO_CONTAINER)(x)
+#else
+#define TVMFFI_I_CONTAINER(x) TVMFFI_ANY(x)
+#endif
+
 /* clang-format off */
 #if TVMFFI_I_CLEANUP && !defined(__cplusplus)
 #define TVMFFI_I_ENDS(function) __attribute__((__cleanup__(function)))
@@ -8992,7 +9031,7 @@ typedef struct {
 #define TVMFFI_I_LOOP(kind, from) \
   for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) \
            TVMFFI_I_ENDS(tvmffi_i_end_##kind) = \
-               tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
+               tvmffi_i_begin_##kind(TVMFFI_I_CONTAINER(from)); \
        tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
 /* A loop around the body, which runs once and declares a value of the step. */
 #define TVMFFI_I_LOOP_VALUE(kind, member, type, name) \
@@ -10856,7 +10895,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
                   kTVMFFIFieldFlagBitMaskDefaultFromFactory;
   } else if (m->value) {
-    TVMFFI_TRY(m->value(&info.default_value_or_factory));
+    TVMFFI_TRY_CONTEXT(m->value(&info.default_value_or_factory), "%s.%s",
+                       c->key, m->name);
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);
@@ -11122,7 +11162,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
 TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
                                                const TVMFFIFieldInfo *f,
                                                void *self) {
-  TVMFFIAny value = tvmffi_none();
+  const TVMFFIAny *value = &f->default_value_or_factory;
+  TVMFFIAny made = tvmffi_none();
   int code;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) {
     if (f->flags & kTVMFFIFieldFlagBitMaskInitOff) return 0;
@@ -11131,13 +11172,13 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
         f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
         f->name.data);
   }
-  if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
-    return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
-  TVMFFI_TRY(
-      TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
-  code = tvmffi_i_class_set_field(f, self, &value);
-  tvmffi_i_any_release(&value);
-  return code;
+  if (f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory) {
+    TVMFFI_TRY(TVMFFIFunctionCall(value->v_obj, NULL, 0, &made));
+    value = &made;
+  }
+  code = tvmffi_i_class_set_field(f, self, value);
+  tvmffi_i_any_release(&made);
+  return code ? tvmffi_error_context(code, "%s.%s", c->key, f->name.data) : 0;
 }
 
 /* Sets the fields of a new object. `values` go to the fields that Python's

@@ -126,7 +126,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
                   kTVMFFIFieldFlagBitMaskDefaultFromFactory;
   } else if (m->value) {
-    TVMFFI_TRY(m->value(&info.default_value_or_factory));
+    TVMFFI_TRY_CONTEXT(m->value(&info.default_value_or_factory), "%s.%s",
+                       c->key, m->name);
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);

@@ -186,7 +186,8 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_field(const TVMFFIFieldInfo *f,
 TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
                                                const TVMFFIFieldInfo *f,
                                                void *self) {
-  TVMFFIAny value = tvmffi_none();
+  const TVMFFIAny *value = &f->default_value_or_factory;
+  TVMFFIAny made = tvmffi_none();
   int code;
   if (!(f->flags & kTVMFFIFieldFlagBitMaskHasDefault)) {
     if (f->flags & kTVMFFIFieldFlagBitMaskInitOff) return 0;
@@ -195,13 +196,13 @@ TVMFFI_I_INLINE int tvmffi_i_class_set_default(const tvmffi_i_class *c,
         f->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
         f->name.data);
   }
-  if (!(f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory))
-    return tvmffi_i_class_set_field(f, self, &f->default_value_or_factory);
-  TVMFFI_TRY(
-      TVMFFIFunctionCall(f->default_value_or_factory.v_obj, NULL, 0, &value));
-  code = tvmffi_i_class_set_field(f, self, &value);
-  tvmffi_i_any_release(&value);
-  return code;
+  if (f->flags & kTVMFFIFieldFlagBitMaskDefaultFromFactory) {
+    TVMFFI_TRY(TVMFFIFunctionCall(value->v_obj, NULL, 0, &made));
+    value = &made;
+  }
+  code = tvmffi_i_class_set_field(f, self, value);
+  tvmffi_i_any_release(&made);
+  return code ? tvmffi_error_context(code, "%s.%s", c->key, f->name.data) : 0;
 }
 
 /* Sets the fields of a new object. `values` go to the fields that Python's

@@ -446,6 +446,45 @@ typedef struct {
 } /* extern "C++" */
 #endif
 
+/* A view of the container of a loop. A pointer to a struct of TVMFFI_TYPE does
+   not compile, because the loop would have no items: the compiler's error shows
+   a name that says what to write. */
+#define TVMFFI_I_NO_CONTAINER \
+  tvmffi_i_this_struct_is_no_container__write_its_member
+#if defined(__cplusplus)
+extern "C++" {
+template <typename tvmffi_type>
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(const tvmffi_type &x) {
+  return TVMFFI_ANY(x);
+}
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(TVMFFIObject *x) {
+  return tvmffi_obj(x);
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(tvmffi_type *) {
+  static_assert(!sizeof(tvmffi_type),
+                "this_struct_is_no_container__write_its_member");
+  return tvmffi_none();
+}
+}
+#define TVMFFI_I_CONTAINER(x) tvmffi_i_container(x)
+#elif TVMFFI_I_GENERIC
+typedef struct {
+  char tvmffi_unused;
+} tvmffi_i_no_container__write_a_member_of_the_struct;
+TVMFFIAny TVMFFI_I_NO_CONTAINER(
+    tvmffi_i_no_container__write_a_member_of_the_struct); /* never defined */
+#define TVMFFI_I_CONTAINER(x)                          \
+  _Generic((x), TVMFFIAny                              \
+           : tvmffi_i_any, TVMFFIObject *              \
+           : tvmffi_i_const_obj, const TVMFFIObject *  \
+           : tvmffi_i_const_obj, void *                \
+           : tvmffi_ptr, default                       \
+           : TVMFFI_I_NO_CONTAINER)(x)
+#else
+#define TVMFFI_I_CONTAINER(x) TVMFFI_ANY(x)
+#endif
+
 /* clang-format off */
 #if TVMFFI_I_CLEANUP && !defined(__cplusplus)
 #define TVMFFI_I_ENDS(function) __attribute__((__cleanup__(function)))
@@ -455,7 +494,7 @@ typedef struct {
 #define TVMFFI_I_LOOP(kind, from) \
   for (tvmffi_i_##kind TVMFFI_I_CAT(tvmffi_at_, __LINE__) \
            TVMFFI_I_ENDS(tvmffi_i_end_##kind) = \
-               tvmffi_i_begin_##kind(TVMFFI_ANY(from)); \
+               tvmffi_i_begin_##kind(TVMFFI_I_CONTAINER(from)); \
        tvmffi_i_next_of_##kind(&TVMFFI_I_CAT(tvmffi_at_, __LINE__));)
 /* A loop around the body, which runs once and declares a value of the step. */
 #define TVMFFI_I_LOOP_VALUE(kind, member, type, name) \

@@ -199,6 +199,9 @@ def run(tap, args):
     both = {**VALUES, **COMMANDS}
     stop = ["break stop", "run", "up"]
     static = build(args, "static", "-DTVMFFI_IMPLEMENTATION")
+    out, err = gdb(static, ["break TVMFFIErrorSetRaised", "run", "backtrace"])
+    tap.ok(re.search(r" in run \(.* at .*debugger\.c:\d+", out),
+           "the line of an error", out + err)
     core = Path(args.folder) / "core"
     show(tap, "a program with its own runtime", args, static, stop, both)
     gdb(static, ["break stop", "run", f"generate-core-file {core}"])

@@ -869,12 +869,12 @@ static void test_type_mistakes(TVMFFI_HERE) {
         "Type `ffi.Object` is registered as a child of `nothing`, but declared "
         "as a child of `ffi.Object`");
   FAILS(TVMFFI_REGISTER_TYPE(TestObjectDefault), "TypeError",
-        "The default of an object can only be NULL: write (factory, name) "
-        "after the field");
+        "unit.ObjectDefault.object: The default of an object can only be NULL: "
+        "write (factory, name) after the field");
   FAILS(TVMFFI_REGISTER_TYPE(TestDtypeDefault), "ValueError",
-        "unknown dtype `flat32`");
+        "unit.DtypeDefault.dtype: unknown dtype `flat32`");
   FAILS(TVMFFI_REGISTER_TYPE(TestNoDtype), "TypeError",
-        "Cannot convert from type `None` to `DataType`");
+        "unit.NoDtype.dtype: Cannot convert from type `None` to `DataType`");
   index = TVMFFITypeGetOrAllocIndex(&unsized, -1, 1, 0, 1, kTVMFFIObject);
   OK(index < 0 ? -1 : 0);
   if (!TVMFFIGetTypeInfo(index)->metadata)

@@ -846,6 +846,21 @@ static int run(void) {
   free(name);
   return code ? code : tvmffi_call("of_a_freed_name", NULL);
 }"""),
+    ("a loop is over an object that has the container",
+     Refused("no_container__write", 40), """
+typedef struct { TVMFFIObject base; TVMFFIObject *items; } Block;
+TVMFFI_TYPE(Block, "mistakes.Block", TVMFFIObject, (field, list, items))
+static int run(TVMFFI_HERE) {
+  Block *block = TVMFFI_NEW(Block, tvmffi_list(1, 2));
+  TVMFFI_FOREACH(int64, x, block) return (int)x; /* ! */
+  return 0;
+}"""),
+    ("NULL is the default of a field that is not optional",
+     Raises("mistakes.Named.name: Cannot convert from type `None` to `str`"),
+     """
+typedef struct { TVMFFIObject base; TVMFFIAny name; } Named;
+TVMFFI_TYPE(Named, "mistakes.Named", TVMFFIObject, (field, str, name, NULL))
+static int run(TVMFFI_HERE) { return TVMFFI_NEW(Named) ? 0 : -1; }"""),
     ("a buffer is used twice", Works(), """
 static int run(void) {
   char text[32];
