@@ -5872,6 +5872,25 @@ struct tvmffi_i_assigned<tvmffi_type &> {
     }
   };
 };
+template <>
+struct tvmffi_i_assigned<TVMFFIByteArray &> {
+  struct tvmffi_place {
+    TVMFFIByteArray to;
+    tvmffi_i_one_value_only operator=(TVMFFIByteArray x) {
+      to = x;
+      return tvmffi_i_one_value_only();
+    }
+    /* Accepts std::string, std::string_view and other texts. */
+    template <typename tvmffi_type>
+    auto operator=(const tvmffi_type &x)
+        -> decltype(TVMFFIByteArray{x.data(), x.size()},
+                    tvmffi_i_one_value_only()) {
+      to.data = x.size() ? x.data() : "";
+      to.size = x.size();
+      return tvmffi_i_one_value_only();
+    }
+  };
+};
 template <typename tvmffi_wanted>
 struct tvmffi_i_assigned<tvmffi_wanted *&> {
   struct tvmffi_place {
@@ -6039,6 +6058,40 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
   ((void)sizeof(*(slot) - (object)), tvmffi_i_keep((slot), (object)))
 #endif
 
+/* TVMFFI_I_CATCH(code, name, call) calls the body of the function `name` and
+   stores its code in `code`. In C++ it catches what the body throws, because no
+   exception may pass through the ABI. An int becomes the code, std::bad_alloc a
+   MemoryError, and another std::exception a RuntimeError. Other types pass,
+   because glibc ends a thread by one. */
+#if defined(__cplusplus) && defined(__cpp_exceptions) && !TVMFFI_FREESTANDING
+extern "C++" {
+#include <new> /* has std::exception, and compiles faster than <exception> */
+}
+TVMFFI_I_COLD int tvmffi_i_caught(const char *file, int line,
+                                  const char *function) {
+  const char *name = tvmffi_i_function_name(function);
+  try {
+    throw;
+  } catch (int code) {
+    return code;
+  } catch (const std::bad_alloc &e) {
+    return tvmffi_raise(TVMFFIBacktrace(file, line, name, 0), "MemoryError",
+                        "%s", e.what());
+  } catch (const std::exception &e) {
+    return tvmffi_raise(TVMFFIBacktrace(file, line, name, 0), "RuntimeError",
+                        "%s", e.what());
+  }
+}
+#define TVMFFI_I_CATCH(code, name, ...)                \
+  try {                                                \
+    code = __VA_ARGS__;                                \
+  } catch (...) {                                      \
+    code = tvmffi_i_caught(__FILE__, __LINE__, name);  \
+  }
+#else
+#define TVMFFI_I_CATCH(code, name, ...) code = __VA_ARGS__;
+#endif
+
 /* Begins the main function of a program. The body that follows is a scope, and
    returns 0 or an error's code. On an error, also if the body returned 0 but
    its scope is marked, main prints the error to stderr (include <stdio.h>) and
@@ -6060,7 +6113,8 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
   static int tvmffi_main parameters_of_body;                     \
   int main parameters {                                          \
     tvmffi_scope tvmffi_of_main;                                 \
-    int tvmffi_code = tvmffi_main arguments;                     \
+    int tvmffi_code;                                             \
+    TVMFFI_I_CATCH(tvmffi_code, "main", tvmffi_main arguments)   \
     if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))  \
       tvmffi_code = tvmffi_i_pending();                          \
     tvmffi_scope_close(&tvmffi_of_main);                         \
@@ -7053,6 +7107,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_OPEN_tvmffi_builtin \
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_builtin
+#define TVMFFI_I_CATCH_tvmffi_user TVMFFI_I_CATCH
+#define TVMFFI_I_CATCH_tvmffi_builtin(code, name, ...) code = __VA_ARGS__;
 #define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
 #define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
 #define TVMFFI_I_CONVERT_tvmffi_user \
@@ -7351,10 +7407,11 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
               tvmffi_bad_code); \
     } else { \
       TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
-      tvmffi_code = \
+      TVMFFI_I_CATCH_##kind( \
+          tvmffi_code, #body, \
           body(TVMFFI_I_STRIP self tvmffi_body_scope, tvmffi_words[0], \
                &tvmffi_value, tvmffi_into \
-               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
       TVMFFI_I_CHECK_##kind \
       TVMFFI_I_CHECK_RESULT_##checked(func) \
     } \
@@ -7547,8 +7604,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. An object may be a struct that is derived
-   from the result's type. Strings and bytes are copied. If the value does not
-   fit the result's type, returns an error's code. */
+   from the result's type. Strings and bytes are copied; in C++ they may be a
+   std::string. If the value does not fit the result's type, returns an error's
+   code. */
 #define TVMFFI_RETURN(...)                                               \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
       TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__))
@@ -8056,6 +8114,18 @@ TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type &x)
     -> decltype(tvmffi_i_text_of({x.data(), x.size()})) {
   return tvmffi_i_text_of({x.size() ? x.data() : "", x.size()});
 }
+/* Refuses functions and lambdas, which C++ would convert to true. */
+template <typename tvmffi_result, typename... tvmffi_params>
+TVMFFIAny tvmffi_i_function_as_any(tvmffi_result (*)(tvmffi_params...)) {
+  static_assert(!sizeof(tvmffi_result (*)(tvmffi_params...)),
+                "a_function_of_C_is_no_value__write_TVMFFI_FUNCTION_NEW");
+  return tvmffi_none();
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type &x)
+    -> decltype(tvmffi_i_function_as_any(+x)) {
+  return tvmffi_i_function_as_any(+x);
+}
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
@@ -8073,10 +8143,36 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) {
   return tvmffi_out_none(nullptr);
 }
 template <typename tvmffi_type>
+struct tvmffi_i_is_pointer {
+  static constexpr bool value = false;
+};
+template <typename tvmffi_type>
+struct tvmffi_i_is_pointer<tvmffi_type *> {
+  static constexpr bool value = true;
+};
+template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
-  static_assert(!sizeof(tvmffi_type),
+  static_assert(tvmffi_i_is_pointer<tvmffi_type>::value,
                 "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
+  static_assert(!tvmffi_i_is_pointer<tvmffi_type>::value,
+                "no_result_has_the_type_of_this_variable");
   return tvmffi_out_none(nullptr);
+}
+/* Accepts the address of a std::string, and copies the result to it. */
+template <typename tvmffi_type>
+static inline int tvmffi_i_take_string(const TVMFFIAny *any, void *target) {
+  tvmffi_type *to = static_cast<tvmffi_type *>(target);
+  TVMFFIByteArray text = tvmffi_any_str(any);
+  int code = 0;
+  if (!text.data) return TVMFFI_I_MISMATCH;
+  TVMFFI_I_CATCH(code, __func__, (to->assign(text.data, text.size), 0))
+  return code;
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_out(tvmffi_type *x)
+    -> decltype(x->assign("", sizeof(*x)), tvmffi_out()) {
+  return tvmffi_i_make_out(&tvmffi_i_word_str,
+                           tvmffi_i_take_string<tvmffi_type>, x);
 }
 /* Accepts the address of a pointer to a struct that TVMFFI_TYPE describes.
    TVMFFI_TYPE defines tvmffi_i_out_of in the struct's namespace, where
@@ -8513,7 +8609,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
                ? 0
                : tvmffi_i_raise("RuntimeError", "%s is running already",
                                 TVMFFI_I_LOAD(&f->name));
-  code = run();
+  TVMFFI_I_CATCH(code, TVMFFI_I_LOAD(&f->name), run())
   if (code) code = tvmffi_i_failed(f, code);
   TVMFFI_I_STORE(state, code ? NULL : f);
   return code;

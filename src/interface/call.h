@@ -399,6 +399,18 @@ TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type &x)
     -> decltype(tvmffi_i_text_of({x.data(), x.size()})) {
   return tvmffi_i_text_of({x.size() ? x.data() : "", x.size()});
 }
+/* Refuses functions and lambdas, which C++ would convert to true. */
+template <typename tvmffi_result, typename... tvmffi_params>
+TVMFFIAny tvmffi_i_function_as_any(tvmffi_result (*)(tvmffi_params...)) {
+  static_assert(!sizeof(tvmffi_result (*)(tvmffi_params...)),
+                "a_function_of_C_is_no_value__write_TVMFFI_FUNCTION_NEW");
+  return tvmffi_none();
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_any(const tvmffi_type &x)
+    -> decltype(tvmffi_i_function_as_any(+x)) {
+  return tvmffi_i_function_as_any(+x);
+}
 #define TVMFFI_ANY(x) tvmffi_i_any(x)
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(decltype(nullptr)) {
@@ -416,10 +428,36 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(int) {
   return tvmffi_out_none(nullptr);
 }
 template <typename tvmffi_type>
+struct tvmffi_i_is_pointer {
+  static constexpr bool value = false;
+};
+template <typename tvmffi_type>
+struct tvmffi_i_is_pointer<tvmffi_type *> {
+  static constexpr bool value = true;
+};
+template <typename tvmffi_type>
 TVMFFI_I_INLINE tvmffi_out tvmffi_i_out(tvmffi_type) {
-  static_assert(!sizeof(tvmffi_type),
+  static_assert(tvmffi_i_is_pointer<tvmffi_type>::value,
                 "the_result_goes_before_the_arguments__pass_a_pointer_or_NULL");
+  static_assert(!tvmffi_i_is_pointer<tvmffi_type>::value,
+                "no_result_has_the_type_of_this_variable");
   return tvmffi_out_none(nullptr);
+}
+/* Accepts the address of a std::string, and copies the result to it. */
+template <typename tvmffi_type>
+static inline int tvmffi_i_take_string(const TVMFFIAny *any, void *target) {
+  tvmffi_type *to = static_cast<tvmffi_type *>(target);
+  TVMFFIByteArray text = tvmffi_any_str(any);
+  int code = 0;
+  if (!text.data) return TVMFFI_I_MISMATCH;
+  TVMFFI_I_CATCH(code, __func__, (to->assign(text.data, text.size), 0))
+  return code;
+}
+template <typename tvmffi_type>
+TVMFFI_I_INLINE auto tvmffi_i_out(tvmffi_type *x)
+    -> decltype(x->assign("", sizeof(*x)), tvmffi_out()) {
+  return tvmffi_i_make_out(&tvmffi_i_word_str,
+                           tvmffi_i_take_string<tvmffi_type>, x);
 }
 /* Accepts the address of a pointer to a struct that TVMFFI_TYPE describes.
    TVMFFI_TYPE defines tvmffi_i_out_of in the struct's namespace, where

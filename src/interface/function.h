@@ -177,6 +177,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 #define TVMFFI_I_OPEN_tvmffi_builtin \
   tvmffi_scope *const tvmffi_body_scope = NULL;
 #define TVMFFI_I_CLOSE_tvmffi_builtin
+#define TVMFFI_I_CATCH_tvmffi_user TVMFFI_I_CATCH
+#define TVMFFI_I_CATCH_tvmffi_builtin(code, name, ...) code = __VA_ARGS__;
 #define TVMFFI_I_LOAD_tvmffi_user tvmffi_i_load_arg
 #define TVMFFI_I_LOAD_tvmffi_builtin tvmffi_i_from_any
 #define TVMFFI_I_CONVERT_tvmffi_user \
@@ -475,10 +477,11 @@ typedef const tvmffi_i_method_body tvmffi_i_method_of;
               tvmffi_bad_code); \
     } else { \
       TVMFFI_I_CHECK_ARGS_##checked(func, n, __VA_ARGS__) \
-      tvmffi_code = \
+      TVMFFI_I_CATCH_##kind( \
+          tvmffi_code, #body, \
           body(TVMFFI_I_STRIP self tvmffi_body_scope, tvmffi_words[0], \
                &tvmffi_value, tvmffi_into \
-               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__)); \
+               TVMFFI_I_EACH(n)(TVMFFI_I_PASS, ~, __VA_ARGS__))) \
       TVMFFI_I_CHECK_##kind \
       TVMFFI_I_CHECK_RESULT_##checked(func) \
     } \
@@ -671,8 +674,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 /* Returns a value, or nothing, from the body of a typed function. The caller
    receives a reference of its own, whatever is returned: a new object, a
    parameter, an item of a container. An object may be a struct that is derived
-   from the result's type. Strings and bytes are copied. If the value does not
-   fit the result's type, returns an error's code. */
+   from the result's type. Strings and bytes are copied; in C++ they may be a
+   std::string. If the value does not fit the result's type, returns an error's
+   code. */
 #define TVMFFI_RETURN(...)                                               \
   return TVMFFI_I_CAT(TVMFFI_I_RETURN_, TVMFFI_I_IS_EMPTY(__VA_ARGS__))( \
       TVMFFI_I_ASSIGN(*tvmffi_value, __VA_ARGS__))

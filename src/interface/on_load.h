@@ -5,6 +5,7 @@
 
 #include "../head.h"
 #include "../base.h"
+#include "scope.h"
 #include "function.h"
 
 /* TVMFFI_I_CONSTRUCTS is 1 if the compiler supports constructors, functions
@@ -67,7 +68,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_run_on_load,
                ? 0
                : tvmffi_i_raise("RuntimeError", "%s is running already",
                                 TVMFFI_I_LOAD(&f->name));
-  code = run();
+  TVMFFI_I_CATCH(code, TVMFFI_I_LOAD(&f->name), run())
   if (code) code = tvmffi_i_failed(f, code);
   TVMFFI_I_STORE(state, code ? NULL : f);
   return code;

@@ -617,6 +617,25 @@ struct tvmffi_i_assigned<tvmffi_type &> {
     }
   };
 };
+template <>
+struct tvmffi_i_assigned<TVMFFIByteArray &> {
+  struct tvmffi_place {
+    TVMFFIByteArray to;
+    tvmffi_i_one_value_only operator=(TVMFFIByteArray x) {
+      to = x;
+      return tvmffi_i_one_value_only();
+    }
+    /* Accepts std::string, std::string_view and other texts. */
+    template <typename tvmffi_type>
+    auto operator=(const tvmffi_type &x)
+        -> decltype(TVMFFIByteArray{x.data(), x.size()},
+                    tvmffi_i_one_value_only()) {
+      to.data = x.size() ? x.data() : "";
+      to.size = x.size();
+      return tvmffi_i_one_value_only();
+    }
+  };
+};
 template <typename tvmffi_wanted>
 struct tvmffi_i_assigned<tvmffi_wanted *&> {
   struct tvmffi_place {
@@ -784,6 +803,40 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
   ((void)sizeof(*(slot) - (object)), tvmffi_i_keep((slot), (object)))
 #endif
 
+/* TVMFFI_I_CATCH(code, name, call) calls the body of the function `name` and
+   stores its code in `code`. In C++ it catches what the body throws, because no
+   exception may pass through the ABI. An int becomes the code, std::bad_alloc a
+   MemoryError, and another std::exception a RuntimeError. Other types pass,
+   because glibc ends a thread by one. */
+#if defined(__cplusplus) && defined(__cpp_exceptions) && !TVMFFI_FREESTANDING
+extern "C++" {
+#include <new> /* has std::exception, and compiles faster than <exception> */
+}
+TVMFFI_I_COLD int tvmffi_i_caught(const char *file, int line,
+                                  const char *function) {
+  const char *name = tvmffi_i_function_name(function);
+  try {
+    throw;
+  } catch (int code) {
+    return code;
+  } catch (const std::bad_alloc &e) {
+    return tvmffi_raise(TVMFFIBacktrace(file, line, name, 0), "MemoryError",
+                        "%s", e.what());
+  } catch (const std::exception &e) {
+    return tvmffi_raise(TVMFFIBacktrace(file, line, name, 0), "RuntimeError",
+                        "%s", e.what());
+  }
+}
+#define TVMFFI_I_CATCH(code, name, ...)                \
+  try {                                                \
+    code = __VA_ARGS__;                                \
+  } catch (...) {                                      \
+    code = tvmffi_i_caught(__FILE__, __LINE__, name);  \
+  }
+#else
+#define TVMFFI_I_CATCH(code, name, ...) code = __VA_ARGS__;
+#endif
+
 /* Begins the main function of a program. The body that follows is a scope, and
    returns 0 or an error's code. On an error, also if the body returned 0 but
    its scope is marked, main prints the error to stderr (include <stdio.h>) and
@@ -805,7 +858,8 @@ static inline void tvmffi_keep(tvmffi_wanted **slot, decltype(nullptr)) {
   static int tvmffi_main parameters_of_body;                     \
   int main parameters {                                          \
     tvmffi_scope tvmffi_of_main;                                 \
-    int tvmffi_code = tvmffi_main arguments;                     \
+    int tvmffi_code;                                             \
+    TVMFFI_I_CATCH(tvmffi_code, "main", tvmffi_main arguments)   \
     if (!tvmffi_code && tvmffi_i_scope_marked(&tvmffi_of_main))  \
       tvmffi_code = tvmffi_i_pending();                          \
     tvmffi_scope_close(&tvmffi_of_main);                         \

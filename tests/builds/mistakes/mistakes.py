@@ -766,6 +766,104 @@ static int run(TVMFFI_HERE) {
 #else
 static int run(TVMFFI_HERE) { return tvmffi_list("text") ? 0 : -1; }
 #endif"""),
+    ("a text of C++ is a result", Works(), """
+#ifdef __cplusplus
+#include <string>
+TVMFFI_FUNC(twice, str, (str, x)) {
+  const std::string text(x.data, x.size);
+  if (text.empty()) TVMFFI_RETURN(text);
+  TVMFFI_RETURN(text + text);
+}
+static int same(const char *x, const char *wanted) {
+  std::string text("the text before");
+  TVMFFI_TRY(tvmffi_call("twice", &text, x));
+  return text != wanted;
+}
+static int run(TVMFFI_HERE) {
+  std::string item;
+  TVMFFI_TRY(TVMFFI_REGISTER("twice", twice));
+  TVMFFI_TRY(tvmffi_get(tvmffi_list("a longer text"), 0, &item));
+  if (item != "a longer text") return 1;
+  if (!tvmffi_get(tvmffi_list(5), 0, &item)) return 2;
+  if (!tvmffi_error_catch("TypeError")) return 3;
+  return same("", "") || same("ab", "abab") || same("longer", "longerlonger");
+}
+#else
+static int run(TVMFFI_HERE) { return tvmffi_list("text") ? 0 : -1; }
+#endif"""),
+    ("a result of C++ has no type of the ABI",
+     Refused("no_result_has_the_type_of_this_variable", lines=25,
+             only_cxx=True), """
+#include <vector>
+static int run(TVMFFI_HERE) {
+  std::vector<int> items;
+  return tvmffi_call("f", &items); /* ! */
+}"""),
+    ("a lambda is an argument",
+     Refused("a_function_of_C_is_no_value__write_TVMFFI_FUNCTION_NEW",
+             lines=25, only_cxx=True), """
+static int run(TVMFFI_HERE) {
+  return tvmffi_call("f", NULL, [](int x) { return x; }); /* ! */
+}"""),
+    ("a function of C is an argument",
+     Refused("a_function_of_C_is_no_value__write_TVMFFI_FUNCTION_NEW",
+             lines=25, only_cxx=True), """
+static int next(int x) { return x + 1; }
+static int run(TVMFFI_HERE) {
+  return tvmffi_list(next) ? 0 : -1; /* ! */
+}"""),
+    ("an exception leaves a body", Raises("no item 3"), """
+#ifdef __cplusplus
+#include <stdexcept>
+#endif
+TVMFFI_FUNC(item, int64, (int64, i)) {
+  TVMFFIObject *list = tvmffi_list(1, 2);
+#ifdef __cplusplus
+  if (i >= tvmffi_size(list)) throw std::out_of_range("no item 3");
+#else
+  if (i >= tvmffi_size(list)) return TVMFFI_RAISE("RuntimeError", "no item 3");
+#endif
+  TVMFFI_RETURN(i);
+}
+static int run(TVMFFI_HERE) {
+  TVMFFI_TRY(TVMFFI_REGISTER("item", item));
+  if (!tvmffi_call("item", NULL, 3)) return 1;
+  if (!tvmffi_error_catch("RuntimeError")) return 2;
+  return tvmffi_call("item", NULL, 3);
+}"""),
+    ("a body has no memory for a container of C++", Raises("MemoryError"), """
+#ifdef __cplusplus
+#include <new>
+#define FAIL() throw std::bad_alloc()
+#else
+#define FAIL() return TVMFFI_RAISE("MemoryError", "no memory")
+#endif
+TVMFFI_FUNC(grow, none) { FAIL(); }
+static int run(TVMFFI_HERE) {
+  TVMFFI_TRY(TVMFFI_REGISTER("grow", grow));
+  return tvmffi_call("grow", NULL);
+}"""),
+    ("a body throws the code of a call", Raises("Function f not found"), """
+TVMFFI_FUNC(middle, none) {
+#ifdef __cplusplus
+  TVMFFIObject *list = tvmffi_list(1, 2);
+  if (int code = tvmffi_call("f", NULL, list)) throw code;
+#else
+  TVMFFI_TRY(tvmffi_call("f", NULL));
+#endif
+  TVMFFI_RETURN();
+}
+static int run(TVMFFI_HERE) {
+  TVMFFI_TRY(TVMFFI_REGISTER("middle", middle));
+  return tvmffi_call("middle", NULL);
+}"""),
+    ("an exception leaves the main function", Raises("no text"), """
+#ifdef __cplusplus
+#include <stdexcept>
+static int run(TVMFFI_HERE) { throw std::invalid_argument("no text"); }
+#else
+static int run(TVMFFI_HERE) { return TVMFFI_RAISE("ValueError", "no text"); }
+#endif"""),
     ("a method in the list has no body",
      Refused("tvmffi_i_write_TVMFFI_METHOD_Pair_twice"), """
 TVMFFI_TYPE(Pair, "mistakes.Pair", TVMFFIObject, (field, int64, x), /* ! */
