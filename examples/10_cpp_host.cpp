@@ -1,5 +1,5 @@
-// The header in C++11: scopes, which an exception ends, too; errors as
-// exceptions; and a lambda as a function object.
+// The header in C++11: exceptions, which end a scope, too, and become errors;
+// texts of C++; an object that a class owns; and a lambda as a function object.
 //
 //     c++ -std=c++11 -I. examples/10_cpp_host.cpp -lpthread && ./a.out
 #define TVMFFI_IMPLEMENTATION
@@ -11,78 +11,94 @@
 #include <stdexcept>
 #include <string>
 
-// Turns a return code into an exception.
+// Throws the code of a call that failed, in a function that cannot return it.
+// The body around returns the code, and the call's error stays pending.
 static void check(int code) {
-  if (!code) return;
-  TVMFFI_SCOPE;
-  TVMFFIObject *error = tvmffi_error_take();
-  if (!error) throw std::runtime_error("an error of the environment");
-  const TVMFFIErrorCell *cell = TVMFFIErrorGetCellPtr(error);
-  throw std::runtime_error(std::string(cell->kind.data) + ": " +
-                           cell->message.data);
+  if (code) throw code;
 }
 
-// Makes a function object from a callable with one int parameter. Converts its
-// exceptions to errors, because no exception may pass through the ABI.
-using Closure = std::function<int64_t(int64_t)>;
-
-static int closure_call(void *self, const TVMFFIAny *args, int32_t num_args,
-                        TVMFFIAny *result) try {
-  if (num_args != 1 || args[0].type_index != kTVMFFIInt)
-    return TVMFFI_RAISE("TypeError", "expected one int");
-  *result = tvmffi_int((*static_cast<Closure *>(self))(args[0].v_int64));
-  return 0;
-} catch (const std::exception &e) {
-  return TVMFFI_RAISE("RuntimeError", "%s", e.what());
+// The caller gets a RuntimeError with the exception's text. To choose the kind,
+// throw what TVMFFI_RAISE returns.
+TVMFFI_FUNC(repeat, str, (str, text), (int64, times)) {
+  std::string all;
+  if (times < 0) throw std::invalid_argument("times is negative");
+  if (times > 100) throw TVMFFI_RAISE("ValueError", "%d times", (int)times);
+  while (times--) all.append(text.data, text.size);
+  TVMFFI_RETURN(all);
 }
 
-static TVMFFIObject *make_function(TVMFFI_HERE, Closure closure) {
-  std::unique_ptr<Closure> self(new Closure(std::move(closure)));
-  TVMFFIObjectHandle handle = nullptr;
-  check(TVMFFIFunctionCreate(
-      self.get(), closure_call,
-      [](void *p) { delete static_cast<Closure *>(p); }, &handle));
-  self.release();  // the function object owns the closure now
-  TVMFFIObject *function = tvmffi_scope_attach(handle);
-  check(function ? 0 : -1);
+// An object beyond all scopes, as std::unique_ptr owns it.
+struct Release {
+  void operator()(TVMFFIObject *object) const { tvmffi_release(object); }
+};
+using Owned = std::unique_ptr<TVMFFIObject, Release>;
+
+static Owned own(TVMFFIObject *object) {
+  if (!object) throw -1;  // a maker failed: its error is pending
+  tvmffi_retain(object);
+  return Owned(object);
+}
+
+class Symbols {
+ public:
+  explicit Symbols(TVMFFI_HERE) : table_(own(tvmffi_dict())) {}
+  void define(const std::string &name, int64_t value) {
+    check(tvmffi_set(table_.get(), name, value));
+  }
+  int64_t value(const std::string &name) const {
+    int64_t value;
+    check(tvmffi_get(table_.get(), name, &value));
+    return value;
+  }
+
+ private:
+  Owned table_;
+};
+
+// A function object from a callable of C++.
+using Callable = std::function<int64_t(int64_t)>;
+
+TVMFFI_CLOSURE(apply, Callable, int64, (int64, x)) {
+  TVMFFI_RETURN((*self)(x));
+}
+
+static TVMFFIObject *make_function(TVMFFI_HERE, Callable callable) {
+  TVMFFIObject *function;
+  check(TVMFFI_CLOSURE_NEW(
+      apply, new Callable(std::move(callable)),
+      [](void *self) { delete static_cast<Callable *>(self); }, &function));
   return function;
 }
 
-TVMFFI_FUNC(length, int64, (str, text)) {
-  TVMFFI_RETURN(static_cast<int64_t>(text.size));
+static void expect(bool condition, const char *text) {
+  if (!condition) throw TVMFFI_RAISE("AssertionError", "%s", text);
 }
 
-static void run() {
-  TVMFFI_SCOPE;
-  int64_t base = 40, n = 0;
-  TVMFFIObject *add =
-      make_function(tvmffi_here, [base](int64_t x) { return base + x; });
-  check(tvmffi_call(add, &n, 2));
-  if (n != 42) throw std::logic_error("40 + 2 is not 42");
+TVMFFI_MAIN() {
+  check(TVMFFI_REGISTER("demo.repeat", repeat));
+  std::string text = "ab";
+  check(tvmffi_call("demo.repeat", &text, text, 3));
+  expect(text == "ababab", "a text is an argument and a result");
+  expect(tvmffi_call("demo.repeat", nullptr, text, -1) &&
+             tvmffi_error_catch("RuntimeError"),
+         "an exception is an error");
+  expect(tvmffi_call("demo.repeat", nullptr, text, 101) &&
+             tvmffi_error_catch("ValueError"),
+         "an error has its kind");
 
-  check(TVMFFI_REGISTER("demo.length", length));
-  check(tvmffi_call("demo.length", &n, std::string("twelve bytes").c_str()));
-  if (n != 12) throw std::logic_error("demo.length: " + std::to_string(n));
+  Symbols symbols(tvmffi_here);
+  symbols.define("base", 40);
+  int64_t n = 0, base = symbols.value("base");
+  check(tvmffi_call(
+      make_function(tvmffi_here, [base](int64_t x) { return base + x; }), &n,
+      2));
+  expect(n == 42, "a lambda is called");
 
-  TVMFFIObject *fails = make_function(tvmffi_here, [](int64_t) -> int64_t {
-    throw std::out_of_range("no such item");
-  });
-  std::string caught;
   try {
-    check(tvmffi_call(fails, nullptr, 1));
-  } catch (const std::runtime_error &e) {
-    caught = e.what();
+    symbols.value("none");
+  } catch (int) {
+    expect(tvmffi_error_catch("KeyError"), "a code is caught");
   }
-  if (caught != "RuntimeError: no such item") throw std::logic_error(caught);
-  std::printf("caught %s\n", caught.c_str());
-}
-
-int main() {
-  try {
-    run();
-    return 0;
-  } catch (const std::exception &e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
+  std::printf("%s, %d\n", text.c_str(), static_cast<int>(n));
+  return 0;
 }
