@@ -3834,7 +3834,7 @@ typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
 /* The text that describes a tensor in TVMFFI_EXPECT or tensor("..."). `kind` is
-   "argument " or "", and begins error messages. */
+   "argument `" or "", and begins error messages. */
 typedef struct {
   const char *kind, *name, *text;
 } tvmffi_i_expected;
@@ -7006,7 +7006,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_return_metadata,
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_EXPECTED_TEXT, TVMFFI_I_SKIP) \
   (T, TVMFFI_I_FIRST(__VA_ARGS__, ~))
 #define TVMFFI_I_EXPECTED_TEXT(T, name) \
-  {"argument ", TVMFFI_I_QUOTE(name), TVMFFI_I_TENSOR_TEXT(T)},
+  {"argument `", TVMFFI_I_QUOTE(name), TVMFFI_I_TENSOR_TEXT(T)},
 #define TVMFFI_I_TENSOR_ARG(x, p) TVMFFI_I_TENSOR_ARG_ p
 #define TVMFFI_I_TENSOR_ARG_(T, name) \
   TVMFFI_I_IF_TEXT(T, TVMFFI_I_TENSOR_LOCAL, TVMFFI_I_SKIP)(name)
@@ -9383,7 +9383,7 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
    parsed once:
        TVMFFI_EXPECT((x, "float32[n, m] cpu"), (y, "float32[m] cpu"));
    raises, for example:
-       ValueError: f: argument y: dimension m is 3, but 4 in x
+       ValueError: f: argument `y`: dimension m is 3, but 4 in x
    A second string names a tensor that is not an argument in error messages:
        TVMFFI_EXPECT((bias, "float32[n]", "weights[\"bias\"]"));
    Takes up to 16 tensors. The grammar:
@@ -9434,7 +9434,7 @@ TVMFFI_I_INLINE int64_t tvmffi_i_reported(int code) {
   TVMFFI_I_CAT(TVMFFI_I_EXPECT_NAMED_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
   (#tensor, __VA_ARGS__)
 #define TVMFFI_I_EXPECT_NAMED_0(argument, text) \
-  {"argument ", argument, "" text}
+  {"argument `", argument, "" text}
 #define TVMFFI_I_EXPECT_NAMED_1(argument, text, name) {"", "" name, "" text}
 #define TVMFFI_I_EXPECT_TENSOR(x, p) TVMFFI_I_EXPECT_TENSOR_ p,
 #define TVMFFI_I_EXPECT_TENSOR_(tensor, ...) (tensor)
@@ -9914,8 +9914,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_plan_until, (const char *text, char end)) {
 }
 
 #define TVMFFI_I_SAY(format, ...)                                         \
-  tvmffi_raise(trace, kind, "%s: %s%s: " format, function, e[i].kind, name, \
-               __VA_ARGS__)
+  tvmffi_raise(trace, kind, "%s: %s%s%s: " format, function, e[i].kind, name, \
+               e[i].kind[0] ? "`" : "", __VA_ARGS__)
 TVMFFI_I_ONCE(int, tvmffi_i_misfit,
               (const tvmffi_i_site *site, const tvmffi_i_plan *plans,
                const DLTensor *const *tensors, int code,
@@ -10714,7 +10714,7 @@ typedef struct {
   const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
-  int (*value)(TVMFFIAny *out); /* creates an owned default; or NULL */
+  int (*value)(TVMFFIAny *out); /* stores the default, as a view; or NULL */
   tvmffi_i_method_of *method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;
@@ -10944,6 +10944,59 @@ TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
                         tvmffi_i_type_key(index));
 }
 
+/* Raises an error for a value that a field cannot store. `code` is the error
+   code of the failed conversion. */
+TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
+              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
+               int code)) {
+  tvmffi_i_parts p;
+  if (code < 0) return code;
+  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Cannot convert from type `");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
+  tvmffi_i_say_type(&p, type);
+  tvmffi_i_say(&p, nullable ? ">`" : "`");
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+/* Makes the owned default of a field of the view *into. A name becomes a data
+   type or device. */
+TVMFFI_I_ONCE(int, tvmffi_i_own_default,
+              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
+  const TVMFFIAny view = *into;
+  const int is_none = view.type_index == kTVMFFINone;
+  const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
+  const int kind = is_optional ? word->of[0]->kind : word->kind;
+  TVMFFIByteArray text = tvmffi_any_str(&view);
+  DLDataType dtype = TVMFFI_I_ZERO;
+  DLDevice device;
+  int code;
+  *into = tvmffi_none();
+  if (storage == TVMFFI_I_STORED_BYTES && text.data)
+    return TVMFFIBytesFromByteArray(&text, into);
+  if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
+    return tvmffi_i_raise("TypeError",
+                          "The default of an object can only be NULL: write "
+                          "(factory, name) after the field");
+  if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
+      (is_none && is_optional)) {
+    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
+      return tvmffi_i_own_value(&view, into);
+    *into = view; /* a number, which needs no runtime */
+    return 0;
+  }
+  device.device_type = kDLCPU;
+  device.device_id = 0;
+  code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
+                                : tvmffi_i_get_device(&view, &device);
+  if (code) return tvmffi_i_bad_field(word, 0, &view, code);
+  *into = kind == TVMFFI_I_DTYPE ? tvmffi_dtype(dtype) : tvmffi_device(device);
+  return 0;
+}
+
 TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
                const tvmffi_i_member *m, int64_t flags)) {
@@ -10991,8 +11044,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
                   kTVMFFIFieldFlagBitMaskDefaultFromFactory;
   } else if (m->value) {
-    TVMFFI_TRY_CONTEXT(m->value(&info.default_value_or_factory), "%s.%s",
-                       c->key, m->name);
+    code = m->value(&info.default_value_or_factory);
+    if (!code)
+      code = tvmffi_i_own_default(m->word, m->storage,
+                                  &info.default_value_or_factory);
+    TVMFFI_TRY_CONTEXT(code, "%s.%s", c->key, m->name);
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);
@@ -11469,24 +11525,6 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
   return code ? NULL : object;
 }
 
-/* Raises an error for a value that a field cannot store. `code` is the error
-   code of the failed conversion. */
-TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
-              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
-               int code)) {
-  tvmffi_i_parts p;
-  if (code < 0) return code;
-  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
-  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
-  p.size = p.numbers = 0;
-  tvmffi_i_say(&p, "Cannot convert from type `");
-  tvmffi_i_say_got(&p, type, any, code);
-  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
-  tvmffi_i_say_type(&p, type);
-  tvmffi_i_say(&p, nullable ? ">`" : "`");
-  return tvmffi_i_raise_said("TypeError", &p);
-}
-
 /* Replaces the content of an owned TVMFFIAny, such as a struct field of type
    str, bytes or any, by `view` (borrowed). Returns 0, or -1 with an error and
    *owned unchanged. */
@@ -11558,41 +11596,6 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
     tvmffi_i_keep(field, object);
   else if (storage != TVMFFI_I_STORED_PLAIN)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
-  return 0;
-}
-
-/* Makes the owned default of a field of the view *into. A name becomes a data
-   type or device. */
-TVMFFI_I_ONCE(int, tvmffi_i_own_default,
-              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
-  const TVMFFIAny view = *into;
-  const int is_none = view.type_index == kTVMFFINone;
-  const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
-  const int kind = is_optional ? word->of[0]->kind : word->kind;
-  TVMFFIByteArray text = tvmffi_any_str(&view);
-  DLDataType dtype = TVMFFI_I_ZERO;
-  DLDevice device;
-  int code;
-  *into = tvmffi_none();
-  if (storage == TVMFFI_I_STORED_BYTES && text.data)
-    return TVMFFIBytesFromByteArray(&text, into);
-  if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
-    return tvmffi_i_raise("TypeError",
-                          "The default of an object can only be NULL: write "
-                          "(factory, name) after the field");
-  if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
-      (is_none && is_optional)) {
-    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
-      return tvmffi_i_own_value(&view, into);
-    *into = view; /* a number, which needs no runtime */
-    return 0;
-  }
-  device.device_type = kDLCPU;
-  device.device_id = 0;
-  code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
-                                : tvmffi_i_get_device(&view, &device);
-  if (code) return tvmffi_i_bad_field(word, 0, &view, code);
-  *into = kind == TVMFFI_I_DTYPE ? tvmffi_dtype(dtype) : tvmffi_device(device);
   return 0;
 }
 
@@ -11882,9 +11885,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_FIELD_DEFAULT_1(T, W, x, value) \
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(tvmffi_into, W, value) \
-    return tvmffi_i_own_default(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
-                                TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
-                                tvmffi_into); \
+    return 0; \
   }
 #define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
 #define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \

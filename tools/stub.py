@@ -232,18 +232,9 @@ def module_field(doc, classes):
     return f"{made.target.id}: {kind}"
 
 
-def class_doc(found):
-    """The documentation of a class, with its defaults that are texts if there is
-    a runtime, which makes them."""
-    try:
-        return found._full_doc()
-    except ImportError:
-        return found.__doc__
-
-
-def module_class(name, found, classes):
+def module_class(name, found, classes, has_runtime):
     """The stub of a class, whose documentation begins with its constructor."""
-    head, _, rest = class_doc(found).partition("\n\n")
+    head, _, rest = found.__doc__.partition("\n\n")
     made = ast.parse(f"def {head}: ...").body[0]
     stub_parameters(made.args, classes, False)
     made.name, made.returns = "__init__", ast.Constant(None)

@@ -150,28 +150,28 @@ def errors(ops):
     matrix = make((3, 4), "float32")
     indices = np.zeros((2, 2), "int64")
     for kind, message, function, *args in (
-            (TypeError, "softmax: argument x: dtype is float64, expected "
+            (TypeError, "softmax: argument `x`: dtype is float64, expected "
              "float32|float16", ops.softmax, x.astype("float64"), y),
-            (TypeError, "softmax: argument y: dtype is float16, but float32 "
+            (TypeError, "softmax: argument `y`: dtype is float16, but float32 "
              "in x", ops.softmax, x, y.astype("float16")),
-            (ValueError, "softmax: argument x: shape is [], expected "
+            (ValueError, "softmax: argument `x`: shape is [], expected "
              "[*batch, n]", ops.softmax, np.array(1, "float32"), y),
-            (ValueError, "softmax: argument y: dimension n is 2, but 3 in x",
+            (ValueError, "softmax: argument `y`: dimension n is 2, but 3 in x",
              ops.softmax, x, y[:, :2]),
-            (ValueError, "softmax: argument y: dimension 0 of *batch is 1, but "
+            (ValueError, "softmax: argument `y`: dimension 0 of *batch is 1, but "
              "2 in x", ops.softmax, x, y[:1]),
-            (ValueError, "softmax: argument y: *batch has 0 dimensions, but 1 "
+            (ValueError, "softmax: argument `y`: *batch has 0 dimensions, but 1 "
              "in x", ops.softmax, x, n),
-            (ValueError, "layer_norm: argument bias: dimension n is 2, but 3 in "
+            (ValueError, "layer_norm: argument `bias`: dimension n is 2, but 3 in "
              "x", ops.layer_norm, x, n, n[:2], 1e-5, y),
-            (ValueError, "layer_norm: argument scale: shape is [2, 3], expected "
+            (ValueError, "layer_norm: argument `scale`: shape is [2, 3], expected "
              "[n]", ops.layer_norm, x, x, n, 1e-5, y),
-            (ValueError, "matmul: argument b: dimension k is 2, but 3 in a",
+            (ValueError, "matmul: argument `b`: dimension k is 2, but 3 in a",
              ops.matmul, x, y, matrix),
-            (TypeError, "matmul: argument c: dtype is float32, expected int32",
+            (TypeError, "matmul: argument `c`: dtype is float32, expected int32",
              ops.matmul, x.astype("int8"), matrix.astype("int8"),
              make((2, 4), "float32")),
-            (TypeError, "top_k: argument indices: dtype is int32, expected "
+            (TypeError, "top_k: argument `indices`: dtype is int32, expected "
              "int64", ops.top_k, x, y[:, :2], indices.astype("int32")),
             (ValueError, "top_k: 4 of 3 elements", ops.top_k, x,
              make((2, 4), "float32"), np.zeros((2, 4), "int64"))):

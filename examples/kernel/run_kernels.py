@@ -93,12 +93,12 @@ def errors(kernels):
     check(type(error) is TypeError, "a wrong argument is a TypeError:")
     print(f"    {error}")
     error = raised(kernels.axpy, 2.0, x.astype("float64"), x)
-    check(str(error) == "axpy: argument x: dtype is float64, expected float32",
+    check(str(error) == "axpy: argument `x`: dtype is float64, expected float32",
           str(error))
     error = raised(kernels.axpy, 2.0, x[::2], x)
-    check(str(error) == "axpy: argument x: is not contiguous", str(error))
+    check(str(error) == "axpy: argument `x`: is not contiguous", str(error))
     error = raised(kernels.axpy, 2.0, x, x[:3])
-    check(str(error) == "axpy: argument y: dimension n is 3, but 4 in x",
+    check(str(error) == "axpy: argument `y`: dimension n is 3, but 4 in x",
           str(error))
 
     def fails(i):

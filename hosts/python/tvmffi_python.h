@@ -4573,24 +4573,18 @@ TVMFFI_PY_COLD char *tvmffi_py_field_doc(const tvmffi_i_member *m) {
   return tvmffi_py_end_doc(&t, doc.data);
 }
 
-/* Appends a field's default. Before the first call a text is shown as "...",
-   because to make a str needs a runtime, and an import must not load one. */
+/* Appends a field's default. That of a field of type any is shown as "...",
+   because its expression may need a runtime, and an import must not load one.
+   The default of bytes is a C string. */
 TVMFFI_PY_COLD void tvmffi_py_say_value(tvmffi_py_text *t, const char *equals,
                                         const tvmffi_i_member *m) {
-  const tvmffi_i_word *word =
-      m->word->kind == TVMFFI_I_OPTIONAL ? m->word->of[0] : m->word;
-  const int is_plain =
-      m->storage == TVMFFI_I_STORED_OBJECT || word->kind == TVMFFI_I_INT ||
-      word->kind == TVMFFI_I_BOOL || word->kind == TVMFFI_I_FLOAT;
-  const int is_text =
-      word->kind == TVMFFI_I_STR || word->kind == TVMFFI_I_BYTES;
   PyObject *object = NULL;
   TVMFFIAny value;
-  if (m->value && is_plain && !m->value(&value))
-    object = tvmffi_py_default(&value);
-  else if (m->value && is_text && TVMFFI_I_LOAD(&tvmffi_py.has_runtime) &&
-           !m->value(&value))
-    object = tvmffi_py_result(&value, 1, NULL);
+  if (m->value && m->word->kind != TVMFFI_I_ANY && !m->value(&value))
+    object = m->storage == TVMFFI_I_STORED_BYTES &&
+                     value.type_index == kTVMFFIRawStr
+                 ? PyBytes_FromString(value.v_c_str)
+                 : tvmffi_py_default(&value);
   tvmffi_py_say_default(t, equals, object);
 }
 
@@ -4830,30 +4824,6 @@ TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_find_init(
   return NULL;
 }
 
-/* Returns the documentation of a class with the texts that are defaults, for a
-   stub. */
-TVMFFI_PY_COLD PyObject *tvmffi_py_full_doc(PyObject *type, PyObject *none) {
-  const tvmffi_py_record *c = tvmffi_py_record_for((PyTypeObject *)type);
-  const tvmffi_i_member *init = c ? tvmffi_py_find_init(c->of) : NULL;
-  PyObject *name = NULL, *made = NULL;
-  const char *text = NULL;
-  char *doc = NULL;
-  (void)none;
-  if (!TVMFFI_I_LOAD(&tvmffi_py.has_runtime) && tvmffi_py_first_call())
-    return NULL;
-  if (!c) Py_RETURN_NONE;
-  name = PyObject_GetAttrString(type, "__name__");
-  if (name) text = PyUnicode_AsUTF8AndSize(name, NULL);
-  if (text)
-    doc = tvmffi_py_class_doc(
-        c->of, text, init ? TVMFFI_I_BODY_OF(init->method).func : NULL);
-  if (doc) made = PyUnicode_FromString(tvmffi_py_shown_doc(doc));
-  if (text && !doc) PyErr_NoMemory();
-  free(doc);
-  Py_XDECREF(name);
-  return made;
-}
-
 /* Makes the base of all classes, once per library. */
 TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
   static PyMethodDef methods[] = {
@@ -4865,7 +4835,6 @@ TVMFFI_PY_COLD int tvmffi_py_make_object_type(void) {
       {"__getstate__", tvmffi_py_get_state, METH_NOARGS, NULL},
       {"__setstate__", tvmffi_py_set_state, METH_O, NULL},
       {"__tvm_ffi_object__", tvmffi_py_stock_object, METH_NOARGS, NULL},
-      {"_full_doc", tvmffi_py_full_doc, METH_NOARGS | METH_CLASS, NULL},
       {NULL, NULL, 0, NULL}};
   static PyType_Slot slots[] = {
       {Py_tp_init, (void *)(uintptr_t)tvmffi_py_init_object},

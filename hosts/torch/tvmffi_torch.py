@@ -113,7 +113,7 @@ def _fake(name, operator):
             if param not in texts:
                 continue
             dtypes, dims, _ = texts[param]
-            where = f"{operator['name']}: argument {param}"
+            where = f"{operator['name']}: argument `{param}`"
             known = [first.dtype if d == "same" else getattr(torch, d, None)
                      for d in dtypes if d != "any"]
             if known and tensor.dtype not in known:

@@ -298,7 +298,7 @@ TVMFFI_I_COLD int64_t *tvmffi_i_xla_no_tensor(const tvmffi_i_xla_call *c,
   const char *name = tvmffi_i_xla_name(c->handler);
   if (!tvmffi_i_xla_dtype(buffer->dtype)->lanes)
     (void)tvmffi_i_raise("TypeError",
-                         "%s: argument %s: XLA's data type %d is no dtype",
+                         "%s: argument `%s`: XLA's data type %d is no dtype",
                          name, c->plan->parameters[i].name, (int)buffer->dtype);
   else
     (void)tvmffi_i_raise("ValueError",
@@ -345,7 +345,7 @@ TVMFFI_I_COLD int tvmffi_i_xla_no_alias(const tvmffi_i_xla_call *c,
   while (order->args[arg] != i) ++arg;
   return tvmffi_i_raise(
       "ValueError",
-      "%s: argument %s is inout, but XLA's argument and result are two "
+      "%s: argument `%s` is inout, but XLA's argument and result are two "
       "buffers: use ffi_call(..., input_output_aliases={%d: %d})",
       tvmffi_i_xla_name(c->handler), c->plan->parameters[i].name, arg, (int)k);
 }

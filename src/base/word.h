@@ -71,7 +71,7 @@ typedef int tvmffi_i_defaults(TVMFFIAny *args);
 enum { TVMFFI_I_MAX_PARAMS = 16 };
 
 /* The text that describes a tensor in TVMFFI_EXPECT or tensor("..."). `kind` is
-   "argument " or "", and begins error messages. */
+   "argument `" or "", and begins error messages. */
 typedef struct {
   const char *kind, *name, *text;
 } tvmffi_i_expected;

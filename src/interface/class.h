@@ -121,7 +121,7 @@ typedef struct {
   const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
-  int (*value)(TVMFFIAny *out); /* creates an owned default; or NULL */
+  int (*value)(TVMFFIAny *out); /* stores the default, as a view; or NULL */
   tvmffi_i_method_of *method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;

@@ -124,24 +124,6 @@ TVMFFI_I_INLINE void *tvmffi_i_class_cast(tvmffi_i_class *c,
   return code ? NULL : object;
 }
 
-/* Raises an error for a value that a field cannot store. `code` is the error
-   code of the failed conversion. */
-TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
-              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
-               int code)) {
-  tvmffi_i_parts p;
-  if (code < 0) return code;
-  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
-  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
-  p.size = p.numbers = 0;
-  tvmffi_i_say(&p, "Cannot convert from type `");
-  tvmffi_i_say_got(&p, type, any, code);
-  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
-  tvmffi_i_say_type(&p, type);
-  tvmffi_i_say(&p, nullable ? ">`" : "`");
-  return tvmffi_i_raise_said("TypeError", &p);
-}
-
 /* Replaces the content of an owned TVMFFIAny, such as a struct field of type
    str, bytes or any, by `view` (borrowed). Returns 0, or -1 with an error and
    *owned unchanged. */
@@ -213,40 +195,5 @@ TVMFFI_I_FOLDED int tvmffi_i_write_member(const tvmffi_i_word *word,
     tvmffi_i_keep(field, object);
   else if (storage != TVMFFI_I_STORED_PLAIN)
     return tvmffi_any_assign((TVMFFIAny *)field, *value);
-  return 0;
-}
-
-/* Makes the owned default of a field of the view *into. A name becomes a data
-   type or device. */
-TVMFFI_I_ONCE(int, tvmffi_i_own_default,
-              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
-  const TVMFFIAny view = *into;
-  const int is_none = view.type_index == kTVMFFINone;
-  const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
-  const int kind = is_optional ? word->of[0]->kind : word->kind;
-  TVMFFIByteArray text = tvmffi_any_str(&view);
-  DLDataType dtype = TVMFFI_I_ZERO;
-  DLDevice device;
-  int code;
-  *into = tvmffi_none();
-  if (storage == TVMFFI_I_STORED_BYTES && text.data)
-    return TVMFFIBytesFromByteArray(&text, into);
-  if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
-    return tvmffi_i_raise("TypeError",
-                          "The default of an object can only be NULL: write "
-                          "(factory, name) after the field");
-  if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
-      (is_none && is_optional)) {
-    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
-      return tvmffi_i_own_value(&view, into);
-    *into = view; /* a number, which needs no runtime */
-    return 0;
-  }
-  device.device_type = kDLCPU;
-  device.device_id = 0;
-  code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
-                                : tvmffi_i_get_device(&view, &device);
-  if (code) return tvmffi_i_bad_field(word, 0, &view, code);
-  *into = kind == TVMFFI_I_DTYPE ? tvmffi_dtype(dtype) : tvmffi_device(device);
   return 0;
 }

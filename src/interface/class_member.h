@@ -7,6 +7,7 @@
 #include "../base.h"
 #include "schema.h"
 #include "function.h"
+#include "call.h"
 #include "class.h"
 
 /* Reads the modifiers of member `m`: sets *doc and adds to *flags. Returns the
@@ -79,6 +80,59 @@ TVMFFI_I_ONCE(int, tvmffi_i_field_check_type,
                         tvmffi_i_type_key(index));
 }
 
+/* Raises an error for a value that a field cannot store. `code` is the error
+   code of the failed conversion. */
+TVMFFI_I_ONCE(int, tvmffi_i_bad_field,
+              (const tvmffi_i_word *type, int nullable, const TVMFFIAny *any,
+               int code)) {
+  tvmffi_i_parts p;
+  if (code < 0) return code;
+  nullable = nullable && type->kind != TVMFFI_I_OPTIONAL;
+  if (code >= TVMFFI_I_RANGE) return tvmffi_i_bad_range(type, any, code);
+  p.size = p.numbers = 0;
+  tvmffi_i_say(&p, "Cannot convert from type `");
+  tvmffi_i_say_got(&p, type, any, code);
+  tvmffi_i_say(&p, nullable ? "` to `Optional<" : "` to `");
+  tvmffi_i_say_type(&p, type);
+  tvmffi_i_say(&p, nullable ? ">`" : "`");
+  return tvmffi_i_raise_said("TypeError", &p);
+}
+
+/* Makes the owned default of a field of the view *into. A name becomes a data
+   type or device. */
+TVMFFI_I_ONCE(int, tvmffi_i_own_default,
+              (const tvmffi_i_word *word, int storage, TVMFFIAny *into)) {
+  const TVMFFIAny view = *into;
+  const int is_none = view.type_index == kTVMFFINone;
+  const int is_optional = word->kind == TVMFFI_I_OPTIONAL;
+  const int kind = is_optional ? word->of[0]->kind : word->kind;
+  TVMFFIByteArray text = tvmffi_any_str(&view);
+  DLDataType dtype = TVMFFI_I_ZERO;
+  DLDevice device;
+  int code;
+  *into = tvmffi_none();
+  if (storage == TVMFFI_I_STORED_BYTES && text.data)
+    return TVMFFIBytesFromByteArray(&text, into);
+  if (storage == TVMFFI_I_STORED_OBJECT && !is_none)
+    return tvmffi_i_raise("TypeError",
+                          "The default of an object can only be NULL: write "
+                          "(factory, name) after the field");
+  if ((kind != TVMFFI_I_DTYPE && kind != TVMFFI_I_DEVICE) ||
+      (is_none && is_optional)) {
+    if ((uint32_t)view.type_index >= kTVMFFIDLTensorPtr)
+      return tvmffi_i_own_value(&view, into);
+    *into = view; /* a number, which needs no runtime */
+    return 0;
+  }
+  device.device_type = kDLCPU;
+  device.device_id = 0;
+  code = kind == TVMFFI_I_DTYPE ? tvmffi_i_get_dtype(&view, &dtype)
+                                : tvmffi_i_get_device(&view, &device);
+  if (code) return tvmffi_i_bad_field(word, 0, &view, code);
+  *into = kind == TVMFFI_I_DTYPE ? tvmffi_dtype(dtype) : tvmffi_device(device);
+  return 0;
+}
+
 TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
               (const tvmffi_i_class *c, const TVMFFITypeInfo *type,
                const tvmffi_i_member *m, int64_t flags)) {
@@ -126,8 +180,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_field,
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault |
                   kTVMFFIFieldFlagBitMaskDefaultFromFactory;
   } else if (m->value) {
-    TVMFFI_TRY_CONTEXT(m->value(&info.default_value_or_factory), "%s.%s",
-                       c->key, m->name);
+    code = m->value(&info.default_value_or_factory);
+    if (!code)
+      code = tvmffi_i_own_default(m->word, m->storage,
+                                  &info.default_value_or_factory);
+    TVMFFI_TRY_CONTEXT(code, "%s.%s", c->key, m->name);
     info.flags |= kTVMFFIFieldFlagBitMaskHasDefault;
   }
   code = TVMFFITypeRegisterField(type->type_index, &info);

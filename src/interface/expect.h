@@ -15,7 +15,7 @@
    parsed once:
        TVMFFI_EXPECT((x, "float32[n, m] cpu"), (y, "float32[m] cpu"));
    raises, for example:
-       ValueError: f: argument y: dimension m is 3, but 4 in x
+       ValueError: f: argument `y`: dimension m is 3, but 4 in x
    A second string names a tensor that is not an argument in error messages:
        TVMFFI_EXPECT((bias, "float32[n]", "weights[\"bias\"]"));
    Takes up to 16 tensors. The grammar:
@@ -66,7 +66,7 @@
   TVMFFI_I_CAT(TVMFFI_I_EXPECT_NAMED_, TVMFFI_I_HAS_COMMA(__VA_ARGS__)) \
   (#tensor, __VA_ARGS__)
 #define TVMFFI_I_EXPECT_NAMED_0(argument, text) \
-  {"argument ", argument, "" text}
+  {"argument `", argument, "" text}
 #define TVMFFI_I_EXPECT_NAMED_1(argument, text, name) {"", "" name, "" text}
 #define TVMFFI_I_EXPECT_TENSOR(x, p) TVMFFI_I_EXPECT_TENSOR_ p,
 #define TVMFFI_I_EXPECT_TENSOR_(tensor, ...) (tensor)
@@ -546,8 +546,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_plan_until, (const char *text, char end)) {
 }
 
 #define TVMFFI_I_SAY(format, ...)                                         \
-  tvmffi_raise(trace, kind, "%s: %s%s: " format, function, e[i].kind, name, \
-               __VA_ARGS__)
+  tvmffi_raise(trace, kind, "%s: %s%s%s: " format, function, e[i].kind, name, \
+               e[i].kind[0] ? "`" : "", __VA_ARGS__)
 TVMFFI_I_ONCE(int, tvmffi_i_misfit,
               (const tvmffi_i_site *site, const tvmffi_i_plan *plans,
                const DLTensor *const *tensors, int code,

@@ -298,9 +298,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_FIELD_DEFAULT_1(T, W, x, value) \
   static int tvmffi_i_value_##T##_##x(TVMFFIAny *tvmffi_into) { \
     TVMFFI_I_BY_CLASS(TVMFFI_I_VALUE_, W)(tvmffi_into, W, value) \
-    return tvmffi_i_own_default(&TVMFFI_I_CAT(tvmffi_i_word_, W), \
-                                TVMFFI_I_BY_CLASS(TVMFFI_I_KIND_, W), \
-                                tvmffi_into); \
+    return 0; \
   }
 #define TVMFFI_I_DECLARE_METHOD ~, TVMFFI_I_DECLARED_METHOD,
 #define TVMFFI_I_DECLARED_METHOD(T, kind, text, name, full_name, bound) \

@@ -178,9 +178,9 @@ def eager(tap, torch, demo):
            demo.row_sums(torch.ones(3, 0)).tolist() == [0, 0, 0],
            "empty tensors")
     is_error(tap, "a wrong dtype", error_of(demo.axpy, y.double(), x),
-             TypeError, "argument y: dtype is float64, expected float32")
+             TypeError, "argument `y`: dtype is float64, expected float32")
     is_error(tap, "a wrong shape", error_of(demo.axpy, y, x[1:]),
-             ValueError, "argument x: dimension n is 5, but 6 in y")
+             ValueError, "argument `x`: dimension n is 5, but 6 in y")
     is_error(tap, "not contiguous", error_of(demo.row_sums, z.T), ValueError,
              "is not contiguous")
     is_error(tap, "the kernel's own error", error_of(demo.at, x, 9),
@@ -231,16 +231,16 @@ def traced(tap, torch, demo):
     with torch._subclasses.FakeTensorMode():
         is_error(tap, "the fake checks dtypes",
                  error_of(demo.row_sums, torch.ones(2, 3).double()), TypeError,
-                 "argument x: dtype is torch.float64")
+                 "argument `x`: dtype is torch.float64")
         is_error(tap, "the fake checks the rank",
                  error_of(demo.row_sums, torch.ones(2)), ValueError,
-                 "argument x: shape is [2], expected [n, m]")
+                 "argument `x`: shape is [2], expected [n, m]")
         is_error(tap, "the fake checks dimensions",
                  error_of(demo.add_bias, torch.ones(2, 3), torch.ones(2)),
-                 ValueError, "argument bias: dimension m is 2, expected 3")
+                 ValueError, "argument `bias`: dimension m is 2, expected 3")
     got = error_of(torch.compile(demo.add_bias, backend="aot_eager",
                                  dynamic=True), torch.ones(4, 5), torch.ones(6))
-    tap.ok("argument bias: dimension m is " in str(got),
+    tap.ok("argument `bias`: dimension m is " in str(got),
            "sizes that disagree are named when they are traced", got)
 
 

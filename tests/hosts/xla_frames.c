@@ -127,11 +127,11 @@ static void versions(void) {
   reset(&frame);
   buffer.dtype = XLA_FFI_DataType_TOKEN;
   CHECK(tvmffi_xla_device(&frame),
-        "3 TypeError: device: argument y: XLA's data type 17 is no dtype");
+        "3 TypeError: device: argument `y`: XLA's data type 17 is no dtype");
   reset(&frame);
   buffer.dtype = (XLA_FFI_DataType)99;
   CHECK(tvmffi_xla_device(&frame),
-        "3 TypeError: device: argument y: XLA's data type 99 is no dtype");
+        "3 TypeError: device: argument `y`: XLA's data type 99 is no dtype");
 }
 
 static void dimensions(void) {
@@ -143,7 +143,7 @@ static void dimensions(void) {
   buffer.dims = dims;
   buffer.rank = 128;
   CHECK(tvmffi_xla_device(&frame),
-        "3 ValueError: device: argument y: shape is [1, 1, 1, 1, 1, 1, 1, 1, "
+        "3 ValueError: device: argument `y`: shape is [1, 1, 1, 1, 1, 1, 1, 1, "
         "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
         "1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ...], expected [1]");
   buffer.rank = 129;

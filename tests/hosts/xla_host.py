@@ -208,20 +208,20 @@ class Host:
         jax, np = self.jax, self.numpy
         x, y = np.arange(4, dtype="float32"), np.ones(4, "float32")
         axpy, wrong = self.axpy(4), "INVALID_ARGUMENT: "
-        self.fails("another dtype", wrong + "TypeError: axpy: argument x: "
+        self.fails("another dtype", wrong + "TypeError: axpy: argument `x`: "
                    "dtype is int32, expected float32",
                    lambda: axpy(x.astype("int32"), y))
-        self.fails("another length", wrong + "ValueError: axpy: argument y: "
+        self.fails("another length", wrong + "ValueError: axpy: argument `y`: "
                    "dimension n is 4, but 3 in x", lambda: axpy(x[:3], y))
         self.fails("a result of another shape", wrong + "ValueError: "
-                   "row_sums: argument y: dimension n is 3, but 2 in x",
+                   "row_sums: argument `y`: dimension n is 3, but 2 in x",
                    lambda: self.call("row_sums", ((3,), "float32"))(
                        np.ones((2, 2), "float32")))
         self.fails("a result of another dtype", wrong + "TypeError: "
-                   "row_sums: argument y: dtype is int8, expected float32",
+                   "row_sums: argument `y`: dtype is int8, expected float32",
                    lambda: self.call("row_sums", ((2,), "int8"))(
                        np.ones((2, 2), "float32")))
-        self.fails("no alias", wrong + "ValueError: axpy: argument y is inout, "
+        self.fails("no alias", wrong + "ValueError: axpy: argument `y` is inout, "
                    "but XLA's argument and result are two buffers: use "
                    "ffi_call(..., input_output_aliases={1: 0})",
                    lambda: self.call("axpy", ((4,), "float32"))(x, y))

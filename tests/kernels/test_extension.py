@@ -200,7 +200,7 @@ RESULTS = {
         "BufferError: zero: argument `x`: the function writes the array, "
         "which is read-only",
     "m.read(numpy.matrix([[1.]]))":
-        "ValueError: read: argument x: shape is [1, 1], expected [n]",
+        "ValueError: read: argument `x`: shape is [1, 1], expected [n]",
     "m.view(numpy.zeros(3, '>i4'))":
         "BufferError: view: argument `x`: DLPack only supports native byte "
         "order.",
@@ -305,7 +305,16 @@ RESULTS = {
         "TypeError: double_of: argument `f` or `g`: its result: expected a "
         "float, got tuple or list",
     "m.read(numpy.ones(2, 'complex64'))":
-        "TypeError: read: argument x: dtype is complex64, expected float64",
+        "TypeError: read: argument `x`: dtype is complex64, expected float64",
+    "m.types(2**70)":
+        "OverflowError: types: argument `a`: expected an int from -128 to 127, "
+        "got 1180591620717411303424",
+    "m.types(10**5000)":
+        "OverflowError: types: argument `a`: expected an int from -128 to 127, "
+        "got a longer int",
+    "m.count([1, -2**70])":
+        "OverflowError: count: argument `x`: item 1: expected an int from -128 to "
+        "127, got -1180591620717411303424",
     "m.add(2**70)":
         "OverflowError: add: argument `a`: expected an int from -2**63 to "
         "2**63 - 1, got 1180591620717411303424",
@@ -877,14 +886,14 @@ OWN = {
     "f.__setstate__(3)": "TypeError: the state is no text of __getstate__",
     # What help() and inspect say.
     "str(inspect.signature(m.Filter)), str(inspect.signature(m.Chain))":
-        "('(cutoff, *, order=2, name=Ellipsis)', '(cutoff, next=None, taps=None, "
-        "from_=Ellipsis, *, order=2, name=Ellipsis)') tuple",
+        "(\"(cutoff, *, order=2, name='low')\", \"(cutoff, next=None, taps=None, "
+        "from_=Ellipsis, *, order=2, name='low')\") tuple",
     "str(inspect.signature(f.gain)), str(inspect.signature(m.Filter.of_text)), "
     "str(inspect.signature(m.other_Count))":
         "('(frequency, *, unit=1.0)', '(text, factor=1.0)', '(a, b=0)') tuple",
     "m.Filter.__doc__":
-        "'Filter(cutoff: float, *, order: int = 2, name: str = ...)\\n\\nA "
-        "low-pass filter.' str",
+        "\"Filter(cutoff: float, *, order: int = 2, name: str = 'low')\\n\\nA "
+        "low-pass filter.\" str",
     "m.Filter.cutoff.__doc__, m.Filter.calls.__doc__, m.Chain.next.__doc__":
         "('cutoff: float\\n\\nIn Hz.', 'calls: int  # read-only', 'next: "
         "demo.Filter | None') tuple",
@@ -1521,7 +1530,7 @@ def beside_tvm_ffi(m, library):
     calls = split(OBJECTS)
     same("objects and arrays", calls,
          precise(scope["stock_answers"](m, calls, **scope["names"]())),
-         scope["answers"](other, calls, **scope["names"]()))
+         precise(scope["answers"](other, calls, **scope["names"]())))
 
 
 def together(name, python, folder, dropin, has_gil):

@@ -331,26 +331,26 @@ def test_ranges(k):
 def test_kernel_errors(k):
     f32 = np.zeros(4, dtype="float32")
     for kind, text, function, *arguments in (
-            (TypeError, "axpy: argument x: dtype is float64, expected float32",
+            (TypeError, "axpy: argument `x`: dtype is float64, expected float32",
              k.axpy, 1.0, f32.astype("float64"), f32),
-            (TypeError, "axpy: argument y: dtype is int8, expected float32",
+            (TypeError, "axpy: argument `y`: dtype is int8, expected float32",
              k.axpy, 1.0, f32, f32.astype("int8")),
-            (ValueError, "axpy: argument x: shape is [2, 2], expected [n]",
+            (ValueError, "axpy: argument `x`: shape is [2, 2], expected [n]",
              k.axpy, 1.0, f32.reshape(2, 2), f32),
             (ValueError,
-             "sum: argument x: shape is [4], expected [rows, columns]",
+             "sum: argument `x`: shape is [4], expected [rows, columns]",
              k.sum, f32),
-            (ValueError, "axpy: argument y: is not contiguous",
+            (ValueError, "axpy: argument `y`: is not contiguous",
              k.axpy, 1.0, f32[:2], f32[::2]),
-            (ValueError, "axpy: argument y: dimension n is 3, but 4 in x",
+            (ValueError, "axpy: argument `y`: dimension n is 3, but 4 in x",
              k.axpy, 1.0, f32, f32[:3]),
-            (ValueError, "copy: argument to: dimension 1 of *shape is 4, "
+            (ValueError, "copy: argument `to`: dimension 1 of *shape is 4, "
              "but 2 in from",
              k.copy, np.zeros((1, 2)), np.zeros((1, 4))),
-            (ValueError, "copy: argument to: *shape has 2 dimensions, "
+            (ValueError, "copy: argument `to`: *shape has 2 dimensions, "
              "but 1 in from",
              k.copy, np.zeros(2), np.zeros((1, 2))),
-            (TypeError, "copy: argument to: dtype is int32, but float32 in "
+            (TypeError, "copy: argument `to`: dtype is int32, but float32 in "
              "from",
              k.copy, f32, f32.astype("int32"))):
         check_raises(kind, text, function, *arguments)
@@ -835,7 +835,7 @@ def test_torch(k, required):
     empty = torch.from_dlpack(k.new_tensor("float32", "cpu", (0, 3)))
     check_equal(tuple(empty.shape), (0, 3), "PyTorch imports an empty tensor")
     check_raises(TypeError,
-                 "axpy: argument x: dtype is float64, expected float32",
+                 "axpy: argument `x`: dtype is float64, expected float32",
                  k.axpy, 1.0,
                  torch.zeros(2, dtype=torch.float64), torch.zeros(2),
                  name="a wrong dtype of PyTorch's")

@@ -47,13 +47,13 @@ static void test_contract_arguments(TVMFFI_HERE) {
   OK(test_call_contract(&x.t, &y.t, &bias.t, 4));
   bias.shape[0] = 2;
   FAILS(test_call_contract(&x.t, &y.t, &bias.t, 4), "ValueError",
-        "t_contract: argument bias: dimension m is 2, but 3 in y");
+        "t_contract: argument `bias`: dimension m is 2, but 3 in y");
   y.shape[0] = 5;
   FAILS(test_call_contract(&x.t, &y.t, NULL, 3), "ValueError",
-        "t_contract: argument y: dimension n is 5, but 4 in x");
+        "t_contract: argument `y`: dimension n is 5, but 4 in x");
   x.t.dtype.bits = 64;
   FAILS(test_call_contract(&x.t, &y.t, NULL, 3), "TypeError",
-        "t_contract: argument x: dtype is float64, expected float32");
+        "t_contract: argument `x`: dtype is float64, expected float32");
   arg = tvmffi_tensor(&x.t);
   any = tvmffi_none();
   FAILS(tvmffi_func_t_contract_text.call(NULL, &arg, 1, &any), "InternalError",
@@ -110,31 +110,31 @@ static void test_contract_words(TVMFFI_HERE) {
   CHECK_INT(any.v_int64, 10);
   m[2].shape[1] = 7;
   FAILS(CALL_WORDS(), "ValueError",
-        "t_contract_words: argument z: dimension 1 of *run_of is "
+        "t_contract_words: argument `z`: dimension 1 of *run_of is "
         "7, but 6 in y");
   m[2].t.ndim = 1;
-  FAILS(CALL_WORDS(), "ValueError", "...argument z: ");
+  FAILS(CALL_WORDS(), "ValueError", "...argument `z`: ");
   m[2].t.ndim = 2;
   m[2].shape[1] = 6;
   m[3].shape[1] = 3;
   FAILS(CALL_WORDS(), "ValueError",
-        "t_contract_words: argument w: dimension Rows is 3, but 2 in x");
+        "t_contract_words: argument `w`: dimension Rows is 3, but 2 in x");
   m[3].shape[1] = 2;
   m[3].t.dtype.bits = 64;
   FAILS(CALL_WORDS(), "TypeError",
-        "t_contract_words: argument w: dtype is float64, but float32 in x");
+        "t_contract_words: argument `w`: dtype is float64, but float32 in x");
   m[1].t.device.device_id = 1;
   FAILS(CALL_WORDS(), "ValueError",
-        "t_contract_words: argument y: device is cpu:1, expected cpu:0");
+        "t_contract_words: argument `y`: device is cpu:1, expected cpu:0");
   m[0].shape[2] = 4;
   FAILS(CALL_WORDS(), "ValueError",
-        "t_contract_words: argument x: dimension 2 is 4, expected 3");
+        "t_contract_words: argument `x`: dimension 2 is 4, expected 3");
   for (i = 0; i < 40; ++i) large[i] = 100000;
   m[0].t.shape = large;
   m[0].t.ndim = 40;
   FAILS(CALL_WORDS(), "ValueError", "...100000, ...], expected [Rows, n_2, 3]");
   m[0].t.shape = NULL;
-  FAILS(CALL_WORDS(), "ValueError", "...argument x: ");
+  FAILS(CALL_WORDS(), "ValueError", "...argument `x`: ");
   args[0] = tvmffi_tensor(&m[1].t);
   FAILS(tvmffi_func_t_contract_dot.call(NULL, args, 1, &any), "InternalError",
         "...: a dimension is missing at \".n]\"");

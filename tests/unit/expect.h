@@ -107,29 +107,29 @@ static void test_expect_shapes(TVMFFI_HERE) {
   OK(test_axpy_of(&x.t, &y.t));
   y.shape[0] = 3;
   FAILS(test_axpy_of(&x.t, &y.t), "ValueError",
-        "test_axpy_of: argument y: dimension n is 3, but 4 in x");
+        "test_axpy_of: argument `y`: dimension n is 3, but 4 in x");
   (void)test_make_matrix(&x, 3, 2, 2, 2);
   OK(test_square_of(&x.t));
   x.shape[2] = 3;
   FAILS(test_square_of(&x.t), "ValueError",
-        "test_square_of: argument x: dimension 2 is 3, expected 2");
+        "test_square_of: argument `x`: dimension 2 is 3, expected 2");
   x.shape[1] = 4;
   FAILS(test_square_of(&x.t), "ValueError",
-        "test_square_of: argument x: dimension n is 4, but 2 in x");
+        "test_square_of: argument `x`: dimension n is 4, but 2 in x");
   x.t.ndim = 2;
   FAILS(test_square_of(&x.t), "ValueError",
-        "test_square_of: argument x: shape is [2, 4], expected [n, n, 2]");
+        "test_square_of: argument `x`: shape is [2, 4], expected [n, n, 2]");
   x.t.ndim = -1;
   FAILS(test_square_of(&x.t), "ValueError",
-        "test_square_of: argument x: rank is -1");
+        "test_square_of: argument `x`: rank is -1");
   FAILS(test_any_of(&x.t, &x.t), "ValueError",
-        "test_any_of: argument x: rank is -1");
+        "test_any_of: argument `x`: rank is -1");
   x.t.ndim = 3;
   x.t.shape = NULL;
   FAILS(test_square_of(&x.t), "ValueError",
-        "test_square_of: argument x: shape is NULL");
+        "test_square_of: argument `x`: shape is NULL");
   FAILS(test_square_of(NULL), "ValueError",
-        "test_square_of: argument x: is NULL");
+        "test_square_of: argument `x`: is NULL");
 }
 
 /* A third part of an entry is the tensor's name in errors. */
@@ -143,10 +143,10 @@ static void test_expect_optional(TVMFFI_HERE) {
   OK(test_bias_of(&x.t, &bias.t));
   OK(test_bias_of(&x.t, NULL));
   FAILS(test_bias_of(NULL, &bias.t), "ValueError",
-        "test_bias_of: argument x: is NULL");
+        "test_bias_of: argument `x`: is NULL");
   bias.shape[0] = 4;
   FAILS(test_bias_of(&x.t, &bias.t), "ValueError",
-        "test_bias_of: argument bias: dimension m is 4, but 3 in x");
+        "test_bias_of: argument `bias`: dimension m is 4, but 3 in x");
   for (i = 0; i < TEST_COUNT(early); ++i)
     FAILS(early[i](NULL, &x.t), "InternalError",
           "...this depends on bias, which is optional");
@@ -172,17 +172,17 @@ static void test_expect_runs(TVMFFI_HERE) {
   OK(test_batch_of(&x.t, &y.t));
   y.shape[1] = 4;
   FAILS(test_batch_of(&x.t, &y.t), "ValueError",
-        "test_batch_of: argument y: dimension 0 of *batch is 4, but 3 in x");
+        "test_batch_of: argument `y`: dimension 0 of *batch is 4, but 3 in x");
   y.t.ndim = 3;
   y.shape[1] = 5;
   FAILS(test_batch_of(&x.t, &y.t), "ValueError",
-        "test_batch_of: argument y: *batch has 0 dimensions, but 1 in x");
+        "test_batch_of: argument `y`: *batch has 0 dimensions, but 1 in x");
   y.t.ndim = 2;
   FAILS(test_batch_of(&x.t, &y.t), "ValueError",
-        "test_batch_of: argument y: shape is [2, 5], expected "
+        "test_batch_of: argument `y`: shape is [2, 5], expected "
         "[k, *batch, n, _]");
   FAILS(test_runs_of(&x.t, &y.t), "ValueError",
-        "test_runs_of: argument y: dimension 0 of *b is 2, but 3 in x");
+        "test_runs_of: argument `y`: dimension 0 of *b is 2, but 3 in x");
   OK(test_runs_of(&x.t, &x.t));
   x.t.ndim = 1;
   x.shape[0] = y.shape[1] = 7;
@@ -195,18 +195,18 @@ static void test_expect_runs(TVMFFI_HERE) {
   x.t.shape = NULL;
   OK(test_scalar_of(&x.t, &y.t));
   FAILS(test_scalar_of(&y.t, &y.t), "ValueError",
-        "test_scalar_of: argument x: shape is [2, 7, 3], expected []");
+        "test_scalar_of: argument `x`: shape is [2, 7, 3], expected []");
 }
 
 static void test_expect_data(TVMFFI_HERE) {
   test_matrix x, y;
   (void)test_make_matrix(&x, 1, 3, 0, 0);
   FAILS(test_dtypes_of(&x.t, &x.t), "TypeError",
-        "test_dtypes_of: argument x: dtype is float32, expected int8|int16");
+        "test_dtypes_of: argument `x`: dtype is float32, expected int8|int16");
   y = x;
   x.t.dtype = tvmffi_dtype_of(kDLInt, 16);
   FAILS(test_dtypes_of(&x.t, &y.t), "TypeError",
-        "test_dtypes_of: argument y: dtype is float32, expected int64");
+        "test_dtypes_of: argument `y`: dtype is float32, expected int64");
   (void)test_make_matrix(&x, 2, 3, 5, 0);
   (void)test_make_matrix(&y, 2, 3, 5, 0);
   y.t.device = TVMFFIDLDeviceFromIntPair(kDLCUDA, 1);
@@ -214,34 +214,34 @@ static void test_expect_data(TVMFFI_HERE) {
   OK(test_any_of(&x.t, &y.t));
   y.t.byte_offset = 8;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",
-        "test_any_of: argument y: is not aligned to 16 bytes");
+        "test_any_of: argument `y`: is not aligned to 16 bytes");
   FAILS(test_aligned_of(&y.t), "ValueError",
-        "test_aligned_of: argument x: is not aligned to 16 bytes");
+        "test_aligned_of: argument `x`: is not aligned to 16 bytes");
   y.t.byte_offset = 0;
   y.t.data = NULL;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",
-        "test_any_of: argument y: data is NULL");
+        "test_any_of: argument `y`: data is NULL");
   y.shape[1] = 0;
   OK(test_any_of(&x.t, &y.t));
   y.shape[1] = -1;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",
-        "test_any_of: argument y: dimension 1 is -1");
+        "test_any_of: argument `y`: dimension 1 is -1");
   y.t.device.device_id = 0;
   FAILS(test_any_of(&x.t, &y.t), "ValueError",
-        "test_any_of: argument y: device is cuda:0, expected cuda:1");
+        "test_any_of: argument `y`: device is cuda:0, expected cuda:1");
   y.t.device.device_type = kDLROCMHost;
   FAILS(test_scalar_of(test_make_matrix(&x, 0, 0, 0, 0), &y.t), "ValueError",
-        "test_scalar_of: argument y: device is rocm_host:0, expected cuda");
+        "test_scalar_of: argument `y`: device is rocm_host:0, expected cuda");
   y.t.dtype = tvmffi_dtype_of(kDLFloat, 64);
   FAILS(test_any_of(&x.t, &y.t), "TypeError",
-        "test_any_of: argument y: dtype is float64, but float32 in x");
+        "test_any_of: argument `y`: dtype is float64, but float32 in x");
   y.t.dtype = tvmffi_dtype_of(99, 8);
   FAILS(test_square_of(&y.t), "TypeError",
-        "test_square_of: argument x: dtype is unknown, expected "
+        "test_square_of: argument `x`: dtype is unknown, expected "
         "float32|float64");
   y.t.dtype = tvmffi_dtype_of(kDLComplex, 64);
   FAILS(test_square_of(&y.t), "TypeError",
-        "test_square_of: argument x: dtype is complex64, expected "
+        "test_square_of: argument `x`: dtype is complex64, expected "
         "float32|float64");
 }
 
@@ -252,7 +252,7 @@ static void test_expect_strides(TVMFFI_HERE) {
   OK(test_axpy_of(&x.t, &x.t));
   x.strides[0] = 2;
   FAILS(test_axpy_of(&x.t, &x.t), "ValueError",
-        "test_axpy_of: argument x: is not contiguous");
+        "test_axpy_of: argument `x`: is not contiguous");
   x.shape[0] = 1; /* with one element, or none, no stride counts */
   OK(test_axpy_of(&x.t, &x.t));
   x.shape[0] = 0;
@@ -274,8 +274,8 @@ static void test_huge_shapes(TVMFFI_HERE) {
   (void)test_make_matrix(&x, 2, 1, 1, 2);
   x.shape[0] = x.shape[1] = huge;
   FAILS(test_matrix_of(&x.t), "ValueError",
-        "test_matrix_of: argument x: shape is [4294967296, 4294967296], which "
-        "is too large");
+        "test_matrix_of: argument `x`: shape is [4294967296, 4294967296], "
+        "which is too large");
   CHECK(tvmffi_tensor_size(&x.t) == INT64_MAX);
   CHECK(tvmffi_tensor_bytes(&x.t) == SIZE_MAX);
   CHECK(!tvmffi_tensor_is_contiguous(&x.t));
@@ -324,7 +324,7 @@ static void test_expect_names(TVMFFI_HERE) {
   TVMFFIAny any = tvmffi_tensor(test_make_matrix(&x, 0, 0, 0, 0));
   TVMFFIAny result = tvmffi_none();
   FAILS(tvmffi_func_t_expect.call(NULL, &any, 1, &result), "ValueError",
-        "t_expect: argument x: shape is [], expected [n]");
+        "t_expect: argument `x`: shape is [], expected [n]");
 }
 
 #define TEST_BAD_TEXT(name, text)      \
