@@ -158,22 +158,24 @@ def tensors(node):
             n.id == "tensor"]
 
 
-def module_function(doc, classes):
+def module_function(doc, classes, has_runtime):
     """The stub of an extension module's function, from the first line of its
     documentation, which is a signature with types. A function that takes and
-    returns tensors returns NumPy's arrays for NumPy's arrays."""
+    returns tensors returns NumPy's arrays for NumPy's arrays; one that takes
+    none does if the module has its own runtime."""
     head = doc.partition("\n\n")[0]
     made = ast.parse(f"def {head}: ...").body[0]
     types = [p.annotation for p in [*made.args.args, *made.args.kwonlyargs]
              if p.annotation]
     contracts = [n.args[0].value for n in ast.walk(made)
                  if isinstance(n, ast.Call)]
-    if tensors(made.returns) and any(map(tensors, types)) and \
-            all(map(is_on_cpu, contracts)):
+    may_be_numpy = bool(tensors(made.returns)) and \
+        all(map(is_on_cpu, contracts))
+    if may_be_numpy and any(map(tensors, types)):
         return "\n".join(
             f"@overload\n{module_overload(doc, classes, is_numpy)}"
             for is_numpy in (True, False))
-    return module_overload(doc, classes, False)
+    return module_overload(doc, classes, may_be_numpy and has_runtime)
 
 
 def is_default(value, parameter):
@@ -255,7 +257,7 @@ def module_class(name, found, classes, has_runtime):
             continue
         function = getattr(member, "__func__", getattr(member, "fget", member))
         check_contract(function)
-        text = module_function(member.__doc__, classes)
+        text = module_function(member.__doc__, classes, has_runtime)
         if function is not member:  # each overload needs the decorator
             text = re.sub("^def ", f"@{type(member).__name__}\ndef ", text,
                           flags=re.MULTILINE)
@@ -321,9 +323,11 @@ def module_text(path):
     classes = {t._type_key: n for n, t in types}
     for f in functions:
         check_contract(f)
-    text = "\n".join([*(module_class(n, t, classes) for n, t in types),
-                      *(module_function(f.__doc__, classes)
-                        for f in functions)]) + "\n"
+    has_runtime = bool(module._has_runtime)
+    text = "\n".join(
+        [*(module_class(n, t, classes, has_runtime) for n, t in types),
+         *(module_function(f.__doc__, classes, has_runtime)
+           for f in functions)]) + "\n"
     doc = ast.Module([ast.Expr(ast.Constant(module.__doc__))], [])
     return (ast.unparse(doc) + "\n\n") * bool(module.__doc__) + \
         module_head(text) + text

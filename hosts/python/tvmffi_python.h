@@ -75,6 +75,7 @@ extern "C" {
 /* ---- Runtime: the process's, or the one that tvm_ffi would load ---- */
 
 #if !defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_PY_HAS_OWN 0
 static TVMFFI_I_UNUSED tvmffi_i_api tvmffi_py_table;
 
 /* Chooses a library's functions. Returns 0 if they are not right. Every thread
@@ -179,6 +180,7 @@ TVMFFI_PY_COLD int tvmffi_py_need_runtime(void) {
   return -1;
 }
 #else
+#define TVMFFI_PY_HAS_OWN 1
 #define TVMFFI_PY_CHOOSE
 TVMFFI_PY_COLD int tvmffi_py_need_runtime(void) { return 0; }
 #endif
@@ -310,6 +312,7 @@ TVMFFI_PY_SHARED struct tvmffi_py_state {
   int num_spare;
   tvmffi_py_array *spare_array; /* or NULL */
   tvmffi_py_package *package; /* NULL until it is imported */
+  int has_own;                /* the runtime is in the module */
   int is_foreign;             /* the package is another release */
   int is_alone;               /* the package could not be imported */
 } tvmffi_py;
@@ -342,6 +345,7 @@ typedef struct {
   int32_t num_temps, depth;
   int is_export;        /* the function is exported by this library */
   int has_numpy;        /* an argument is a NumPy array */
+  int has_stock;        /* an argument is an object of tvm_ffi */
   TVMFFIObject **temps; /* for tvmffi_py_end_temps */
 } tvmffi_py_context;
 
@@ -1209,10 +1213,10 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_like_arguments(
   }
 }
 
-/* Converts a tensor, container or function where the package cannot be used, as
-   for an argument that is a NumPy array, and a data type to a str, of which the
-   package's class is a subclass. Returns NULL, with no exception, for a value
-   that needs the package. */
+/* Converts a tensor, container or function as for an argument that is a NumPy
+   array, and a data type to a str, of which the package's class is a subclass:
+   where the package cannot be used, and in a module with its own runtime.
+   Returns NULL, with no exception, for a value that needs the package. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_alone(const TVMFFIAny *value) {
   TVMFFIAny text;
   tvmffi_py_context c;
@@ -1239,6 +1243,7 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) PyObject *
 tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
   const int is_object = value->type_index >= kTVMFFIStaticObjectBegin;
   const int is_like = is_object && c && (c->api || c->has_numpy);
+  const int may_be_alone = is_plain && !is_like;
   PyObject *result = NULL;
   const TVMFFIByteArray *text;
   switch (value->type_index) {
@@ -1274,8 +1279,14 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
       return result;
     }
   }
+  if (may_be_alone && tvmffi_py.has_own && !(c && c->has_stock)) {
+    result = tvmffi_py_alone(value);
+    if (result) {
+      tvmffi_any_release(value);
+      return result;
+    }
+  }
   if (!TVMFFI_I_LOAD(&tvmffi_py.package)) {
-    const int may_be_alone = is_plain && !is_like;
     if (may_be_alone && TVMFFI_I_LOAD(&tvmffi_py.is_alone) &&
         !tvmffi_py_bind_stock())
       result = tvmffi_py_alone(value);
@@ -2292,6 +2303,7 @@ static TVMFFI_I_UNUSED __attribute__((__noinline__)) int tvmffi_py_put_items(
   c->device_id = inner.device_id;
   if (!c->api) c->api = inner.api;
   c->has_numpy = inner.has_numpy;
+  c->has_stock = inner.has_stock;
   return tvmffi_py_put_temp(c, out, made.v_obj);
 }
 
@@ -2410,7 +2422,8 @@ TVMFFI_I_INLINE PyObject *tvmffi_py_from_view(const TVMFFIAny *view) {
     const TVMFFIByteArray *bytes = (const TVMFFIByteArray *)view->v_ptr;
     return PyBytes_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
   }
-  return tvmffi_py_result(&owned, !TVMFFI_I_LOAD(&tvmffi_py.package), NULL);
+  return tvmffi_py_result(
+      &owned, tvmffi_py.has_own || !TVMFFI_I_LOAD(&tvmffi_py.package), NULL);
 }
 
 /* Imports the package tvm_ffi for an object. Returns 0, or -1 with an exception
@@ -2643,6 +2656,7 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_EXCHANGE:
       return tvmffi_py_put_exchange(c, entry->api, arg, out);
     case TVMFFI_PY_TENSOR:
+      c->has_stock = 1;
       if (!tvmffi_py_put_stock_object(arg, out)) return 0;
       out->type_index = kTVMFFIDLTensorPtr; /* a tensor that a callback got */
       out->v_ptr = *TVMFFI_PY_SECOND(void *, arg);
@@ -2650,8 +2664,11 @@ static TVMFFI_I_UNUSED int tvmffi_py_put(tvmffi_py_context *c, PyObject *arg,
     case TVMFFI_PY_CONTAINER:
       /* With an exchange API, its tensors may be on a device. */
       if (*TVMFFI_PY_SECOND(void *, arg)) return -1;
+      c->has_stock = 1;
       return tvmffi_py_put_stock_object(arg, out);
-    case TVMFFI_PY_OBJECT: return tvmffi_py_put_stock_object(arg, out);
+    case TVMFFI_PY_OBJECT:
+      c->has_stock = 1;
+      return tvmffi_py_put_stock_object(arg, out);
     case TVMFFI_PY_OWN: return tvmffi_py_put_own(arg, out);
     case TVMFFI_PY_NATIVE: return tvmffi_py_put_native(arg, out);
     case TVMFFI_PY_DTYPE:
@@ -3142,7 +3159,7 @@ TVMFFI_PY_HOT PyObject *tvmffi_py_convert_and_run(
   int code = 0;
   c->api = NULL;
   c->device_type = -1;
-  c->num_temps = c->depth = c->has_numpy = 0;
+  c->num_temps = c->depth = c->has_numpy = c->has_stock = 0;
   c->is_export = f->func != NULL;
   for (i = 0; i < n; ++i) {
     if (tvmffi_py_put_plain(in[i], args + i) ||
@@ -5065,10 +5082,12 @@ TVMFFI_PY_COLD int tvmffi_py_add_all(PyObject *module,
                                      const tvmffi_py_entry *const *end,
                                      tvmffi_py_record *const *first_record,
                                      tvmffi_py_record *const *end_record) {
+  tvmffi_py.has_own = TVMFFI_PY_HAS_OWN;
   tvmffi_py.first_entry = begin;
   tvmffi_py.end_entry = end;
-  if (first_record < end_record &&
-      (*first_record)->make(module, first_record, end_record))
+  if (PyModule_AddIntConstant(module, "_has_runtime", TVMFFI_PY_HAS_OWN) ||
+      (first_record < end_record &&
+       (*first_record)->make(module, first_record, end_record)))
     return -1;
   return tvmffi_py_add_exports(module, begin, end);
 }

@@ -191,13 +191,24 @@ TVMFFI_EXPORT(tail, tensor_object, (tensor("float64[n] cpu"), x),
   TVMFFI_RETURN(y);
 }
 
-/* 0 to n - 1, and n: results without an array among the arguments. */
+/* 0 to n - 1: results without an array among the arguments. */
+static int new_range(int64_t n, TVMFFI_HERE, TVMFFIObject **numbers) {
+  int64_t i;
+  TVMFFI_TRY(tvmffi_tensor_new("float64", "cpu", 1, &n, numbers));
+  for (i = 0; i < n; ++i)
+    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(*numbers), double)[i] = (double)i;
+  return 0;
+}
+
+TVMFFI_EXPORT(arange, tensor("float64[n] cpu"), (int64, n)) {
+  TVMFFIObject *numbers;
+  TVMFFI_TRY(new_range(n, tvmffi_here, &numbers));
+  TVMFFI_RETURN(numbers);
+}
+
 TVMFFI_EXPORT(ramp, array, (int64, n)) {
   TVMFFIObject *numbers;
-  int64_t i;
-  TVMFFI_TRY(tvmffi_tensor_new("float64", "cpu", 1, &n, &numbers));
-  for (i = 0; i < n; ++i)
-    TVMFFI_DATA(TVMFFITensorGetDLTensorPtr(numbers), double)[i] = (double)i;
+  TVMFFI_TRY(new_range(n, tvmffi_here, &numbers));
   TVMFFI_RETURN(tvmffi_array(numbers, n));
 }
 

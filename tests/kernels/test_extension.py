@@ -537,6 +537,28 @@ version 0.1.15
 a result that is not a plain value needs the package apache-tvm-ffi, \
 version 0.1.15
 """
+# A module with its own runtime: whether the package is there or not, results are
+# the same, unless an argument is an object of the package.
+OWN_RUNTIME = """
+import extension as m
+numbers, n = m.ramp(3)
+print(type(numbers).__name__, numbers.tolist(), n, repr(m.type_of(numbers)))
+print(m.arange(2) + 1)
+print(m.call(lambda x: repr(x), [1, 'a long text', {'a': 2}]), m.keep([1, (2,)]))
+print(repr(m.kept()), repr(m.echo([{'a': []}])), repr(m.echo('a long text')))
+print('tvm_ffi' in sys.modules)
+"""
+ANSWERS_OWN_RUNTIME = """\
+ndarray [0.0, 1.0, 2.0] 3 'float64'
+[1. 2.]
+(1, 'a long text', {'a': 2}) None
+(1, (2,)) ({'a': ()},) 'a long text'
+"""
+OF_THE_PACKAGE = """
+array = tvm_ffi.Array([1])
+tensor = tvm_ffi.from_dlpack(numbers)
+print(*(type(x).__name__ for x in (m.echo(array), m.echo([tensor])[0], m.tail(tensor))))
+"""
 MISSED = """\
 ImportError: add: argument `a` of type Hook needs the package \
 apache-tvm-ffi, version 0.1.15
@@ -688,6 +710,7 @@ def size_of(of: _DType) -> int: ...
 def tail(x: Annotated[_DLPack, 'float64[n] cpu'], begin: _Int=0, to: \
 _DType='float64') -> Any: ...
 def type_of(x: _DLPack) -> str: ...
+def arange(n: _Int) -> Annotated[Any, 'float64[n] cpu']: ...
 def on_device(x: Annotated[_DLPack, 'any cuda:1']) -> Sequence[Any]: ...
 """
 USE = """
@@ -1146,7 +1169,7 @@ def signatures(m):
            and m.words.__doc__ == "words(from_: int, in_: int) -> int",
            "a parameter that is a keyword of Python has another name",
            m.words.__doc__)
-    names = ["add", "ask", "call", "count", "describing", "double_of", "echo",
+    names = ["add", "arange", "ask", "call", "count", "describing", "double_of", "echo",
              "eleven", "fail", "fail_in", "fill", "has_failed", "in_context",
              "is_alive", "join", "keep", "kept", "kind_of", "leave", "named",
              "nested", "nop", "on_device", "pad", "post", "ramp", "read", "replace", "scaled",
@@ -1511,6 +1534,27 @@ def broken_package(folder, dropin):
            "a package that fails to import is not called missing", text)
 
 
+def own_runtime(args, folder):
+    compile_module(args.cc, HERE / "extension.c", sys.executable, folder,
+                   "-DTVMFFI_IMPLEMENTATION")
+    for name, before, after, more in (
+            ("without tvm_ffi", "sys.modules['tvm_ffi'] = None", "", "True"),
+            ("beside tvm_ffi", "", "", "False"),
+            ("after tvm_ffi", "import tvm_ffi", OF_THE_PACKAGE,
+             "True\nArray Tensor Tensor")):
+        text = child(sys.executable,
+                     f"import sys\n{before}\n{OWN_RUNTIME}{after}",
+                     folders=[folder], bare=False)
+        tap.ok(text == f"{ANSWERS_OWN_RUNTIME}{more}\n",
+               f"results of a module with its own runtime, {name}", text)
+    done = subprocess.run([sys.executable, ROOT / "tools/stub.py",
+                           folder / "extension.so"], capture_output=True,
+                          text=True)
+    tap.ok("def arange(n: _Int) -> Annotated[NDArray[numpy.float64], "
+           "'float64[n] cpu']: ...\n" in done.stdout,
+           "its stub says that they are NumPy's arrays", done.stdout)
+
+
 def precise(answers):
     """Answers without what an extension module adds to those of tvm_ffi."""
     return [re.sub(r"(?<=Error: )\w+: argument `\w+`: ", "", a)
@@ -1628,6 +1672,7 @@ def main():
         passed_exceptions(work / "c", args.dropin)
         tracebacks(work / "c", args.dropin)
         broken_package(work / "c", args.dropin)
+        own_runtime(args, work / "own")
         beside_tvm_ffi(m, library)
         lasting_errors(m)
         if args.cxx:
