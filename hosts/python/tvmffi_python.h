@@ -406,12 +406,18 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
     "WRONG = re.compile('(?:Mismatched type on|Value out of range in) '\n"
     "                   r'argument #(\\d+) when calling: `([\\w.]+)\\(')\n"
-    "RANGE = re.compile(r'Expected `(u?)int(\\d+)` but got')\n"
+    /* The types of parameters and fields have the size of an int: "int8". */
+    "INT = re.compile(r'(?<![\\w.])(u?)int(\\d+)(?![\\w.])')\n"
     "RESULT = re.compile('result of the function: Cannot convert from type '\n"
     "                    '`(.+)` to `(.+)`')\n"
     "GOT = re.compile('but got `(.+)`')\n"
     "CANNOT = re.compile('Cannot convert from type `(.+)` to `.+`')\n"
     "FIELD = re.compile(r\"[\\w.]+\\(\\) field '(\\w+)':\\s+(.+)\", re.S)\n"
+    "MISSING = re.compile(r\"missing required (?:keyword-only )?argument: \"\n"
+    "                     r\"'(.+)'\")\n"
+    "TOO_MANY = re.compile(r'(\\d+) positional argument\\(s\\), '\n"
+    "                      r'but (\\d+) were given')\n"
+    "NAMED = re.compile(r\"argument '(.+)'\")\n"
     "NAMES = {'ffi.SmallStr': 'str', 'ffi.String': 'str',\n"
     "         'ffi.SmallBytes': 'bytes', 'ffi.Bytes': 'bytes',\n"
     "         'ffi.Array': 'tuple or list', 'ffi.Map': 'dict',\n"
@@ -489,20 +495,23 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            frames.encode('utf-8', 'backslashreplace')]\n"
     /* Whether `x` is what a type takes that is not a container. True for a type
        that is unknown here. */
-    "def fits(of, x, least, most):\n"
+    "def fits(of, x):\n"
     "    hooks = [h for h in HOOKS if hasattr(type(x), h)]\n"
     "    if of == 'tensor' or OWN.match(of):\n"
     "        keys = [vars(c).get('_type_key') for c in type(x).__mro__]\n"
     "        return of in keys if any(keys) else bool(hooks)\n"
-    "    if of not in CLASSES or any(h in HOOKS[:4] for h in hooks):\n"
+    "    if INT.sub('int', of) not in CLASSES or \\\n"
+    "            any(h in HOOKS[:4] for h in hooks):\n"
     "        return of not in CONTAINERS\n"
+    "    least, most = span(of)\n"
+    "    of = INT.sub('int', of)\n"
     "    if of in NUMBERS and isinstance(x, numbers.Integral):\n"
     "        return of == 'float' or least <= int(x) <= most\n"
     "    return isinstance(x, CLASSES[of]) or \\\n"
     "        of in NUMBERS and type(x).__name__ in ('bool', 'bool_')\n"
     /* Finds the first part of `x` that is not what the type `of` says. Returns
        the text "item 1: ", its type and it, or None. */
-    "def wrong_part(of, x, least, most):\n"
+    "def wrong_part(of, x):\n"
     "    want = of.removesuffix(' | None')\n"
     "    kind, _, inner = want.partition('[')\n"
     "    key, _, value = inner[:-1].partition(', ')\n"
@@ -516,21 +525,37 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            (f'the key {short(k)}', key, k),\n"
     "            (f'the value of {short(k)}', value, y)))\n"
     "    else:\n"
-    "        if x is None and of != want or fits(kind, x, least, most):\n"
+    "        if x is None and of != want or fits(kind, x):\n"
     "            return None\n"
     "        return '', of, x\n"
     "    for where, of, y in parts:\n"
-    "        found = wrong_part(of, y, least, most)\n"
+    "        found = wrong_part(of, y)\n"
     "        if found:\n"
     "            return f'{where}: {found[0]}', *found[1:]\n"
     "def short(x):\n"
-    "    return repr(x)[:40]\n"
-    "def expected(of, got, span=''):\n"
+    "    try:\n"
+    "        return repr(x)[:40]\n"
+    "    except ValueError:\n" /* by CPython's limit of digits */
+    "        return 'a longer int'\n"
+    /* The least and the greatest value of an int or a bool. */
+    "def span(of):\n"
+    "    sign, bits = INT.fullmatch(of).groups() if INT.fullmatch(of) else \\\n"
+    "        ('', 64)\n"
+    "    bits = int(bits) - (not sign)\n"
+    "    return 0 if sign else -2**bits, 2**bits - 1\n"
+    "def power(x):\n"
+    "    return x if abs(x) < 2**15 else f'-2**{(-x).bit_length() - 1}' \\\n"
+    "        if x < 0 else f'2**{x.bit_length()} - 1'\n"
+    "def kind_of(of):\n"
+    "    of = of.removesuffix(' | None').partition('[')[0]\n"
+    "    return INT.sub('int', of)\n"
+    "def expected(of, got, limits=''):\n"
+    "    of = INT.sub('int', of)\n"
     "    want = of.removesuffix(' | None')\n"
     "    kind = CONTAINERS.get(want.partition('[')[0])\n"
     "    article = 'an' if (kind or want)[0] in 'Aaeio' else 'a'\n"
     "    return (f'expected {article} ' +\n"
-    "            (f'{kind} ({want})' if kind else want + span) +\n"
+    "            (f'{kind} ({want})' if kind else want + limits) +\n"
     "            f\"{' or None' * (want != of)}, got {got}\")\n"
     "def wrong_count(function, names, least, n):\n"
     "    if n < least:\n"
@@ -548,29 +573,27 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "    return made.with_traceback(error.__traceback__)\n"
     /* The text of an error of an argument, whether a wrong part of it was
        found, and whether that is an integer out of range. `text` is the error's
-       own text: it has the range, and the type that a method of the argument
-       converted it to. */
+       own text: it has the type that a method of the argument converted it to.
+     */
     "def sentence(where, of, x, text):\n"
-    "    said, real = RANGE.search(text), GOT.search(text)\n"
-    "    sign, bits = said.groups() if said else ('', '64')\n"
-    "    bits = int(bits) - (not sign)\n"
-    "    least, most = 0 if sign else -2**bits, 2**bits - 1\n"
+    "    real, limits = GOT.search(text), ''\n"
     "    try:\n"
-    "        found = wrong_part(of, x, least, most)\n"
+    "        found = wrong_part(of, x)\n"
     "    except Exception:\n" /* of a method of the argument */
     "        found = None\n"
     "    part, of, x = found or ('', of, x)\n"
-    "    kind = of.removesuffix(' | None').partition('[')[0]\n"
+    "    kind = kind_of(of)\n"
     "    is_far = found and kind in NUMBERS and \\\n"
     "        isinstance(x, numbers.Integral)\n"
-    "    span = '' if not is_far else f' from {least} to {most}' \\\n"
-    "        if bits < 16 else \\\n"
-    "        f\" from {least and f'-2**{bits}'} to 2**{bits} - 1\"\n"
-    "    got = short(x) if is_far else \\\n"
-    "        'None' if x is None else type(x).__name__\n"
+    "    if is_far:\n"
+    "        least, most = span(of.removesuffix(' | None'))\n"
+    "        limits = f' from {power(least)} to {power(most)}'\n"
+    "    got = short(x) if is_far else 'None' if x is None else \\\n"
+    "        f'the class {x.__name__}' if isinstance(x, type) else \\\n"
+    "        type(x).__name__\n"
     "    if real and not found and (kind in CLASSES or kind in CONTAINERS):\n"
     "        got += f', converted to {NAMES.get(real[1], real[1])}'\n"
-    "    return f'{where}{part}{expected(of, got, span)}', found, is_far\n"
+    "    return f'{where}{part}{expected(of, got, limits)}', found, is_far\n"
     /* The package has classes of eight kinds. */
     "def with_kind(error):\n"
     "    cell = getattr(error, '__tvm_ffi_error__', None)\n"
@@ -589,7 +612,7 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        said, found, _ = sentence(where, types[at], values[at], '')\n"
     /* Without the package, which could not make such a value of it either. */
     "        if type(error) is ImportError:\n"
-    "            kind = types[at].removesuffix(' | None').partition('[')[0]\n"
+    "            kind = kind_of(types[at])\n"
     "            if is_missing(error.__cause__) and \\\n"
     "                    (OWN.match(kind) or kind in PLAIN and\n"
     "                     (found or kind not in CONTAINERS)) and \\\n"
@@ -605,9 +628,15 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            error.args = (said,)\n"
     "        return error\n"
     "    error = with_kind(error)\n"
+    "    text, said = str(error), None\n"
+    "    if type(error) is ValueError:\n"
+    "        for name, of, x in zip(names, types, values):\n"
+    "            if kind_of(of) == 'dtype' and isinstance(x, str) and \\\n"
+    "                    text == f'unknown dtype `{x}`':\n"
+    "                error.args = (f'{shown}: argument `{name}`: {text}',)\n"
+    "                break\n"
     "    if type(error) not in (TypeError, OverflowError):\n"
     "        return error\n"
-    "    text, said = str(error), None\n"
     "    found, result = WRONG.match(text), RESULT.match(text)\n"
     "    callables = [f'`{n}`' for n, of, x in zip(names, types, values)\n"
     "                 if of.startswith('Callable') and x is not None]\n"
@@ -629,24 +658,34 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     /* The same for a value of a field. */
     "def explain_value(error, where, of, value, text):\n"
     "    wrong = type(error) is TypeError and CANNOT.match(text)\n"
-    "    if wrong:\n"
-    "        said, found, _ = sentence(where, of, value, '')\n"
-    "        text = said.removeprefix(where) if found else \\\n"
-    "            expected(of, NAMES.get(wrong[1], wrong[1]))\n"
+    "    if wrong or type(error) is OverflowError:\n"
+    "        said, found, is_far = sentence(where, of, value, '')\n"
+    "        if found:\n"
+    "            text = said.removeprefix(where)\n"
+    "        elif wrong:\n"
+    "            text = expected(of, NAMES.get(wrong[1], wrong[1]))\n"
+    "        if wrong and is_far:\n" /* it is a BigInt */
+    "            return replaced(error, OverflowError(where + text))\n"
     "    error.args = (where + text,)\n"
+    "    return error\n"
     "def explain_field(error, field, of, value):\n"
     "    where = f'{field}: '\n"
-    "    explain_value(error, where, of, value,\n"
-    "                  str(error).removeprefix(where))\n"
+    "    return explain_value(error, where, of, value,\n"
+    "                         str(error).removeprefix(where))\n"
     /* `given` has the type and the value of each argument, by name. */
     "def explain_init(error, key, given):\n"
     "    text = str(error).replace(f'{key}.__ffi_init__()', f'{key}()')\n"
     "    found = FIELD.fullmatch(text)\n"
     "    if found and found[1] in given:\n"
-    "        explain_value(error, f'{key}: argument `{found[1]}`: ',\n"
-    "                      *given[found[1]], found[2])\n"
-    "    elif text != str(error):\n"
-    "        error.args = (text,)\n"
+    "        return explain_value(error, f'{key}: argument `{found[1]}`: ',\n"
+    "                             *given[found[1]], found[2])\n"
+    "    if text != str(error):\n"
+    "        text = MISSING.sub(r'is missing argument `\\1`', text)\n"
+    "        text = TOO_MANY.sub(\n"
+    "            lambda m: f\"{m[1]} argument{'s' * (m[1] != '1')} by \"\n"
+    "                      f'position, got {m[2]}', text)\n"
+    "        error.args = (NAMED.sub(r'argument `\\1`', text),)\n"
+    "    return error\n"
     "def is_refused(error, function, name):\n"
     "    return str(error).startswith(f'{function}: argument `{name}`: ')\n"
     "def to_int(data):\n"
@@ -1291,7 +1330,10 @@ tvmffi_py_other_result(TVMFFIAny *value, int is_plain, tvmffi_py_context *c) {
         !tvmffi_py_bind_stock())
       result = tvmffi_py_alone(value);
     if (!result &&
-        tvmffi_py_import_stock("a result that is not a plain value")) {
+        tvmffi_py_import_stock(value->type_index == kTVMFFITensor &&
+                                       !TVMFFI_I_LOAD(&tvmffi_py.numpy)
+                                   ? "without NumPy, a result that is a tensor"
+                                   : "a result that is not a plain value")) {
       PyObject *error = tvmffi_py_take_error();
       TVMFFI_I_STORE(&tvmffi_py.is_alone, 1);
       if (may_be_alone) result = tvmffi_py_alone(value);
@@ -2742,10 +2784,11 @@ TVMFFI_PY_COLD void tvmffi_py_say_name(tvmffi_py_text *t, const char *name) {
 }
 
 /* Appends a type as Python writes it, such as "Sequence[int]". `contract` is
-   the text of tensor("..."), or NULL. */
+   the text of tensor("..."), or NULL. With `has_bits`, an int is "int8" or
+   "uint64", say. */
 TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
                                        const tvmffi_i_word *type,
-                                       const char *contract) {
+                                       const char *contract, int has_bits) {
   static const struct {
     int32_t index;
     const char *name;
@@ -2757,7 +2800,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
   const char *name = tvmffi_i_shown(type)->name;
   size_t i;
   if (type->kind == TVMFFI_I_OPTIONAL) {
-    tvmffi_py_say_type(t, type->of[0], contract);
+    tvmffi_py_say_type(t, type->of[0], contract, has_bits);
     tvmffi_py_say(t, " | None");
     return;
   }
@@ -2768,7 +2811,14 @@ TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
   if (type->kind == TVMFFI_I_PTR) name = "c_void_p | None";
   if (type->kind == TVMFFI_I_DTYPE) name = "dtype";
   if (type->kind == TVMFFI_I_DEVICE) name = "device";
+  if (type->kind == TVMFFI_I_INT && has_bits && !type->is_signed)
+    tvmffi_py_say(t, "u");
   tvmffi_py_say(t, name ? name : "Any");
+  if (type->kind == TVMFFI_I_INT && has_bits)
+    tvmffi_py_say(t, type->size == 1   ? "8"
+                     : type->size == 2 ? "16"
+                     : type->size == 4 ? "32"
+                                       : "64");
   if (contract) {
     const size_t size = strlen(contract);
     tvmffi_py_say(t, "(\"");
@@ -2780,10 +2830,10 @@ TVMFFI_PY_COLD void tvmffi_py_say_type(tvmffi_py_text *t,
   }
   if (!tvmffi_i_has_parts(type)) return;
   tvmffi_py_say(t, "[");
-  tvmffi_py_say_type(t, type->of[0], NULL);
+  tvmffi_py_say_type(t, type->of[0], NULL, has_bits);
   if (type->of[1]) {
     tvmffi_py_say(t, ", ");
-    tvmffi_py_say_type(t, type->of[1], NULL);
+    tvmffi_py_say_type(t, type->of[1], NULL, has_bits);
   }
   tvmffi_py_say(t, "]");
 }
@@ -2797,7 +2847,7 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_list_parameters(const tvmffi_func *func,
   for (i = 0; list && i < func->num_args; ++i) {
     tvmffi_py_text t = {NULL, 0, 0};
     if (are_types)
-      tvmffi_py_say_type(&t, func->types[i + 1], NULL);
+      tvmffi_py_say_type(&t, func->types[i + 1], NULL, 1);
     else
       tvmffi_py_say_name(&t, tvmffi_py_parameter(func, i));
     text = t.data ? PyUnicode_FromString(t.data) : PyErr_NoMemory();
@@ -3268,9 +3318,9 @@ TVMFFI_PY_COLD void tvmffi_py_refuse_keyword(const tvmffi_func *func,
   if (all)
     PyErr_Format(PyExc_TypeError,
                  func->num_args
-                     ? "%s() got an unexpected keyword argument '%U'; its "
+                     ? "%s() got an unexpected keyword argument `%U`; its "
                        "parameters are: %U"
-                     : "%s() got an unexpected keyword argument '%U'; it has "
+                     : "%s() got an unexpected keyword argument `%U`; it has "
                        "no parameters",
                  func->name, name, all);
   Py_XDECREF(all);
@@ -3316,7 +3366,7 @@ TVMFFI_PY_COLD Py_ssize_t tvmffi_py_place(const tvmffi_func *func,
     }
     if (at < given || all[at]) {
       PyErr_Format(PyExc_TypeError,
-                   "%s() got multiple values for argument '%U'", func->name,
+                   "%s() got multiple values for argument `%U`", func->name,
                    name);
       return -1;
     }
@@ -3696,7 +3746,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
       const char *parameter = tvmffi_py_parameter(func, i);
       tvmffi_py_say(t, ": ");
       tvmffi_py_say_type(t, func->types[i + 1],
-                         tvmffi_i_contract_text(func->contract, parameter));
+                         tvmffi_i_contract_text(func->contract, parameter), 0);
     }
     if (i >= least)
       tvmffi_py_say_default(t, has_types ? " = " : "=",
@@ -3708,7 +3758,8 @@ TVMFFI_PY_COLD void tvmffi_py_say_call(tvmffi_py_text *t,
   tvmffi_py_say_type(t, func->types[0],
                      func->contract && func->contract->has_result
                          ? func->contract->expected[func->contract->count].text
-                         : NULL);
+                         : NULL,
+                     0);
 }
 
 /* Ends a text: what CPython makes __text_signature__ of, then what it makes
@@ -4032,9 +4083,9 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_raise_kind(int code) {
   return NULL;
 }
 
-/* Lets a function of the code above change the text of the current exception.
+/* Lets a function of the code above change or replace the current exception.
    `more` has its arguments after the exception, and is taken. If it is NULL,
-   the text stays as it is. */
+   the exception stays as it is. */
 TVMFFI_PY_COLD void tvmffi_py_reword(const char *name, PyObject *more) {
   PyObject *error, *helper, *first = NULL, *all = NULL, *done = NULL;
   if (!PyErr_Occurred() || !PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -4047,11 +4098,11 @@ TVMFFI_PY_COLD void tvmffi_py_reword(const char *name, PyObject *more) {
   if (helper && first && more) all = PySequence_Concat(first, more);
   if (all) done = PyObject_CallObject(helper, all);
   PyErr_Clear();
-  Py_XDECREF(done);
   Py_XDECREF(all);
   Py_XDECREF(first);
   Py_XDECREF(more);
-  tvmffi_py_give_error(error);
+  if (done) Py_DECREF(error);
+  tvmffi_py_give_error(done ? done : error);
 }
 
 /* Calls a global function. Returns 0, or -1 with an exception. */
@@ -4254,8 +4305,9 @@ TVMFFI_I_INLINE int tvmffi_py_is_field(const tvmffi_i_member *m) {
 }
 
 TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
-                                             const tvmffi_i_member *m) {
-  tvmffi_py_say_type(t, m->word, NULL);
+                                             const tvmffi_i_member *m,
+                                             int has_bits) {
+  tvmffi_py_say_type(t, m->word, NULL, has_bits);
   if (tvmffi_i_nullable(m)) tvmffi_py_say(t, " | None");
 }
 
@@ -4263,7 +4315,7 @@ TVMFFI_PY_COLD void tvmffi_py_say_field_type(tvmffi_py_text *t,
 TVMFFI_PY_COLD PyObject *tvmffi_py_typed(const tvmffi_i_member *m) {
   tvmffi_py_text t = {NULL, 0, 0};
   PyObject *made;
-  tvmffi_py_say_field_type(&t, m);
+  tvmffi_py_say_field_type(&t, m, 1);
   made = t.data ? PyUnicode_FromString(t.data) : NULL;
   free(t.data);
   return made;
@@ -4585,7 +4637,7 @@ TVMFFI_PY_COLD char *tvmffi_py_field_doc(const tvmffi_i_member *m) {
   (void)tvmffi_i_member_modifiers(m, &doc, &flags);
   tvmffi_py_say_name(&t, m->name);
   tvmffi_py_say(&t, ": ");
-  tvmffi_py_say_field_type(&t, m);
+  tvmffi_py_say_field_type(&t, m, 0);
   if (m->what == TVMFFI_I_IS_readonly) tvmffi_py_say(&t, "  # read-only");
   return tvmffi_py_end_doc(&t, doc.data);
 }
@@ -4622,7 +4674,7 @@ TVMFFI_PY_COLD int tvmffi_py_say_fields(tvmffi_py_text *t,
     tvmffi_py_say_name(t, m->name);
     if (has_types) {
       tvmffi_py_say(t, ": ");
-      tvmffi_py_say_field_type(t, m);
+      tvmffi_py_say_field_type(t, m, 0);
     }
     if (has_default) tvmffi_py_say_value(t, has_types ? " = " : "=", m);
   }

@@ -131,6 +131,18 @@ TVMFFI_TYPE(Wide, "Wide", TVMFFIObject, (field, int64, a, 0),
             (field, int64, e, 0), (field, int64, f, 0), (field, int64, g, 0),
             (field, int64, h, 0), (field, int64, i, 0), (field, int64, j, 0))
 
+/* A default of each kind. */
+typedef struct {
+  TVMFFIObject base;
+  TVMFFIAny data;
+  DLDataType dtype;
+  DLDevice device;
+  tvmffi_type_optional(int64) axis;
+} Defaults;
+TVMFFI_TYPE(Defaults, "Defaults", TVMFFIObject, (field, bytes, data, "ab"),
+            (field, dtype, dtype, "float32"), (field, device, device, "cuda:1"),
+            (field, optional(int64), axis, tvmffi_no_int64()))
+
 /* Another type of that name, in another namespace. */
 typedef struct {
   TVMFFIObject base;

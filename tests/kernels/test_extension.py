@@ -159,7 +159,8 @@ RESULTS = {
     "[m.size_of(t) for t in ('int8', numpy.dtype('f4'), numpy.float64, bool, "
     "numpy.zeros(1, 'c8').dtype)]": "[1, 4, 8, 1, 8] list",
     "m.size_of(dict)":
-        "TypeError: size_of: argument `of`: expected a dtype, got type",
+        "TypeError: size_of: argument `of`: expected a dtype, got the class dict",
+    "m.size_of('flot')": "ValueError: size_of: argument `of`: unknown dtype `flot`",
     "m.add(numpy.float32(1))":
         "TypeError: add: argument `a`: expected an int, got float32",
     "m.add(1, numpy.timedelta64(3, 's'))":
@@ -237,13 +238,13 @@ RESULTS = {
         "(\"(text, *, width, fill=' ')\", \"pad(text: str, *, width: int, "
         "fill: str = ' ') -> str\") tuple",
     "m.add(1, c=3)": "TypeError: add() got an unexpected keyword argument "
-                     "'c'; its parameters are: a, b",
-    "m.nop(c=3)": "TypeError: nop() got an unexpected keyword argument 'c'; "
+                     "`c`; its parameters are: a, b",
+    "m.nop(c=3)": "TypeError: nop() got an unexpected keyword argument `c`; "
                   "it has no parameters",
     "m.words(1, 2), m.words(in_=1, from_=2), m.words(**{'from': 1, 'in': 2})":
         "(12, 21, 12) tuple",
     "m.words(1, from_=2)": "TypeError: words() got multiple values for "
-                           "argument 'from_'",
+                           "argument `from_`",
     "m.words(1, 'x')":
         "TypeError: words: argument `in_`: expected an int, got str",
     "m.types(300, (), {})":
@@ -762,8 +763,11 @@ OWN = {
     "setattr(f, 'order', 'x')":
         "TypeError: demo.Filter.order: expected an int, got str",
     "setattr(f, 'order', 2**40)":
-        "OverflowError: demo.Filter.order: The value 1099511627776 is out of "
-        "range of int32",
+        "OverflowError: demo.Filter.order: expected an int from -2**31 to 2**31 - "
+        "1, got 1099511627776",
+    "setattr(f, 'order', -2**70)":
+        "OverflowError: demo.Filter.order: expected an int from -2**31 to 2**31 - "
+        "1, got -1180591620717411303424",
     "setattr(c, 'next', 3)":
         "TypeError: demo.Chain.next: expected a demo.Filter or None, got int",
     "setattr(f, 'calls', 3)":
@@ -771,17 +775,19 @@ OWN = {
         "writable",
     "delattr(f, 'order')":
         "AttributeError: the field `order` cannot be deleted",
-    "m.Filter()": "TypeError: demo.Filter() missing required argument: "
-                  "'cutoff'",
+    "m.Filter()": "TypeError: demo.Filter() is missing argument `cutoff`",
     "m.Filter('x')": "TypeError: demo.Filter: argument `cutoff`: expected a "
                      "float, got str",
-    "m.Filter(1, 2)": "TypeError: demo.Filter() takes at most 1 positional "
-                      "argument(s), but 2 were given",
+    "m.Filter(1, 2)": "TypeError: demo.Filter() takes at most 1 argument by "
+                      "position, got 2",
     "m.Filter(1, calls=2)":
-        "TypeError: demo.Filter() got an unexpected keyword argument 'calls'",
+        "TypeError: demo.Filter() got an unexpected keyword argument `calls`",
     "m.Filter(1, order=2**40)":
-        "OverflowError: demo.Filter: argument `order`: The value 1099511627776 "
-        "is out of range of int32",
+        "OverflowError: demo.Filter: argument `order`: expected an int from "
+        "-2**31 to 2**31 - 1, got 1099511627776",
+    "m.Filter(1, order=2**70)":
+        "OverflowError: demo.Filter: argument `order`: expected an int from "
+        "-2**31 to 2**31 - 1, got 1180591620717411303424",
     "m.Filter(10**400)":
         "TypeError: demo.Filter: argument `cutoff`: expected a float, got int of "
         "over 64 bits",
@@ -805,7 +811,7 @@ OWN = {
         "TypeError: demo.Filter.gain() takes 2 arguments by position, got 3: "
         "write unit=",
     "f.gain(1, of=2)":
-        "TypeError: demo.Filter.gain() got an unexpected keyword argument 'of'; "
+        "TypeError: demo.Filter.gain() got an unexpected keyword argument `of`; "
         "its parameters are: self, frequency, unit",
     "m.cutoff(3)":
         "TypeError: cutoff: argument `filter`: expected a demo.Filter, got "
@@ -932,7 +938,11 @@ OWN = {
     "m.other_Count.__add__.__qualname__":
         "('Filter.gain', 'Filter.gain', 'Chain.is_', 'other_Count.__add__') tuple",
     "sorted(n for n in dir(m) if n[0].isupper() or 'Count' in n)":
-        "['Chain', 'Filter', 'Wide', 'demo_inner_Count', 'other_Count'] list",
+        "['Chain', 'Defaults', 'Filter', 'Wide', 'demo_inner_Count', "
+        "'other_Count'] list",
+    "str(inspect.signature(m.Defaults)), m.Defaults()":
+        "(\"(data=b'ab', dtype='float32', device='cuda:1', axis=None)\", "
+        "Defaults(data=b\"ab\", dtype=float32, device=cuda:1, axis=None)) tuple",
 }
 # Only where the package is missing: what needs it with the package.
 OWN_ALONE = {
