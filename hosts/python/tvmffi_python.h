@@ -400,7 +400,7 @@ TVMFFI_PY_COLD void tvmffi_py_give_error(PyObject *error) {
    its backtraces. The innermost frame of a traceback is its last, the innermost
    frame of a backtrace its first. */
 static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
-    "import numbers, re, sys, types\n"
+    "import numbers, operator, re, sys, types\n"
     "from collections.abc import Mapping, Sequence\n"
     "KINDS = ('RuntimeError', 'ValueError', 'TypeError', 'AttributeError',\n"
     "         'KeyError', 'IndexError', 'AssertionError', 'MemoryError')\n"
@@ -509,6 +509,11 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "        return of == 'float' or least <= int(x) <= most\n"
     "    return isinstance(x, CLASSES[of]) or \\\n"
     "        of in NUMBERS and type(x).__name__ in ('bool', 'bool_')\n"
+    "def index(x):\n"
+    "    try:\n"
+    "        return operator.index(x)\n"
+    "    except TypeError:\n"
+    "        return x\n"
     /* Finds the first part of `x` that is not what the type `of` says. Returns
        the text "item 1: ", its type and it, or None. */
     "def wrong_part(of, x):\n"
@@ -525,6 +530,8 @@ static TVMFFI_I_UNUSED const char tvmffi_py_code[] =
     "            (f'the key {short(k)}', key, k),\n"
     "            (f'the value of {short(k)}', value, y)))\n"
     "    else:\n"
+    "        if kind_of(of) == 'int':\n"
+    "            x = index(x)\n"
     "        if x is None and of != want or fits(kind, x):\n"
     "            return None\n"
     "        return '', of, x\n"
@@ -2898,10 +2905,29 @@ TVMFFI_PY_COLD const tvmffi_i_word *tvmffi_py_items_of(
   return tvmffi_i_has_parts(type) ? type->of[0] : &tvmffi_i_word_any;
 }
 
+/* Returns the int of an object with __index__, or the float of one with
+   __float__, such as an array without dimensions. Returns NULL for another
+   object, and with an exception if the method raises one that is not a
+   TypeError. */
+TVMFFI_PY_COLD PyObject *tvmffi_py_to_number(const tvmffi_i_word *type,
+                                             PyObject *object) {
+  PyObject *made = NULL;
+  if (type->kind == TVMFFI_I_FLOAT) {
+    const double value = PyFloat_AsDouble(object);
+    if (!PyErr_Occurred()) return PyFloat_FromDouble(value);
+  } else if (PyIndex_Check(object)) {
+    made = PyNumber_Index(object);
+  }
+  if (!made && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))
+    PyErr_Clear();
+  return made;
+}
+
 /* Returns the list of a NumPy array of one dimension for a list of numbers, or
-   of another sequence, such as a range, for a list; and the numpy.dtype of a
-   class, such as numpy.float32, for a data type. Returns NULL for an object
-   that is none of these for `type`, and with an exception if it fails. */
+   of another sequence, such as a range, for a list; the number of an object for
+   a number; and the numpy.dtype of a class, such as numpy.float32, for a data
+   type. Returns NULL for an object that is none of these for `type`, and with
+   an exception if it fails. */
 TVMFFI_PY_COLD PyObject *tvmffi_py_adapt(const tvmffi_i_word *type,
                                          PyObject *object) {
   PyObject *module = NULL, *made = NULL;
@@ -2911,6 +2937,8 @@ TVMFFI_PY_COLD PyObject *tvmffi_py_adapt(const tvmffi_i_word *type,
   DLDataType element;
   if (type->kind == TVMFFI_I_OPTIONAL) type = type->of[0];
   items = tvmffi_py_items_of(type);
+  if (type->kind == TVMFFI_I_INT || type->kind == TVMFFI_I_FLOAT)
+    return tvmffi_py_to_number(type, object);
   if (!items && type->kind != TVMFFI_I_DTYPE) return NULL;
   entry = tvmffi_py_find_type(Py_TYPE(object));
   kind = entry ? entry->kind : tvmffi_py_new_type(Py_TYPE(object)).kind;
@@ -2948,16 +2976,17 @@ TVMFFI_I_INLINE int tvmffi_py_may_adapt(PyObject *object) {
 }
 
 /* Converts an argument that is a tensor, a function or an object of a type that
-   only Python knows, for a parameter of another type. Returns as
-   tvmffi_py_put_otherwise. */
+   only Python knows, for a parameter of another type. Returns 0; 1 if the
+   package tvm_ffi has to convert it; or -1 with an exception. */
 TVMFFI_PY_COLD int tvmffi_py_adapt_argument(tvmffi_py_context *c,
                                             const tvmffi_i_word *type,
                                             PyObject *arg, TVMFFIAny *out) {
   PyObject *made = tvmffi_py_adapt(type, arg);
   int code;
-  if (!made) /* the package makes an error of an exception */
-    return PyErr_Occurred() || (out->type_index == kTVMFFIOpaquePyObject &&
-                                type->index == kTVMFFIError);
+  if (!made)
+    return PyErr_Occurred() ? -1
+                            : out->type_index == kTVMFFIOpaquePyObject &&
+                                  type->index == kTVMFFIError;
   tvmffi_py_end_temp(c); /* what is made of the list takes its place */
   code = tvmffi_py_put(c, made, out);
   Py_DECREF(made);
@@ -3032,7 +3061,7 @@ TVMFFI_PY_COLD int tvmffi_py_put_big_float(const tvmffi_func *func, int32_t i,
 }
 
 /* Converts an object again, if the parameter is of another type. Returns as
-   tvmffi_py_put_otherwise. */
+   tvmffi_py_adapt_argument. */
 TVMFFI_I_INLINE int tvmffi_py_fit(tvmffi_py_context *c, const tvmffi_func *func,
                                   int32_t i, PyObject *arg, TVMFFIAny *out) {
   const tvmffi_i_word *type;

@@ -123,6 +123,20 @@ RESULTS = {
     "m.read(array, bias=frozen)": "3.0 float",
     "[m.add(i(2)) for i in (numpy.int8, numpy.uint16, numpy.int64)]":
         "[3, 3, 3] list",
+    # Objects with __index__ or __float__ are numbers, as for functions in C of
+    # CPython.
+    "m.add(numpy.array(2), Index(3)), m.add(1, b=Index(2**62))":
+        f"(5, {1 + 2**62}) tuple",
+    "m.join('a', c=numpy.array(2.5)), m.join('a', c=Index(3)), m.types(Index(1))":
+        "('a two 2.5 1 0', 'a two 3 1 0', None) tuple",
+    "m.add(numpy.arange(2))":
+        "TypeError: add: argument `a`: expected an int, got ndarray",
+    "m.add(numpy.array(2.5))":
+        "TypeError: add: argument `a`: expected an int, got ndarray",
+    "m.types(Index(300))":
+        "OverflowError: types: argument `a`: expected an int from -128 to 127, got "
+        "300",
+    "m.add(Index('x'))": "ValueError: no index",
     "m.echo(numpy.uint64(2**64 - 1))": f"{2**64 - 1} int",
     "[m.echo(f(1.5)) for f in (numpy.float16, numpy.float32, numpy.float64, "
     "numpy.longdouble)]": "[1.5, 1.5, 1.5, 1.5] list",
@@ -343,11 +357,16 @@ array, frozen = numpy.arange(3.0), numpy.zeros(3)
 frozen.flags.writeable = False
 misaligned = numpy.zeros(17, 'int8')[1:].view('float64')
 class Thing: pass
+class Index:
+    def __init__(self, value): self.value = value
+    def __index__(self):
+        if self.value == 'x': raise ValueError('no index')
+        return self.value
 class Mine(ArithmeticError): pass
 class Own(numpy.ndarray):
     def __dlpack__(self, **options):
         raise BufferError('of its own')
-scope = dict(numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
+scope = dict(Index=Index, numpy=numpy, array=array, frozen=frozen, Own=Own, Export=Export,
              misaligned=misaligned, collections=collections, operator=operator,
              Text=Text, Value=Value, thing=Thing(), error=KeyError('x'))
 out = [answers(m, calls, **scope)]
