@@ -7,11 +7,9 @@ import os
 import sys
 
 import numpy as np
-import tvm_ffi  # whose tensors are the results
 from call_kernels import call_kernels
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
 import kernels
 
-call_kernels(kernels, lambda rows: np.array(rows, dtype="float32"),
-             np.from_dlpack)
+call_kernels(kernels, lambda rows: np.array(rows, dtype="float32"), list)
