@@ -14,6 +14,7 @@ until they arrive.
 
 import argparse
 import collections
+import fcntl
 import os
 import select
 import socket
@@ -52,11 +53,18 @@ def say(text):
 
 
 def open_line(path, baud):
-    """Opens a serial line for all byte values, without flow control."""
+    """Opens a serial line for all byte values, without flow control. Two
+    programs on one line would take each other's bytes, so it is locked."""
     speed = getattr(termios, f"B{baud}", None)
     if speed is None:
         raise OSError(f"no serial line has {baud} baud")
     fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    if not os.isatty(fd):
+        raise OSError(f"{path} is not a serial line")
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise OSError(f"another program has the line {path}") from None
     tty.setraw(fd)
     mode = termios.tcgetattr(fd)
     mode[2] = (mode[2] | termios.CLOCAL | termios.CREAD) & ~termios.CRTSCTS

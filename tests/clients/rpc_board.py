@@ -404,6 +404,11 @@ def check_bridge(tap, board, bridge):
     bridge.stop()
     bridge = Bridge(board.line)
     tap.ok(serves(bridge), "and one with them")
+    second = subprocess.run(
+        [sys.executable, ROOT / "rpc/serial.py", "--port", "0", board.line],
+        capture_output=True, text=True, timeout=SECONDS)
+    tap.ok(second.returncode == 2 and "another program has the line"
+           in second.stderr, "a second bridge on the line: an error", second)
     board.stop()
     tap.ok(bridge.wait() == 1 and "the line has ended" in bridge.lines[-1],
            "a bridge ends with its line", bridge.lines)
