@@ -329,10 +329,15 @@ static void client_time_out(client *c) {
 /* -- what happens to a client ---------------------------------------------- */
 
 /* Writes the error for which a client was refused. */
+/* The key of health.sh, which comes too often for the log. */
+#define CLIENTS_HEALTH "`client:?no?`"
+
 static void client_say_refused(const client *c) {
-  char what[120];
-  snprintf(what, sizeof(what), "a client was refused: %s", c->name);
-  say_error(what);
+  TVMFFI_SCOPE;
+  TVMFFIObject *error = tvmffi_error_take();
+  const char *text = error ? TVMFFIErrorGetCellPtr(error)->message.data : "";
+  if (!strstr(text, CLIENTS_HEALTH))
+    say("a client was refused: %s: %s", c->name, text);
 }
 
 static void client_shake_hands(client *c) {

@@ -58,6 +58,8 @@ def check_health(tap, program):
     del session
     gc.collect()
     server.stop()
+    tap.ok("refused" not in "".join(server.lines),
+           "health.sh: no line of the log", server.lines)
     tap.ok(health(server.port) == health(server.port, "sh") == 1,
            "health.sh: a server that has ended")
 
