@@ -688,6 +688,13 @@ static void confine_say(void) {}
 
 #endif
 
+#if defined(__linux__)
+/* Returns whether a limit holds: --confine no turns only the default off. */
+static int confine_limits(int64_t value) {
+  return value > 0 || (value < 0 && confine.mode != CONFINE_NO);
+}
+#endif
+
 /* Decides whether sessions are confined, and says so. */
 static int confine_check(void) {
   const char *lack = confine.mode == CONFINE_NO ? "by --confine no"
@@ -696,8 +703,8 @@ static int confine_check(void) {
     return TVMFFI_RAISE("OSError", "cannot confine sessions: %s", lack);
   confine.is_on = !lack;
 #if defined(__linux__)
-  confine.limits_memory = confine.memory && confine.mode != CONFINE_NO;
-  confine.limits_threads = confine.threads && confine.mode != CONFINE_NO;
+  confine.limits_memory = confine_limits(confine.memory);
+  confine.limits_threads = confine_limits(confine.threads);
 #endif
   if (lack) say("sessions are not confined: %s", lack);
   if (!lack) confine_say();

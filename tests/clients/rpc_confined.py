@@ -189,6 +189,10 @@ def check_hints(tap, program, functions):
             text = s.error_of(*t)
             tap.ok(hint in text and "rpc_refused.c" in text,
                    f"the error of {t[0]} names {hint}", text)
+    with Session(program, functions, "--max-memory", "32") as s:
+        text = s.error_of("threads", "4000")
+        tap.ok("--max-memory" in text, "the error of threads that get no stack "
+               "names --max-memory", text)
     with Session(program, functions, "--confine", "no") as s:
         text = s.error_of("read", "/nonexistent")
         tap.ok("No such file" in text and "--allow" not in text,
@@ -248,7 +252,10 @@ def check_linker(tap, program, functions, folder):
 
 def check_limits(tap, program, functions):
     for options, wanted in (((), {}), (("--max-memory", "64"), {"100": True}),
-                            (("--max-memory", "0"), {"100": False})):
+                            (("--max-memory", "0"), {"100": False}),
+                            (("--confine", "no"), {"100": False}),
+                            (("--confine", "no", "--max-memory", "64"),
+                             {"100": True})):
         with Session(program, functions, *options) as s:
             for mib, refused in wanted.items():
                 code = s.attempt("memory", mib)
