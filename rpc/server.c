@@ -5,9 +5,9 @@
 
    This file reads the command line. The others, in their order: a session
    (server_session.h), its files (server_files.h), its confinement
-   (server_confine.h), modules from its files (server_modules.h), the tracker
-   (server_tracker.h), and the clients with the loop that serves them
-   (server_clients.h). */
+   (server_confine.h), modules from its files (server_modules.h), random
+   elements (server_random.h), the tracker (server_tracker.h), and the clients
+   with the loop that serves them (server_clients.h). */
 #define _GNU_SOURCE 1
 #define TVMFFI_IMPLEMENTATION
 #include "tvmffi.h"
@@ -15,13 +15,13 @@
 #include "tvmffi_rpc.h"
 #include "tvmffi_rpc_backend.h"
 
-#include <dlfcn.h>
 #include <sys/un.h>
 
 #include "server_session.h"
 #include "server_files.h"
 #include "server_confine.h"
 #include "server_modules.h"
+#include "server_random.h"
 #include "server_tracker.h"
 #include "server_clients.h"
 
@@ -271,13 +271,10 @@ static int load_library(int i) {
   TVMFFI_SCOPE;
   char path[PATH_MAX];
   TVMFFIObject *library;
+  void *opened; /* stays open */
   if (!realpath(settings.libraries[i], path))
     return system_error("cannot load", settings.libraries[i]);
-  if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
-    char reason[512]; /* the loader frees its text at its next call */
-    snprintf(reason, sizeof(reason), "%s", dlerror());
-    return TVMFFI_RAISE("OSError", "%s", reason);
-  }
+  TVMFFI_TRY(modules_open(path, RTLD_GLOBAL, &opened));
   TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &library, path));
   tvmffi_keep(&session_libraries[i], library);
   return 0;
@@ -298,6 +295,7 @@ static int set_up(void) {
   TVMFFI_TRY(tvmffi_rpc_register_backend());
   TVMFFI_TRY(files_register());
   TVMFFI_TRY(modules_register());
+  TVMFFI_TRY(random_register());
   for (i = 0; i < session_library_count; ++i) TVMFFI_TRY(load_library(i));
   return 0;
 }

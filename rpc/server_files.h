@@ -32,6 +32,11 @@ static int files_check(TVMFFIByteArray name) {
                       name.data, FILES_NAME_SIZE);
 }
 
+/* Whether a name is one of the folder itself. */
+static int files_is_root(const char *name) {
+  return !*name || !strcmp(name, ".") || !strcmp(name, "/");
+}
+
 /* Copies the next component of *name and moves *name past it. The last one is
    the name of a file, so "." is refused there. */
 static int files_component(const char **name, char *part, size_t size) {
@@ -83,13 +88,28 @@ static int files_open(const char *name, int flags, int *file) {
   return TVMFFI_RAISE("ValueError", "`%.200s` is not a file", name);
 }
 
+/* Opens a new file, also in place of an earlier one: a library that a session
+   has loaded keeps its content. */
+static int files_create(const char *name, int *file) {
+  char part[256];
+  int folder;
+  TVMFFI_TRY(files_open(name, O_WRONLY | O_CREAT, file)); /* not a link */
+  close(*file);
+  TVMFFI_TRY(files_folder(name, part, sizeof(part), &folder));
+  unlinkat(folder, part, 0);
+  *file = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  close(folder);
+  return *file < 0 ? system_error("cannot open", name) : 0;
+}
+
 /* -- content --------------------------------------------------------------- */
 
-static int files_write(int file, const char *data, size_t size) {
+/* Writes all of a file; errors have its name. */
+static int files_write(int file, const char *name, const char *data,
+                       size_t size) {
   while (size) {
     ssize_t n = write(file, data, size);
-    if (n < 0 && errno != EINTR)
-      return system_error("cannot write", "the file");
+    if (n < 0 && errno != EINTR) return system_error("cannot write", name);
     if (n < 0) continue;
     data += n;
     size -= (size_t)n;
@@ -97,12 +117,12 @@ static int files_write(int file, const char *data, size_t size) {
   return 0;
 }
 
-/* Reads all of a file; the caller frees *data. */
-static int files_read(int file, char **data, size_t *size) {
+/* Reads all of a file; errors have its name. The caller frees *data. */
+static int files_read(int file, const char *name, char **data, size_t *size) {
   struct stat status;
   ssize_t n = 1;
   *size = 0;
-  if (fstat(file, &status)) return system_error("cannot read", "the file");
+  if (fstat(file, &status)) return system_error("cannot read", name);
   *data = (char *)malloc((size_t)status.st_size + 1);
   if (!*data) return TVMFFI_RAISE("MemoryError", "no memory for a file");
   while (n > 0 && *size < (size_t)status.st_size) {
@@ -111,14 +131,15 @@ static int files_read(int file, char **data, size_t *size) {
   }
   if (n >= 0) return 0;
   free(*data);
-  return system_error("cannot read", "the file");
+  return system_error("cannot read", name);
 }
 
 TVMFFI_FUNC(files_upload, none, (str, name), (bytes, data)) {
   int file, code;
   TVMFFI_TRY(files_check(name));
-  TVMFFI_TRY(files_open(name.data, O_WRONLY | O_CREAT | O_TRUNC, &file));
-  code = files_write(file, data.data, data.size);
+  TVMFFI_TRY(files_create(name.data, &file));
+  code = files_write(file, name.data, data.data, data.size);
+  if (code && ftruncate(file, 0)) errno = 0; /* leaves its part of the disk */
   close(file);
   TVMFFI_TRY(code);
   TVMFFI_RETURN();
@@ -131,7 +152,7 @@ TVMFFI_FUNC(files_download, any, (str, name)) {
   int file, code;
   TVMFFI_TRY(files_check(name));
   TVMFFI_TRY(files_open(name.data, O_RDONLY, &file));
-  code = files_read(file, &data, &bytes.size);
+  code = files_read(file, name.data, &data, &bytes.size);
   close(file);
   TVMFFI_TRY(code);
   bytes.data = data;
@@ -169,16 +190,21 @@ static int files_remove_folder(int parent, const char *name) {
   return unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* Removes a file or a folder. A name that is not there is accepted, because
+   upstream's server accepts it and MetaSchedule's RPCRunner relies on that. So
+   is the session's folder, which stays until the session's end. */
 TVMFFI_FUNC(files_remove, none, (str, name)) {
   char part[256];
   int folder, failed;
   TVMFFI_TRY(files_check(name));
+  if (files_is_root(name.data)) TVMFFI_RETURN();
   TVMFFI_TRY(files_folder(name.data, part, sizeof(part), &folder));
   failed = unlinkat(folder, part, 0);
   if (failed && (errno == EISDIR || errno == EPERM))
     failed = files_remove_folder(folder, part);
   close(folder);
-  if (failed) return system_error("cannot remove", name.data);
+  if (failed && errno != ENOENT)
+    return system_error("cannot remove", name.data);
   TVMFFI_RETURN();
 }
 
@@ -219,11 +245,6 @@ static int files_append_names(files_list *list, int folder, char end) {
       code = files_append(list, entry->d_name, end);
   closedir(dir);
   return code;
-}
-
-/* Whether a name is one of the folder itself. */
-static int files_is_root(const char *name) {
-  return !*name || !strcmp(name, ".") || !strcmp(name, "/");
 }
 
 static int files_open_folder(const char *name, int *folder) {

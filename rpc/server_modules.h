@@ -5,6 +5,7 @@
 #ifndef TVMFFI_RPC_SERVER_MODULES_H_
 #define TVMFFI_RPC_SERVER_MODULES_H_
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -320,12 +321,43 @@ static int modules_library(TVMFFIByteArray file, char *library, size_t size) {
 
 /* -- functions ------------------------------------------------------------- */
 
+/* Writes a library's path, in another spelling for each load: the loader does
+   not see that a path which it knows has another file now. For each bit of the
+   number of loads there is a "/" or a "/." before the name. */
+static void modules_path(const char *library, char *path, size_t size) {
+  static unsigned loads;
+  char bits[2 * sizeof(loads) * CHAR_BIT + 1], *at = bits;
+  unsigned n;
+  for (n = loads++; n; n /= 2) {
+    *at++ = '/';
+    if (n % 2) *at++ = '.';
+  }
+  *at = 0;
+  snprintf(path, size, "%s%s/%s", files_root, bits, library);
+}
+
+/* Opens a library and binds all of its symbols: one that is defined nowhere is
+   an error here, because it would end the process at its first call. */
+static int modules_open(const char *path, int scope, void **library) {
+  char reason[512]; /* the loader frees its text at its next call */
+  *library = dlopen(path, RTLD_NOW | scope);
+  if (*library) return 0;
+  snprintf(reason, sizeof(reason), "%s", dlerror());
+  return TVMFFI_RAISE("OSError", "cannot load the library: %s", reason);
+}
+
 TVMFFI_FUNC(modules_load, object, (str, name)) {
   char library[FILES_PATH_SIZE], path[FILES_PATH_SIZE * 2];
   TVMFFIObject *module;
+  void *opened = NULL;
+  int code;
   TVMFFI_TRY(modules_library(name, library, sizeof(library)));
-  snprintf(path, sizeof(path), "%s/%s", files_root, library);
-  TVMFFI_TRY(tvmffi_call("ffi.ModuleLoadFromFile", &module, path));
+  modules_path(library, path, sizeof(path));
+  if (modules_ends_with(library, ".so"))
+    TVMFFI_TRY(modules_open(path, RTLD_LOCAL, &opened));
+  code = tvmffi_call("ffi.ModuleLoadFromFile", &module, path);
+  if (opened) dlclose(opened); /* the module has opened it, too */
+  TVMFFI_TRY(code);
   say("loaded %s", library);
   TVMFFI_RETURN(module);
 }

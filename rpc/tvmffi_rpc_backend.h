@@ -306,7 +306,10 @@ static int tvmffi_rpc_i_flush_args(void *self, const TVMFFIAny *args, int32_t n,
     else if (args[i].type_index == kTVMFFITensor)
       t = TVMFFITensorGetDLTensorPtr(args[i].v_obj);
     else
-      return TVMFFI_RAISE("TypeError", "argument %d is no tensor", (int)i);
+      return TVMFFI_RAISE("TypeError",
+                          "cache_flush_cpu_non_first_arg: argument %d is no "
+                          "tensor",
+                          (int)i);
     tvmffi_rpc_i_evict(TVMFFI_DATA(t, const char), tvmffi_tensor_bytes(t));
   }
   return 0;

@@ -225,6 +225,7 @@ def files(session, see):
     see("an empty file", lambda: session.download("data.bin"))
     session.remove("data.bin")
     see("a file that was removed", lambda: session.download("data.bin"))
+    see("no file to remove", lambda: session.remove("data.bin"))
     see("no file to load", lambda: session.load_module("none.so"))
 
 
@@ -288,6 +289,26 @@ def modules(session, see, folder):
     return first, a, b
 
 
+def fill(session, name, dtype):
+    """The values of a tensor that a function has filled, or its error."""
+    x = tvm.runtime.empty((1000,), dtype, session.cpu(0))
+    return outcome(lambda: session.get_function(name)(x)), \
+        x.numpy().astype("float64")
+
+
+def fillings(session, see):
+    """What MetaSchedule's RPCRunner fills the arguments of a kernel with."""
+    for name in ("random_fill", "random_fill_for_measure"):
+        name = "tvm.contrib.random." + name
+        for dtype in ("float16", "float32", "float64", "int8", "uint8"):
+            done, values = fill(session, name, dtype)
+            see(f"{name} of {dtype}", lambda: (
+                done, 1 <= values.min(), values.max() <= 10,
+                len(set(values)) > 7))
+        see(f"{name} of nothing", lambda: session.get_function(name)(
+            tvm.runtime.empty((0,), "float32", session.cpu(0))))
+
+
 def timing(session, see, first, a, b):
     device = session.cpu(0)
     evaluate = first.time_evaluator(
@@ -325,7 +346,9 @@ def observe(session, folder):
     objects(session, see)
     arrays(session, see)
     files(session, see)
+    fillings(session, see)
     timing(session, see, *modules(session, see, folder))
+    see("the session's folder is removed", lambda: session.remove(""))
     return seen
 
 
@@ -380,6 +403,17 @@ def check_errors(tap, ours, theirs):
            "our errors have a traceback and the kind", text[1])
 
 
+def check_fillings(tap, session):
+    """Upstream's server fills these with other bits, or all with one value."""
+    for dtype, most, different in (("bool", 1, 2), ("bfloat16", 8, 7),
+                                   ("int16", 8, 8), ("uint32", 8, 8),
+                                   ("int64", 8, 8)):
+        done, values = fill(session, "tvm.contrib.random.random_fill", dtype)
+        tap.ok(0 <= values.min() and values.max() <= most
+               and len(set(values)) >= different,
+               f"random elements of {dtype}", (done, set(values)))
+
+
 def check_nul(tap, server):
     """A name with a NUL, where the stock client cuts it."""
     w = wire.Wire(server.port)
@@ -405,8 +439,9 @@ def check_paths(tap, server):
                 refused = False
             except tvm.error.RPCError:
                 refused = True
-            # A link is removed, and what it names stays.
-            if (function, name) == ("remove", "link"):
+            # A link is removed, and what it names stays. To remove the folder
+            # itself changes nothing.
+            if function == "remove" and name in ("link", "", "."):
                 refused = True
             tap.ok(refused, f"{function} of `{name[:20]}` is refused")
 
@@ -1118,6 +1153,112 @@ def upload_error(session, size):
         return str(error)
 
 
+def add_number(folder, name, number, more=""):
+    """Compiles an exported function `get`, which returns a number."""
+    source = folder / (name + ".c")
+    source.write_text(
+        "typedef struct { int type, zero; long long v; } any;\n" + more +
+        "int __tvm_ffi_get(void *f, const void *a, int n, any *r) {\n"
+        f"  r->type = 1; r->v = {number}; return 0;\n}}\n")
+    for suffix in (".so", ".o"):
+        subprocess.run(
+            ["cc", "-fPIC", "-shared" if suffix == ".so" else "-c", "-o",
+             folder / (name + suffix), source], check=True)
+
+
+def check_uploads_again(tap, program, folder):
+    """A file that is uploaded again is another library; the first one stays
+    as it was while the client holds it."""
+    add_number(folder, "one", 1)
+    add_number(folder, "two", 2)
+    server = Server(program)
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        for suffix in (".so", ".o"):
+            got = []
+            for name in ("one", "two", "one"):
+                session.upload(str(folder / (name + suffix)), "get" + suffix)
+                got.append(session.load_module("get" + suffix)["get"])
+            got = outcome(lambda: [int(get()) for get in got])
+            tap.ok(got == "list [1, 2, 1]",
+                   f"a {suffix} file that is uploaded again", got)
+        del session
+        gc.collect()
+    finally:
+        server.stop()
+
+
+def check_undefined(tap, program, folder):
+    """A function that no library defines is an error of the load."""
+    add_number(folder, "lacking", "none()", "long long none(void);\n")
+    server = Server(program)
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        for suffix in (".so", ".o"):
+            session.upload(str(folder / ("lacking" + suffix)))
+            try:
+                session.load_module("lacking" + suffix)
+                text = ""
+            except tvm.error.RPCError as error:
+                text = str(error)
+            tap.ok("undefined symbol: none" in text and
+                   session.listdir("") != "",
+                   f"a {suffix} file that names an undefined function", text)
+        del session
+        gc.collect()
+    finally:
+        server.stop()
+
+
+def check_full_disk(tap, program):
+    """The error of an upload names the file, and the disk has room again. A
+    limit of files' lengths takes the place of a small disk."""
+    limit = 1 << 20
+
+    def limit_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    server = Server(program, preexec_fn=limit_files)
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        text = upload_error(session, 2 * limit)
+        tap.ok("cannot write `file`" in text, "an upload to a full disk", text)
+        left = outcome(lambda: session.download("file"))
+        tap.ok(left == "b''", "leaves no part of the file", left[:80])
+        del session
+        gc.collect()
+    finally:
+        server.stop()
+
+
+def check_runner(tap, program, folder):
+    """MetaSchedule's RPCRunner times a kernel that was built for it."""
+    if not Tracker:
+        tap.skip("MetaSchedule's RPCRunner", "Python's tornado is not there")
+        return
+    from tvm.s_tir.meta_schedule import arg_info, runner
+    port = free_port()
+    tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
+    server = Server(program, "--key", "tune", "--tracker",
+                    f"127.0.0.1:{port}")
+    try:
+        server.next_said("registered at the tracker")
+        run = runner.RPCRunner(runner.RPCConfig(
+            tracker_host="127.0.0.1", tracker_port=port,
+            tracker_key="tune", session_timeout_sec=60), max_workers=1)
+        for name in ("second.so", "second.tar"):
+            shape = arg_info.TensorInfo("float32", (100_000,))
+            result = run.run([runner.RunnerInput(
+                str(folder / name), "cpu", [shape, shape])])[0].result()
+            tap.ok(result.run_secs is not None and result.error_msg is None,
+                   f"MetaSchedule's RPCRunner times {name}",
+                   result.error_msg)
+    finally:
+        server.stop()
+        tracker.terminate()
+
+
 def check_max_packet(tap, program):
     server = Server(program, "--max-packet", "1")
     try:
@@ -1405,6 +1546,7 @@ def run(tap, program, functions, folder):
     first.mod.write_to_file(str(folder / "first.o"))
     second.mod.write_to_file(str(folder / "second.o"))
     second.export_library(str(folder / "second.so"))
+    second.export_library(str(folder / "second.tar"))
     upstream = upstream_server(functions)
     ours = Server(program, "--load", functions)
     try:
@@ -1417,6 +1559,7 @@ def run(tap, program, functions, folder):
         compare(tap, "socket", observe(session, folder), theirs)
         check_errors(tap, session, their_error)
         check_texts(tap, session)
+        check_fillings(tap, session)
         del session
         gc.collect()
         pipe = rpc.PopenSession(pipe_program(folder, program, functions))
@@ -1448,6 +1591,10 @@ def run(tap, program, functions, folder):
     check_slow_trackers(tap, program)
     check_quiet(tap, program, folder)
     check_left_program(tap, program, folder)
+    check_uploads_again(tap, program, folder)
+    check_undefined(tap, program, folder)
+    check_full_disk(tap, program)
+    check_runner(tap, program, folder)
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
