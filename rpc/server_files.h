@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "server_log.h"
 
@@ -20,6 +21,9 @@
 static char files_root[PATH_MAX];
 static int files_root_fd = -1;
 static const char *files_kept; /* the folder of --root, or NULL */
+static int files_are_noexec;   /* the loader refuses them */
+static const char files_noexec[] =
+    "the server's folder, of TMPDIR or --root, is mounted noexec";
 
 /* -- names ----------------------------------------------------------------- */
 
@@ -330,14 +334,22 @@ static int files_begin(void) {
   return files_kept ? files_use(files_kept) : files_make();
 }
 
-/* Looks whether sessions will have a folder. */
+/* Looks whether sessions will have a folder, and can load libraries in it. */
 static int files_probe(void) {
   const char *base = getenv("TMPDIR");
   const char *path = files_kept ? files_kept : base && *base ? base : "/tmp";
-  if (!access(path, R_OK | W_OK | X_OK)) return 0;
-  return system_error(
-      files_kept ? "cannot use --root" : "cannot use the folder (TMPDIR)",
-      path);
+  const char *what =
+      files_kept ? "cannot use --root" : "cannot use the folder (TMPDIR)";
+  struct statvfs mount;
+  struct stat status;
+  if (!stat(path, &status) && !S_ISDIR(status.st_mode)) {
+    errno = ENOTDIR;
+    return system_error(what, path);
+  }
+  if (access(path, R_OK | W_OK | X_OK)) return system_error(what, path);
+  files_are_noexec = !statvfs(path, &mount) && mount.f_flag & ST_NOEXEC;
+  if (files_are_noexec) say("%s: clients can load no library", files_noexec);
+  return 0;
 }
 
 /* Leaves the folder to another process. */

@@ -86,6 +86,7 @@ static const char *session_hint(void *user, TVMFFIObject *error) {
     const int *applies;
     const char *hint;
   } hints[] = {
+      {"failed to map segment", &files_are_noexec, files_noexec},
       {"Permission denied", &confine.is_on,
        "this server confines sessions: --allow PATH opens a file or folder"},
       {"Operation not permitted", &confine.is_on,

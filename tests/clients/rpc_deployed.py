@@ -262,6 +262,34 @@ def check_by_hand(tap, program, functions, folder):
     tap.ok(not Path("/tmp/x").exists(), "and not the machine's")
 
 
+def check_noexec(tap, program, folder):
+    """A folder from which no library can be loaded is said, to both sides."""
+    if os.geteuid():
+        tap.skip("a folder that is mounted noexec", "needs root")
+        return
+    mounted = folder / "noexec"
+    mounted.mkdir()
+    start = folder / "noexec.sh"
+    start.write_text(f"""#!/bin/sh
+exec unshare -m sh -c 'mount -n -t tmpfs -o noexec tmp {mounted} &&
+  TMPDIR={mounted} exec {program} "$@"' sh "$@"
+""")
+    start.chmod(0o755)
+    server = client.Server(str(start))
+    try:
+        tap.ok("is mounted noexec" in "".join(server.lines),
+               "the log says that the folder is mounted noexec", server.lines)
+        try:
+            runs_kernel(server.port, folder)
+            text = ""
+        except Exception as error:
+            text = str(error)
+        tap.ok("(the server's folder, of TMPDIR or --root, is mounted noexec)"
+               in text, "and the client's error", text)
+    finally:
+        server.stop()
+
+
 # -- the container --------------------------------------------------------
 
 def steps():
@@ -269,6 +297,13 @@ def steps():
     for line in (ROOT / "rpc/Containerfile").read_text().splitlines():
         if line and not line.startswith("#"):
             yield line.split(" ", 1)
+
+
+def tmpfs_options():
+    """Those of the container file's command, after docker's defaults."""
+    text = (ROOT / "rpc/Containerfile").read_text()
+    return "nosuid,nodev,noexec,mode=1777" + "".join(
+        "," + options for options in re.findall(r"--tmpfs /tmp:(\S+)", text))
 
 
 def check_container(tap, folder):
@@ -286,7 +321,7 @@ def check_container(tap, folder):
     script += [f"mount -n --rbind /{n} {root}/{n}"
                for n in ("usr", "etc", "dev")]
     script += [f"mount -n -t proc proc {root}/proc",
-               f"mount -n -t tmpfs -o mode=1777 tmp {root}/tmp",
+               f"mount -n -t tmpfs -o {tmpfs_options()} tmp {root}/tmp",
                f"mount -n -t tmpfs -o mode=755 bin {root}/usr/local/bin"]
     for name, value in steps():
         if name == "RUN" and "apt-get" in value:
@@ -351,6 +386,7 @@ def main():
                   lambda f: check_unit(tap, program, f),
                   lambda f: check_ready(tap, program, f),
                   lambda f: check_by_hand(tap, program, functions, f),
+                  lambda f: check_noexec(tap, program, f),
                   lambda f: check_container(tap, f)):
         with tempfile.TemporaryDirectory(dir=where) as folder:
             check(Path(folder))
