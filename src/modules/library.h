@@ -103,7 +103,8 @@ TVMFFI_I_COLD int tvmffi_i_not_loaded(TVMFFIByteArray path, const char *reason,
 
 #define TVMFFI_I_NOT_EXPORTED                                                  \
   "this program does not export its runtime: link the program with -rdynamic " \
-  "and without -static, or with the shared library"
+  "(CMake: ENABLE_EXPORTS), and without -static and -Wl,--exclude-libs, or "   \
+  "with the shared library"
 
 /* Returns whether a loaded library is linked with another runtime than this
    one. */

@@ -104,7 +104,9 @@ def main():
         obj = build(args.cc, folder / "program.o", PROGRAM, "-c")
         good = library(args.cc, folder, "getpid")
         other = build(args.cc, folder / "other.so", OTHER, "-shared", "-fPIC")
-        hidden = "this program does not export its runtime: link the program"
+        hidden = ("this program does not export its runtime: link the program "
+                  "with -rdynamic (CMake: ENABLE_EXPORTS), and without -static "
+                  "and -Wl,--exclude-libs, or with the shared library")
         for flags, path, printed, error in (
                 ([], good, "", "needs the runtime of its process, but " + hidden),
                 ([], other, "", "linked with another runtime, but " + hidden),
