@@ -857,6 +857,20 @@ static int run(TVMFFI_HERE) {
   TVMFFI_TRY(TVMFFI_REGISTER("middle", middle));
   return tvmffi_call("middle", NULL);
 }"""),
+    ("an exception leaves a function that runs at the load, twice",
+     Raises(r"again:\n(.*\n)*RuntimeError: no file"), """
+#ifdef __cplusplus
+#include <stdexcept>
+static int load(void) { throw std::runtime_error("no file"); }
+#else
+static int load(void) { return TVMFFI_RAISE("RuntimeError", "no file"); }
+#endif
+TVMFFI_ON_LOAD(load)
+static int run(void) {
+  TVMFFIAny none = tvmffi_none();
+  fprintf(stderr, "again:\\n");
+  return __tvm_ffi_load(NULL, NULL, 0, &none);
+}"""),
     ("an exception leaves the main function", Raises("no text"), """
 #ifdef __cplusplus
 #include <stdexcept>
