@@ -331,11 +331,14 @@ def template(backend):
         page = (PROJECT / "templates/README.md").read_text(encoding="utf-8")
         rename = re.search(r"^mv .*\n.*\n", page, re.MULTILINE)[0]
         run(["sh", "-ec", rename], cwd=folder)
+        # The page makes the environment in the project's folder.
+        shutil.copytree(work.prefix.parent, folder / "env/tvmffi")
+        env = {**work.env, "PYTHONPATH": str(folder / "env")}
         # pip must be one that this environment runs, as the backend is.
         run([work.user, "-m", "pip", "wheel", "--quiet",
              "--disable-pip-version-check", "--no-deps", "--no-index",
              "--no-build-isolation", "--check-build-dependencies", "-w",
-             folder / "out", folder], env=work.env)
+             folder / "out", folder], env=env)
         wheel, = (folder / "out").iterdir()
         expect(f"-{tag}-linux_" in wheel.name, wheel.name)
         work.install(work.user, wheel)
