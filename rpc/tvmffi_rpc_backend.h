@@ -12,7 +12,8 @@
    is loaded.
 
    Parallel loops run on a pool of threads, which starts with the first of them:
-   TVM_NUM_THREADS threads, else one for each processor. There is one task in a
+   TVM_NUM_THREADS threads, else one for each processor. With _GNU_SOURCE,
+   these are the processors that the process may use. There is one task in a
    loop inside of another one, and in any loop with TVMFFI_NO_THREADS,
    TVMFFI_FREESTANDING or the hook TVMFFI_LOCK and on Windows: these have no
    POSIX threads. The loop then runs in the thread that begins it.
@@ -199,9 +200,19 @@ static void *tvmffi_rpc_i_worker(void *pool) {
   return NULL;
 }
 
+/* Counts the processors that this process may use, because a server for a group
+   of them (`taskset`) would disturb its own timings by more threads. */
+static long tvmffi_rpc_i_processors(void) {
+#if defined(CPU_COUNT)
+  cpu_set_t set;
+  if (!sched_getaffinity(0, sizeof(set), &set)) return CPU_COUNT(&set);
+#endif
+  return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static int tvmffi_rpc_i_thread_count(void) {
   const char *text = getenv("TVM_NUM_THREADS");
-  long n = text ? strtol(text, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
+  long n = text ? strtol(text, NULL, 10) : tvmffi_rpc_i_processors();
   if (n < 1) n = 1;
   return n > TVMFFI_RPC_I_MAX_THREADS ? TVMFFI_RPC_I_MAX_THREADS : (int)n;
 }

@@ -1259,6 +1259,30 @@ def check_runner(tap, program, folder):
         tracker.terminate()
 
 
+def check_processors(tap, program, folder):
+    """A pool of threads has one for each processor that the server may use."""
+    allowed = sorted(os.sched_getaffinity(0))
+    env = {k: v for k, v in os.environ.items() if k != "TVM_NUM_THREADS"}
+    for processors in (allowed, allowed[:1]):
+        server = Server(program, env=env, preexec_fn=lambda: (
+            os.sched_setaffinity(0, processors)))
+        try:
+            session = rpc.connect("127.0.0.1", server.port)
+            session.upload(str(folder / "first.so"))
+            parallel = session.load_module("first.so")["parallel"]
+            a, b = (tvm.runtime.empty((100_000,), "float32", session.cpu(0))
+                    for _ in "ab")
+            parallel(a, b)
+            [child] = server.children()
+            threads = len(os.listdir(f"/proc/{child}/task"))
+            tap.ok(threads == len(processors),
+                   f"threads for {len(processors)} processors", threads)
+            del session, parallel, a, b
+            gc.collect()
+        finally:
+            server.stop()
+
+
 def check_max_packet(tap, program):
     server = Server(program, "--max-packet", "1")
     try:
@@ -1596,6 +1620,7 @@ def run(tap, program, functions, folder):
     check_undefined(tap, program, folder)
     check_full_disk(tap, program)
     check_runner(tap, program, folder)
+    check_processors(tap, program, folder)
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_no_tracker(tap, program)
