@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """examples/linux_module: builds the two modules and those of the tests, checks
-their size, their stack frames and their style, boots a kernel on two processors
-under qemu with an initramfs of busybox that loads and unloads them, and reads
-the log. ffi_contend.c uses the runtime from many kernel threads at once, of
+their size, their stack frames and their style, and mistakes that the compiler
+must find, runs sparse if it is installed, boots a kernel on two processors under
+qemu with an initramfs of busybox that loads and unloads them, and reads the
+log. ffi_contend.c uses the runtime from many kernel threads at once, of
 ffi_holder.c and ffi_guest.c one keeps the functions of the other, and
 ffi_unit.c has KUnit's cases. Writes TAP.
 
