@@ -280,7 +280,7 @@
      >>core/address_name             return addresses as names
      >>core/unwind                   walks the stack by its unwind tables
      >>core/backtrace                stack traces as text
-     >>core/error_object             None
+     >>core/error_object             error objects
      >>core/type_table               type keys, indices and ancestors
      >>core/type_member              fields, methods and metadata of types
      >>core/type_attribute           attribute columns
@@ -339,7 +339,7 @@
      >>extra/graph_save              values to the nodes of a graph
      >>extra/graph_load              nodes of a graph to values
      >>functions/debug_function      what the interface tells the leak report
-     >>functions/leak_report         None
+     >>functions/leak_report         leak report
      >>functions/global_function     strings, addresses, names, memory
      >>functions/shape_function      the constructor of shapes
      >>functions/sequence_function   the built-in functions of arrays and lists
@@ -364,7 +364,7 @@
      >>functions/json_strict         RFC 8259 and nothing else
      >>functions/bigint_function     comparison, hash and JSON of big integers
      >>functions/graph_function      values to JSON graphs and back
-     >>tables/builtin_function       None
+     >>tables/builtin_function       objects of built-in functions
      >>tables/builtin_attribute      the attributes of built-in types
      >>tables/type_field             the fields of built-in types
      >>tables/builtin_type           rows of types and of attributes
@@ -419,12 +419,13 @@
 
 /* Define as 1 for the whole program to have the functions of the C interface
    that run rarely, such as errors and registration, once: in the implementing
-   file instead of in each file. Files are then smaller and compile faster.
-   Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose runtime
-   other files do not use, or with TVMFFI_DEBUG, so define that for all files or
-   for none. A file does not link if its header's version is not that file's, or
-   if only one of them has TVMFFI_NO_METADATA: the linker then misses names that
-   begin with tvmffi_i_ and the version. */
+   file instead of in each file. Files that are compiled for size also share
+   calls and the functions of containers. Files are then smaller and compile
+   faster. Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose
+   runtime other files do not use, or with TVMFFI_DEBUG, so define that for all
+   files or for none. A file does not link if its header's version is not that
+   file's, or if only one of them has TVMFFI_NO_METADATA: the linker then misses
+   names that begin with tvmffi_i_ and the version. */
 #ifndef TVMFFI_SHARE_INTERFACE
 #define TVMFFI_SHARE_INTERFACE 0
 #endif
@@ -2393,22 +2394,24 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
   __asm__("tvmffi_i_" TVMFFI_I_QUOTE(TVMFFI_VERSION_MAJOR) "_" TVMFFI_I_QUOTE( \
       TVMFFI_VERSION_MINOR) "_" TVMFFI_I_QUOTE(TVMFFI_VERSION_PATCH) "_"     \
           TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_PREFIX name)
-#define TVMFFI_I_SHARED(type, name, parameters)              \
-  TVMFFI_I_EXTERN_C __attribute__((__cold__)) TVMFFI_I_HIDDEN \
+#define TVMFFI_I_SHARED(type, name, parameters) \
+  TVMFFI_I_EXTERN_C TVMFFI_I_HIDDEN             \
       type name parameters TVMFFI_I_SHARED_NAME(#name);
 #define TVMFFI_I_RUNTIME_ONCE TVMFFI_I_EXTERN_C
 #if defined(TVMFFI_IMPLEMENTATION)
-#define TVMFFI_I_ONCE(type, name, parameters) \
-  TVMFFI_I_SHARED(type, name, parameters)     \
+#define TVMFFI_I_DEFINE_SHARED(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)              \
   TVMFFI_I_EXTERN_C type name parameters
 #else
-#define TVMFFI_I_ONCE(type, name, parameters) \
-  TVMFFI_I_SHARED(type, name, parameters)     \
+#define TVMFFI_I_DEFINE_SHARED(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)              \
   TVMFFI_I_COLD type name##_unused parameters
 #endif
+#define TVMFFI_I_ONCE(type, name, parameters) \
+  TVMFFI_I_DEFINE_SHARED(__attribute__((__cold__)) type, name, parameters)
 #if defined(__OPTIMIZE_SIZE__) || defined(TVMFFI_IMPLEMENTATION)
 #define TVMFFI_I_SMALL_ONCE(type, name, parameters) \
-  TVMFFI_I_ONCE(type, name, parameters)
+  TVMFFI_I_DEFINE_SHARED(type, name, parameters)
 #endif
 #else
 #define TVMFFI_I_SHARES 0
@@ -5550,7 +5553,8 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
 
 /* Passes a reference to `obj` to the new owner `to`. On failure releases the
    reference and returns -1 with an error. Ignores NULL. */
-TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_hand,
+                    (tvmffi_i_owner to, TVMFFIObject *obj)) {
 #if TVMFFI_DEBUG
   if (obj) tvmffi_i_note(obj, 0, to.place);
 #endif
@@ -6340,8 +6344,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_global_settled,
 
 /* Calls a function like tvmffi_i_call_cached, with arguments that the ABI may
    be unable to express: see tvmffi_i_settled_open. */
-TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_global_values,
+                    (int which, const TVMFFIAny *args, int32_t n,
+                     TVMFFIAny *result)) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
   if (TVMFFI_I_UNLIKELY(code))
     return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);
@@ -7785,7 +7790,8 @@ typedef struct {
   size_t capacity, length;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_take_buffer,
+                    (const TVMFFIAny *any, void *target)) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
@@ -7894,7 +7900,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
 /* Returns a view of a text that need not end with a NUL, such as a parameter of
    type str or a part of one; None if it has no data. A short text is stored in
    the view. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
+TVMFFI_I_SMALL_ONCE(TVMFFIAny, tvmffi_i_text_of, (TVMFFIByteArray x)) {
   TVMFFIAny any = tvmffi_none();
   size_t i;
   if (!x.data) return any;
@@ -7980,22 +7986,40 @@ enum {
   TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
 };
 
-/* Calls a function, unless a maker failed. `forms` has the checks that
-   the arguments need. `out` is a pointer because GCC copies a struct by wide
-   loads that wait for its narrower stores. */
+/* Calls a function, unless a maker failed. `out` is a pointer because GCC
+   copies a struct by wide loads that wait for its narrower stores. */
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
+                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+                     TVMFFIAny *args, int32_t n, int nullable)) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && nullable && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  return TVMFFI_I_LIKELY(!code) ? tvmffi_i_call_now(to, callee, out, args, n)
+                                : code;
+}
+
+/* The same with arguments that may have no form in the ABI. */
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
+                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+                     TVMFFIAny *args, int32_t n)) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_LIKELY(!code))
+    return tvmffi_i_call_now(to, callee, out, args, n);
+  return code > 0 ? tvmffi_i_call_settled(to, callee, out, args, n) : code;
+}
+
+/* `forms` has the checks that the arguments need. It is a constant, so a
+   program without wide arguments does not link the code for these. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
                                                       TVMFFIAny callee,
                                                       const tvmffi_out *out,
                                                       TVMFFIAny *args,
                                                       int32_t n, int forms) {
-  int code = tvmffi_i_is_marked(to);
-  if (!code && forms && !tvmffi_i_are_plain(args, n))
-    code = tvmffi_i_check_args(args, n);
-  if (TVMFFI_I_LIKELY(!code))
-    return tvmffi_i_call_now(to, callee, out, args, n);
-  return (forms & TVMFFI_I_WIDE) && code > 0
-             ? tvmffi_i_call_settled(to, callee, out, args, n)
-             : code;
+  return forms & TVMFFI_I_WIDE
+             ? tvmffi_i_call_wide(to, callee, out, args, n)
+             : tvmffi_i_call_usual(to, callee, out, args, n, forms);
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }
@@ -8674,8 +8698,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_bad_items,
 }
 
 /* Returns a new container, or NULL with an error. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
-                                            const TVMFFIAny *items, int64_t n) {
+TVMFFI_I_SMALL_ONCE(TVMFFIObject *, tvmffi_i_make,
+                    (tvmffi_i_owner to, int which, const TVMFFIAny *items,
+                     int64_t n)) {
   const int is_odd =
       (which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2;
   TVMFFIAny result = tvmffi_none();
@@ -8792,7 +8817,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_item(const TVMFFIAny *any, int64_t i) {
 /* Returns the number of items or entries, or -1 with a TypeError. */
 #define tvmffi_size(container) tvmffi_i_size(TVMFFI_ANY(container))
 
-TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
+TVMFFI_I_SMALL_ONCE(int64_t, tvmffi_i_size, (TVMFFIAny any)) {
   if (tvmffi_i_is_sequence(&any)) return tvmffi_i_length(&any);
   if (tvmffi_i_is_map(&any)) return tvmffi_i_map_size(any.v_obj);
   return tvmffi_i_bad_container("tvmffi_size", "a container", &any);
@@ -8887,9 +8912,9 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
 #define TVMFFI_I_DEFAULT_1(out) TVMFFI_I_OUT(out), 0, tvmffi_none()
 #define TVMFFI_I_DEFAULT_2(out, x) TVMFFI_I_OUT(out), 1, TVMFFI_ANY(x)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
-    tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key, tvmffi_out out,
-    int has_default, TVMFFIAny otherwise) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
+                    (tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key,
+                     tvmffi_out out, int has_default, TVMFFIAny otherwise)) {
   TVMFFIAny value = tvmffi_none();
   int code = tvmffi_i_is_marked(to);
   if (!code) code = tvmffi_i_find_value(&any, &key, &value);
@@ -8913,8 +8938,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
 #define tvmffi_at(container, i, item) \
   tvmffi_i_item_at(TVMFFI_ANY(container), i, item)
 
-TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
-                                     TVMFFIAny *item) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_item_at,
+                    (TVMFFIAny any, int64_t i, TVMFFIAny *item)) {
   TVMFFIAny key = tvmffi_int(i);
   *item = tvmffi_none();
   if (!tvmffi_i_is_sequence(&any))
@@ -8930,7 +8955,7 @@ TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
 #define tvmffi_contains(container, value) \
   tvmffi_i_has(TVMFFI_ANY(container), TVMFFI_ANY(value))
 
-TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_has, (TVMFFIAny any, TVMFFIAny value)) {
   TVMFFIAny args[2] = {any, value}, result = tvmffi_none();
   int which;
   switch (any.v_obj ? any.type_index : kTVMFFINone) {
@@ -8953,8 +8978,8 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
 #define tvmffi_append(list, value) \
   tvmffi_i_append_item(TVMFFI_ANY(list), TVMFFI_ANY(value))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
-                                                             TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
+                    (TVMFFIAny list, TVMFFIAny value)) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
   return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
@@ -8967,9 +8992,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
 #define tvmffi_set(container, key, value) \
   tvmffi_i_set(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_ANY(value))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
-                                                     TVMFFIAny key,
-                                                     TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
+                    (TVMFFIAny any, TVMFFIAny key, TVMFFIAny value)) {
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
@@ -8989,8 +9013,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
-                                                            TVMFFIAny key) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_erase_item,
+                    (TVMFFIAny any, TVMFFIAny key)) {
   int has;
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
@@ -9003,10 +9027,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                    2);
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
-                                                          TVMFFIAny any,
-                                                          TVMFFIAny key,
-                                                          tvmffi_out out) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_pop_item,
+                    (tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key,
+                     tvmffi_out out)) {
   if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
   TVMFFI_TRY(tvmffi_i_get_or(to, any, key, out, 0, tvmffi_none()));
@@ -9191,8 +9214,8 @@ TVMFFI_I_FOLDED int tvmffi_i_loop_take(tvmffi_i_loop_value *step, TVMFFIAny key,
   return 0;
 }
 
-TVMFFI_I_INLINE tvmffi_i_sequence_loop
-tvmffi_i_begin_sequence_loop(TVMFFIAny container) {
+TVMFFI_I_SMALL_ONCE(tvmffi_i_sequence_loop, tvmffi_i_begin_sequence_loop,
+                    (TVMFFIAny container)) {
   tvmffi_i_sequence_loop it;
   it.container = tvmffi_i_is_sequence(&container) ? container : tvmffi_none();
   it.next = 0;
@@ -9232,7 +9255,8 @@ tvmffi_i_key_of_map_loop(const tvmffi_i_map_loop *it) {
 }
 
 /* Reads the next item of a sequence and returns 1, or returns 0 at the end. */
-TVMFFI_I_INLINE int tvmffi_i_next_of_sequence_loop(tvmffi_i_sequence_loop *it) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_sequence_loop,
+                    (tvmffi_i_sequence_loop *it)) {
   const int64_t i = (int64_t)it->next;
   if (it->tvmffi_item.is_in_body || !it->container.v_obj ||
       i >= tvmffi_i_length(&it->container))
@@ -9245,7 +9269,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_of_sequence_loop(tvmffi_i_sequence_loop *it) {
 /* Reads the next entry of a map and returns 1, or returns 0 at the end. If the
    table has changed since the last step, counts it->next entries from the
    oldest. */
-TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_map_loop, (tvmffi_i_map_loop *it)) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
   uint64_t i;

@@ -82,12 +82,14 @@
    tvmffi.h in the same include path, and any runtime: tvmffi.h's, or a process
    with libtvm_ffi. Memory comes from TVMFFI_RPC_MALLOC and TVMFFI_RPC_FREE,
    which are TVMFFI_MALLOC and TVMFFI_FREE if these are defined in the file,
-   else malloc and free. TVMFFI_RPC_CLOCK_NS() returns nanoseconds of a clock
-   that never goes back, as a uint64_t, and TVMFFI_RPC_SLEEP_MS(n) waits. Where
-   <time.h> declares clock_gettime (with -std=c11, define _POSIX_C_SOURCE) both
-   have a default; without TVMFFI_RPC_CLOCK_NS the time evaluator is not
-   registered. TVMFFI_RPC_MEMORY() is the machine's memory in bytes, which
-   clients ask for; Linux has a default.
+   else malloc and free. Without libc, include this header in the file with
+   TVMFFI_IMPLEMENTATION, which has the arena and declares memcpy and the like;
+   or declare these, and define the two macros. TVMFFI_RPC_CLOCK_NS() returns
+   nanoseconds of a clock that never goes back, as a uint64_t, and
+   TVMFFI_RPC_SLEEP_MS(n) waits. Where <time.h> declares clock_gettime (with
+   -std=c11, define _POSIX_C_SOURCE) both have a default; without
+   TVMFFI_RPC_CLOCK_NS the time evaluator is not registered. TVMFFI_RPC_MEMORY()
+   is the machine's memory in bytes, which clients ask for; Linux has a default.
 
    The wire is little-endian. A big-endian machine reverses the numbers of a
    packet and the elements of a tensor, so there the pieces of a copy
@@ -272,6 +274,8 @@ int tvmffi_rpc_register(const tvmffi_rpc_options *options);
 #if defined(TVMFFI_MALLOC)
 #define TVMFFI_RPC_MALLOC(size) TVMFFI_MALLOC(size)
 #define TVMFFI_RPC_FREE(pointer) TVMFFI_FREE(pointer)
+#elif TVMFFI_FREESTANDING
+#error "tvmffi_rpc.h: without libc, include it where the implementation is"
 #else
 #include <stdlib.h>
 #define TVMFFI_RPC_MALLOC(size) malloc(size)

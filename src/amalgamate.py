@@ -17,7 +17,7 @@ SRC = Path(__file__).resolve().parent
 ROOT = SRC / "tvmffi.h"
 HEADER = SRC.parent / "tvmffi.h"
 INCLUDE = re.compile(r'^#include "([\w./]+)"', re.M)
-BANNER = re.compile(r"/\* ======== [^:]+?(?:: (.+?))? =+ >>([\w/]+)"
+BANNER = re.compile(r"/\* ======== ([^:]+?)(?:: (.+?))? =+ >>([\w/]+)"
                     r"(?: \*/|\n   (.+?) \*/)", re.S)
 CONTENTS = "     @contents@"
 VERSION = re.compile(r"^#define TVMFFI_VERSION_\w+ (\d+)", re.M)
@@ -57,7 +57,8 @@ def banner(path):
     match = BANNER.match(path.read_text(encoding="utf-8"))
     if not match:
         sys.exit(f"{path}: the first line is no banner")
-    return match[2], match[1] or match[3]
+    title = match[1][0].lower() + match[1][1:]
+    return match[3], match[2] or match[4] or title
 
 
 def is_empty(path, options):

@@ -36,12 +36,13 @@
 
 /* Define as 1 for the whole program to have the functions of the C interface
    that run rarely, such as errors and registration, once: in the implementing
-   file instead of in each file. Files are then smaller and compile faster.
-   Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose runtime
-   other files do not use, or with TVMFFI_DEBUG, so define that for all files or
-   for none. A file does not link if its header's version is not that file's, or
-   if only one of them has TVMFFI_NO_METADATA: the linker then misses names that
-   begin with tvmffi_i_ and the version. */
+   file instead of in each file. Files that are compiled for size also share
+   calls and the functions of containers. Files are then smaller and compile
+   faster. Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose
+   runtime other files do not use, or with TVMFFI_DEBUG, so define that for all
+   files or for none. A file does not link if its header's version is not that
+   file's, or if only one of them has TVMFFI_NO_METADATA: the linker then misses
+   names that begin with tvmffi_i_ and the version. */
 #ifndef TVMFFI_SHARE_INTERFACE
 #define TVMFFI_SHARE_INTERFACE 0
 #endif

@@ -33,22 +33,24 @@
   __asm__("tvmffi_i_" TVMFFI_I_QUOTE(TVMFFI_VERSION_MAJOR) "_" TVMFFI_I_QUOTE( \
       TVMFFI_VERSION_MINOR) "_" TVMFFI_I_QUOTE(TVMFFI_VERSION_PATCH) "_"     \
           TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_PREFIX name)
-#define TVMFFI_I_SHARED(type, name, parameters)              \
-  TVMFFI_I_EXTERN_C __attribute__((__cold__)) TVMFFI_I_HIDDEN \
+#define TVMFFI_I_SHARED(type, name, parameters) \
+  TVMFFI_I_EXTERN_C TVMFFI_I_HIDDEN             \
       type name parameters TVMFFI_I_SHARED_NAME(#name);
 #define TVMFFI_I_RUNTIME_ONCE TVMFFI_I_EXTERN_C
 #if defined(TVMFFI_IMPLEMENTATION)
-#define TVMFFI_I_ONCE(type, name, parameters) \
-  TVMFFI_I_SHARED(type, name, parameters)     \
+#define TVMFFI_I_DEFINE_SHARED(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)              \
   TVMFFI_I_EXTERN_C type name parameters
 #else
-#define TVMFFI_I_ONCE(type, name, parameters) \
-  TVMFFI_I_SHARED(type, name, parameters)     \
+#define TVMFFI_I_DEFINE_SHARED(type, name, parameters) \
+  TVMFFI_I_SHARED(type, name, parameters)              \
   TVMFFI_I_COLD type name##_unused parameters
 #endif
+#define TVMFFI_I_ONCE(type, name, parameters) \
+  TVMFFI_I_DEFINE_SHARED(__attribute__((__cold__)) type, name, parameters)
 #if defined(__OPTIMIZE_SIZE__) || defined(TVMFFI_IMPLEMENTATION)
 #define TVMFFI_I_SMALL_ONCE(type, name, parameters) \
-  TVMFFI_I_ONCE(type, name, parameters)
+  TVMFFI_I_DEFINE_SHARED(type, name, parameters)
 #endif
 #else
 #define TVMFFI_I_SHARES 0

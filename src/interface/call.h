@@ -70,7 +70,8 @@ typedef struct {
   size_t capacity, length;
 } tvmffi_buffer;
 
-TVMFFI_I_INLINE int tvmffi_i_take_buffer(const TVMFFIAny *any, void *target) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_take_buffer,
+                    (const TVMFFIAny *any, void *target)) {
   tvmffi_buffer *buffer = (tvmffi_buffer *)target;
   TVMFFIByteArray text = tvmffi_any_str(any);
   size_t i;
@@ -179,7 +180,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_uint(uint64_t x) {
 /* Returns a view of a text that need not end with a NUL, such as a parameter of
    type str or a part of one; None if it has no data. A short text is stored in
    the view. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_text_of(TVMFFIByteArray x) {
+TVMFFI_I_SMALL_ONCE(TVMFFIAny, tvmffi_i_text_of, (TVMFFIByteArray x)) {
   TVMFFIAny any = tvmffi_none();
   size_t i;
   if (!x.data) return any;
@@ -265,22 +266,40 @@ enum {
   TVMFFI_I_ANY_FORM = TVMFFI_I_NULLABLE | TVMFFI_I_WIDE
 };
 
-/* Calls a function, unless a maker failed. `forms` has the checks that
-   the arguments need. `out` is a pointer because GCC copies a struct by wide
-   loads that wait for its narrower stores. */
+/* Calls a function, unless a maker failed. `out` is a pointer because GCC
+   copies a struct by wide loads that wait for its narrower stores. */
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
+                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+                     TVMFFIAny *args, int32_t n, int nullable)) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && nullable && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  return TVMFFI_I_LIKELY(!code) ? tvmffi_i_call_now(to, callee, out, args, n)
+                                : code;
+}
+
+/* The same with arguments that may have no form in the ABI. */
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
+                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
+                     TVMFFIAny *args, int32_t n)) {
+  int code = tvmffi_i_is_marked(to);
+  if (!code && !tvmffi_i_are_plain(args, n))
+    code = tvmffi_i_check_args(args, n);
+  if (TVMFFI_I_LIKELY(!code))
+    return tvmffi_i_call_now(to, callee, out, args, n);
+  return code > 0 ? tvmffi_i_call_settled(to, callee, out, args, n) : code;
+}
+
+/* `forms` has the checks that the arguments need. It is a constant, so a
+   program without wide arguments does not link the code for these. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
                                                       TVMFFIAny callee,
                                                       const tvmffi_out *out,
                                                       TVMFFIAny *args,
                                                       int32_t n, int forms) {
-  int code = tvmffi_i_is_marked(to);
-  if (!code && forms && !tvmffi_i_are_plain(args, n))
-    code = tvmffi_i_check_args(args, n);
-  if (TVMFFI_I_LIKELY(!code))
-    return tvmffi_i_call_now(to, callee, out, args, n);
-  return (forms & TVMFFI_I_WIDE) && code > 0
-             ? tvmffi_i_call_settled(to, callee, out, args, n)
-             : code;
+  return forms & TVMFFI_I_WIDE
+             ? tvmffi_i_call_wide(to, callee, out, args, n)
+             : tvmffi_i_call_usual(to, callee, out, args, n, forms);
 }
 
 TVMFFI_I_INLINE TVMFFIAny tvmffi_i_any(TVMFFIAny any) { return any; }

@@ -41,8 +41,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_bad_items,
 }
 
 /* Returns a new container, or NULL with an error. */
-TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_make(tvmffi_i_owner to, int which,
-                                            const TVMFFIAny *items, int64_t n) {
+TVMFFI_I_SMALL_ONCE(TVMFFIObject *, tvmffi_i_make,
+                    (tvmffi_i_owner to, int which, const TVMFFIAny *items,
+                     int64_t n)) {
   const int is_odd =
       (which == TVMFFI_I_NEW_MAP || which == TVMFFI_I_NEW_DICT) && n % 2;
   TVMFFIAny result = tvmffi_none();
@@ -159,7 +160,7 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_item(const TVMFFIAny *any, int64_t i) {
 /* Returns the number of items or entries, or -1 with a TypeError. */
 #define tvmffi_size(container) tvmffi_i_size(TVMFFI_ANY(container))
 
-TVMFFI_I_INLINE int64_t tvmffi_i_size(TVMFFIAny any) {
+TVMFFI_I_SMALL_ONCE(int64_t, tvmffi_i_size, (TVMFFIAny any)) {
   if (tvmffi_i_is_sequence(&any)) return tvmffi_i_length(&any);
   if (tvmffi_i_is_map(&any)) return tvmffi_i_map_size(any.v_obj);
   return tvmffi_i_bad_container("tvmffi_size", "a container", &any);
@@ -254,9 +255,9 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
 #define TVMFFI_I_DEFAULT_1(out) TVMFFI_I_OUT(out), 0, tvmffi_none()
 #define TVMFFI_I_DEFAULT_2(out, x) TVMFFI_I_OUT(out), 1, TVMFFI_ANY(x)
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
-    tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key, tvmffi_out out,
-    int has_default, TVMFFIAny otherwise) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
+                    (tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key,
+                     tvmffi_out out, int has_default, TVMFFIAny otherwise)) {
   TVMFFIAny value = tvmffi_none();
   int code = tvmffi_i_is_marked(to);
   if (!code) code = tvmffi_i_find_value(&any, &key, &value);
@@ -280,8 +281,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_or(
 #define tvmffi_at(container, i, item) \
   tvmffi_i_item_at(TVMFFI_ANY(container), i, item)
 
-TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
-                                     TVMFFIAny *item) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_item_at,
+                    (TVMFFIAny any, int64_t i, TVMFFIAny *item)) {
   TVMFFIAny key = tvmffi_int(i);
   *item = tvmffi_none();
   if (!tvmffi_i_is_sequence(&any))
@@ -297,7 +298,7 @@ TVMFFI_I_INLINE int tvmffi_i_item_at(TVMFFIAny any, int64_t i,
 #define tvmffi_contains(container, value) \
   tvmffi_i_has(TVMFFI_ANY(container), TVMFFI_ANY(value))
 
-TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_has, (TVMFFIAny any, TVMFFIAny value)) {
   TVMFFIAny args[2] = {any, value}, result = tvmffi_none();
   int which;
   switch (any.v_obj ? any.type_index : kTVMFFINone) {
@@ -320,8 +321,8 @@ TVMFFI_I_INLINE int tvmffi_i_has(TVMFFIAny any, TVMFFIAny value) {
 #define tvmffi_append(list, value) \
   tvmffi_i_append_item(TVMFFI_ANY(list), TVMFFI_ANY(value))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
-                                                             TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
+                    (TVMFFIAny list, TVMFFIAny value)) {
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
   return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
@@ -334,9 +335,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_append_item(TVMFFIAny list,
 #define tvmffi_set(container, key, value) \
   tvmffi_i_set(TVMFFI_ANY(container), TVMFFI_ANY(key), TVMFFI_ANY(value))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
-                                                     TVMFFIAny key,
-                                                     TVMFFIAny value) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
+                    (TVMFFIAny any, TVMFFIAny key, TVMFFIAny value)) {
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
   if (any.type_index == kTVMFFIDict)
@@ -356,8 +356,8 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_set(TVMFFIAny any,
   tvmffi_i_pop_item(TVMFFI_I_OWNER_OF(out), TVMFFI_ANY(container), \
                     TVMFFI_ANY(key), TVMFFI_I_OUT(out))
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
-                                                            TVMFFIAny key) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_erase_item,
+                    (TVMFFIAny any, TVMFFIAny key)) {
   int has;
   if (any.type_index == kTVMFFIList)
     return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
@@ -370,10 +370,9 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_erase_item(TVMFFIAny any,
                                    2);
 }
 
-TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_pop_item(tvmffi_i_owner to,
-                                                          TVMFFIAny any,
-                                                          TVMFFIAny key,
-                                                          tvmffi_out out) {
+TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_pop_item,
+                    (tvmffi_i_owner to, TVMFFIAny any, TVMFFIAny key,
+                     tvmffi_out out)) {
   if (any.type_index != kTVMFFIList && any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_pop", "a list or dict", &any);
   TVMFFI_TRY(tvmffi_i_get_or(to, any, key, out, 0, tvmffi_none()));
@@ -558,8 +557,8 @@ TVMFFI_I_FOLDED int tvmffi_i_loop_take(tvmffi_i_loop_value *step, TVMFFIAny key,
   return 0;
 }
 
-TVMFFI_I_INLINE tvmffi_i_sequence_loop
-tvmffi_i_begin_sequence_loop(TVMFFIAny container) {
+TVMFFI_I_SMALL_ONCE(tvmffi_i_sequence_loop, tvmffi_i_begin_sequence_loop,
+                    (TVMFFIAny container)) {
   tvmffi_i_sequence_loop it;
   it.container = tvmffi_i_is_sequence(&container) ? container : tvmffi_none();
   it.next = 0;
@@ -599,7 +598,8 @@ tvmffi_i_key_of_map_loop(const tvmffi_i_map_loop *it) {
 }
 
 /* Reads the next item of a sequence and returns 1, or returns 0 at the end. */
-TVMFFI_I_INLINE int tvmffi_i_next_of_sequence_loop(tvmffi_i_sequence_loop *it) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_sequence_loop,
+                    (tvmffi_i_sequence_loop *it)) {
   const int64_t i = (int64_t)it->next;
   if (it->tvmffi_item.is_in_body || !it->container.v_obj ||
       i >= tvmffi_i_length(&it->container))
@@ -612,7 +612,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_of_sequence_loop(tvmffi_i_sequence_loop *it) {
 /* Reads the next entry of a map and returns 1, or returns 0 at the end. If the
    table has changed since the last step, counts it->next entries from the
    oldest. */
-TVMFFI_I_INLINE int tvmffi_i_next_of_map_loop(tvmffi_i_map_loop *it) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_map_loop, (tvmffi_i_map_loop *it)) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
   uint64_t i;

@@ -80,8 +80,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_global_settled,
 
 /* Calls a function like tvmffi_i_call_cached, with arguments that the ABI may
    be unable to express: see tvmffi_i_settled_open. */
-TVMFFI_I_INLINE int tvmffi_i_global_values(int which, const TVMFFIAny *args,
-                                           int32_t n, TVMFFIAny *result) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_global_values,
+                    (int which, const TVMFFIAny *args, int32_t n,
+                     TVMFFIAny *result)) {
   int code = tvmffi_i_are_plain(args, n) ? 0 : tvmffi_i_check_args(args, n);
   if (TVMFFI_I_UNLIKELY(code))
     return code < 0 ? code : tvmffi_i_global_settled(which, args, n, result);

@@ -295,7 +295,8 @@ TVMFFI_I_INLINE int tvmffi_i_scope_remove(tvmffi_scope *scope,
 
 /* Passes a reference to `obj` to the new owner `to`. On failure releases the
    reference and returns -1 with an error. Ignores NULL. */
-TVMFFI_I_INLINE int tvmffi_i_hand(tvmffi_i_owner to, TVMFFIObject *obj) {
+TVMFFI_I_SMALL_ONCE(int, tvmffi_i_hand,
+                    (tvmffi_i_owner to, TVMFFIObject *obj)) {
 #if TVMFFI_DEBUG
   if (obj) tvmffi_i_note(obj, 0, to.place);
 #endif

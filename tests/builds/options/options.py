@@ -1475,6 +1475,13 @@ int main(void) { return one() || two() || three() ? 1 : 0; }
     own(objects[1])
     own(objects[2])
     must_fail(own, build()[1])
+    # Calls and containers, too, in files that are compiled for size.
+    def small(optimize):
+        none_like([n for _, n in box.names("--defined-only", box.compile(
+            "small", sharer("small"), optimize, share))], re.compile(
+                r"tvmffi_i_(call_usual|hand|make|get_or|append_item)\b"))
+    small("-Os")
+    must_fail(small, "-O0")
     same([n for n in box.defined(objects[0]) if not SHARED.match(n)],
          sorted([*box.expected, "one"]))
     for flags in (["-DTVMFFI_PREFIX=acme_"], ["-DTVMFFI_NO_METADATA=1"],

@@ -37,7 +37,8 @@ POINTERS = {
     "tvmffi_i_check_call": [CALL],
     "tvmffi_i_call_closure": [CALL],
     "tvmffi_i_call_library": [CALL],
-    "tvmffi_i_call": ["tvmffi_i_take_*", CALL],
+    "tvmffi_i_call_usual": ["tvmffi_i_take_*", CALL],
+    "tvmffi_i_call_wide": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_call_now": ["tvmffi_i_take_*", CALL],
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
     # Deleters and destructors.

@@ -36,7 +36,12 @@ MIXED = [
     ([SHARE, "-DTVMFFI_NO_FLOAT=1"], [SHARE], "word_float64"),
     ([SHARE], [SHARE, "-DTVMFFI_NO_TYPES=1"], "no_metadata_"),
     ([], [SHARE], "undefined reference to `tvmffi_i_"),
+    ([SHARE], ["-UTVMFFI_FREESTANDING"], "`__atomic_load_8`"),
 ]
+# Warnings that are not in -Wextra, as projects with rules of their own have.
+WARNINGS = """-Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef
+  -Wcast-qual -Wcast-align -Wstrict-prototypes -Wmissing-prototypes
+  -Wredundant-decls -Wdouble-promotion -Wswitch-default -Wvla""".split()
 MIXED_FILE = """#include "tvmffi.h"
 TVMFFI_FUNC(half, float64, (float64, x)) { TVMFFI_RETURN(x / 2); }
 __attribute__((constructor)) static void start(void) {
@@ -149,8 +154,33 @@ def check_mixed(tap, folder):
                        (runtime, other)),
                      Path(folder) / "board0.o", "-lgcc", "-o",
                      Path(folder) / "mixed.elf"])
-        tap.ok(text in said if text else not said,
+        tap.ok(text.replace("`", "") in said if text else not said,
                f"{of_runtime}, {of_other}: links or names {text}", said)
+        tap.ok("__" not in text or text in DOC, f"the page names {text}")
+
+
+def check_compile(tap, folder):
+    """A user's file has no warning if the header is a system header. Without
+    libc, the RPC header says that it needs the file of the implementation."""
+    compile_ = [word for word in COMPILE if "PORT" not in word]
+    common = [*compile_, "-DTVMFFI_FREESTANDING=1", "-DTVMFFI_ARENA_SIZE=4096",
+              "-o", Path(folder) / "compile.o"]
+    file = [*common, *WARNINGS, "-DTVMFFI_SHARE_INTERFACE=1", "-DN=1",
+            "-DCONTAINERS=1", HERE / "further.c"]
+    said = run([*file, "-isystem", ROOT])
+    tap.ok(not said, "no warning of -isystem", said)
+    said = run([*file, "-I", ROOT])
+    tap.ok("-Wredundant-decls" in said and "`-isystem`" in DOC,
+           "a warning of -I", said)
+    rpc = Path(folder) / "rpc.c"
+    rpc.write_text("#define TVMFFI_RPC_IMPLEMENTATION\n"
+                   '#include "rpc/tvmffi_rpc.h"\n')
+    said = run([*common, "-I", ROOT, rpc])
+    tap.ok("where the implementation is" in said, "RPC in a file of its own",
+           said)
+    said = run([*common, "-I", ROOT, "-include", "tvmffi.h",
+                "-DTVMFFI_IMPLEMENTATION", rpc])
+    tap.ok(not said, "RPC where the implementation is", said)
 
 
 def check_libc(tap, folder):
@@ -183,6 +213,7 @@ def main():
             run([*COMPILE, *NO_TABLES, BOARD / "board.c", "-I", BOARD, "-o",
                  Path(folder) / "board0.o"])
             check_mixed(tap, folder)
+            check_compile(tap, folder)
             check_libc(tap, folder)
     return tap.done()
 
