@@ -154,9 +154,10 @@ def check_mixed(tap, folder):
                        (runtime, other)),
                      Path(folder) / "board0.o", "-lgcc", "-o",
                      Path(folder) / "mixed.elf"])
-        tap.ok(text.replace("`", "") in said if text else not said,
+        tap.ok(text.strip("`") in said if text else not said,
                f"{of_runtime}, {of_other}: links or names {text}", said)
-        tap.ok("__" not in text or text in DOC, f"the page names {text}")
+        if "__" in text:
+            tap.ok(text in DOC, f"the page names {text}")
 
 
 def check_compile(tap, folder):
@@ -170,7 +171,7 @@ def check_compile(tap, folder):
     said = run([*file, "-isystem", ROOT])
     tap.ok(not said, "no warning of -isystem", said)
     said = run([*file, "-I", ROOT])
-    tap.ok("-Wredundant-decls" in said and "`-isystem`" in DOC,
+    tap.ok("redundant-decls" in said and "`-isystem`" in DOC,
            "a warning of -I", said)
     rpc = Path(folder) / "rpc.c"
     rpc.write_text("#define TVMFFI_RPC_IMPLEMENTATION\n"
