@@ -5884,6 +5884,12 @@ struct tvmffi_i_assigned<TVMFFIByteArray &> {
       to = x;
       return tvmffi_i_one_value_only();
     }
+    template <typename tvmffi_type>
+    tvmffi_i_one_value_only operator=(tvmffi_type *) {
+      static_assert(!sizeof(tvmffi_type *),
+                    "a_text_needs_its_size__write_tvmffi_byte_array");
+      return tvmffi_i_one_value_only();
+    }
     /* Accepts std::string, std::string_view and other texts. */
     template <typename tvmffi_type>
     auto operator=(const tvmffi_type &x)
