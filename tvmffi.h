@@ -7252,11 +7252,24 @@ typedef struct {
   tvmffi_func *func;
   tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
+
+/* The member of a list that leads to a method's body. In C the body is a
+   variable, which a tentative definition declares. C++ has none, so there a
+   function returns the body. TVMFFI_I_LANGUAGE says which one a file has. */
+typedef union {
 #if defined(__cplusplus)
-/* In C, a method's body is a variable that a tentative definition declares. C++
-   has none, so there it is a function that returns the body. */
-typedef tvmffi_i_method_body tvmffi_i_method_of();
+  tvmffi_i_method_body (*function)();
+  const tvmffi_i_method_body *variable;
+#define TVMFFI_I_LANGUAGE 1
 #define TVMFFI_I_BODY_OF(method) (method)()
+#else
+  const tvmffi_i_method_body *variable;
+  tvmffi_i_method_body (*function)(void);
+#define TVMFFI_I_LANGUAGE 0
+#define TVMFFI_I_BODY_OF(method) (*(method))
+#endif
+} tvmffi_i_method_of;
+#if defined(__cplusplus)
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
   namespace { \
   struct tvmffi_i_write_TVMFFI_METHOD_##name { \
@@ -7265,8 +7278,6 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
   }; \
   }
 #else
-typedef const tvmffi_i_method_body tvmffi_i_method_of;
-#define TVMFFI_I_BODY_OF(method) (*(method))
 #if TVMFFI_I_ALIASES
 #define TVMFFI_I_METHOD_MARK(name) TVMFFI_I_UNUSED static char name;
 #else
@@ -10674,9 +10685,8 @@ enum {
    parameter `self` to `key`, the type key, which error messages show. `key` is
    NULL in a module, whose functions are called without `self`, so messages omit
    this parameter. */
-TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
+TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_body body,
                                                   const char *key) {
-  const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
   if (body.self && body.self->name != key)
     body.self->name = body.self->schema = key;
   return body.func;
@@ -10718,7 +10728,7 @@ struct tvmffi_i_defined {
     return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
-template <tvmffi_i_method_of *tvmffi_used>
+template <tvmffi_i_method_body (*tvmffi_used)()>
 struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
@@ -10740,16 +10750,23 @@ typedef struct {
   int32_t what, storage;
   const char *name; /* of a field, method, format or loader; or a doc's text */
   int64_t flags;
-  int64_t offset, size, alignment;
+  int64_t offset, size, alignment; /* a method's size is TVMFFI_I_LANGUAGE */
   const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
   int (*value)(TVMFFIAny *out); /* stores the default, as a view; or NULL */
-  tvmffi_i_method_of *method;
+  tvmffi_i_method_of method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;
   TVMFFISafeCallType bound; /* a module's function; the handle is the module */
 } tvmffi_i_member;
+
+/* Returns the body of an item's method. With TVMFFI_SHARE_INTERFACE, a file in
+   the other language may have the item. */
+TVMFFI_I_INLINE tvmffi_i_method_body
+tvmffi_i_body_of(const tvmffi_i_member *m) {
+  return m->size ? m->method.function() : *m->method.variable;
+}
 
 typedef struct tvmffi_i_class {
   const char *key;
@@ -11093,7 +11110,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
-  tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
+  const tvmffi_i_method_body body = tvmffi_i_body_of(m);
+  tvmffi_func *f = tvmffi_i_method_func(body, c->key);
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
@@ -11105,7 +11123,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
                           "write TVMFFI_METHOD for %s, or, if another file has "
                           "it, first call TVMFFI_REGISTER_TYPE there",
                           m->full_name);
-  if (!TVMFFI_I_BODY_OF(m->method).self)
+  if (!body.self)
     info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);
@@ -11930,8 +11948,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
-   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), NULL, NULL, \
-   NULL, NULL},
+   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), {NULL}, \
+   NULL, NULL, NULL},
 #define TVMFFI_I_FIELD_VALUE_0(T, x) NULL
 #define TVMFFI_I_FIELD_VALUE_1(T, x) tvmffi_i_value_##T##_##x
 #define TVMFFI_I_MEMBER_METHOD ~, TVMFFI_I_METHOD_ENTRY,
@@ -11942,8 +11960,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_OTHER_ENTRY(kind, text, bits, factory, values) \
   TVMFFI_I_ENTRY(kind, text, bits, NULL, NULL, factory, NULL)
 #define TVMFFI_I_ENTRY(kind, name, flags, method, full_name, factory, bound) \
-  {TVMFFI_I_IS_##kind, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
-   method, full_name, factory, bound},
+  {TVMFFI_I_IS_##kind, 0, name, flags, 0, TVMFFI_I_LANGUAGE, 0, NULL, NULL, \
+   NULL, NULL, {method}, full_name, factory, bound},
 
 /* The pass TVMFFI_I_END calls destructors. */
 #define TVMFFI_I_END_DESTRUCTOR ~, TVMFFI_I_CALL_END,
@@ -12135,6 +12153,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
 #define tvmffi_type_tvmffi_self_of(W) TVMFFI_I_UNUSED tvmffi_type_##W
 #define tvmffi_i_word_tvmffi_self_of(W) tvmffi_i_word_##W
+#define tvmffi_i_shared_word_tvmffi_self_of(W) tvmffi_i_word_##W
 #define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##W) \
@@ -12403,7 +12422,7 @@ TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_module_find,
 
 TVMFFI_I_ONCE(tvmffi_func *, tvmffi_i_module_func,
               ( const tvmffi_i_member *item)) {
-  return tvmffi_i_method_func(item->method, NULL);
+  return tvmffi_i_method_func(tvmffi_i_body_of(item), NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
@@ -12576,13 +12595,13 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_method_of,
 
 /* Calls a module's function with the module as the first argument. Copies no
    arguments if there are too many, because f->call then raises an error. */
-TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
+TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_body body,
                                           void *self, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
-  const tvmffi_func *f = tvmffi_i_method_func(method, NULL);
+  const tvmffi_func *f = tvmffi_i_method_func(body, NULL);
   TVMFFIAny all[17];
   int32_t i;
-  if (!TVMFFI_I_BODY_OF(method).self) return f->call(NULL, args, n, result);
+  if (!body.self) return f->call(NULL, args, n, result);
   all[0] = tvmffi_obj(self);
   if (n + 1 <= f->num_args)
     for (i = 0; i < n; ++i) all[i + 1] = args[i];
@@ -12616,7 +12635,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   const tvmffi_i_member *i;
   tvmffi_func *f;
   for (i = c->members; i->what; ++i) {
-    if (!i->method) continue;
+    if (!i->method.variable) continue;
     f = tvmffi_i_module_func(i);
     if (!f)
       return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
@@ -12734,8 +12753,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_new_user_module,
 #define TVMFFI_I_DECLARED_FUNCTION(T, name) \
   TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
-                                 tvmffi_args, tvmffi_count, tvmffi_into); \
+    return tvmffi_i_module_bound( \
+        TVMFFI_I_BODY_OF(TVMFFI_I_METHOD_OF(T, name)), tvmffi_handle, \
+        tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 
 /* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */

@@ -3977,7 +3977,7 @@ TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_missing_method(
     const tvmffi_i_class *c) {
   const tvmffi_i_member *m;
   for (m = c->members; m->what; ++m)
-    if (m->method && !TVMFFI_I_BODY_OF(m->method).func) return m;
+    if (m->method.variable && !tvmffi_i_body_of(m).func) return m;
   return NULL;
 }
 
@@ -4917,7 +4917,7 @@ TVMFFI_PY_COLD const tvmffi_i_member *tvmffi_py_find_init(
   const tvmffi_i_member *m;
   for (m = c->members; m->what; ++m)
     if (tvmffi_py_is_method(m) && !strcmp(m->name, "__ffi_init__") &&
-        !TVMFFI_I_BODY_OF(m->method).self)
+        !tvmffi_i_body_of(m).self)
       return m;
   return NULL;
 }
@@ -4980,8 +4980,8 @@ TVMFFI_PY_COLD PyGetSetDef *tvmffi_py_field_getters(tvmffi_i_class *c) {
 TVMFFI_PY_COLD int tvmffi_py_add_method(tvmffi_py_record *c,
                                         PyObject *module_name,
                                         const tvmffi_i_member *m) {
-  tvmffi_func *func = tvmffi_i_method_func(m->method, c->of->key);
-  const int is_static = !TVMFFI_I_BODY_OF(m->method).self;
+  tvmffi_func *func = tvmffi_i_method_func(tvmffi_i_body_of(m), c->of->key);
+  const int is_static = !tvmffi_i_body_of(m).self;
   TVMFFIByteArray doc = {NULL, 0};
   tvmffi_py_text name = {NULL, 0, 0};
   PyObject *made = NULL;
@@ -5071,7 +5071,8 @@ TVMFFI_PY_COLD int tvmffi_py_fill_class(tvmffi_py_record *c,
   if (has_eq && !has_hash && !code)
     code = PyObject_SetAttrString((PyObject *)c->type, "__hash__", Py_None);
   if (init && !code) {
-    tvmffi_func *func = tvmffi_i_method_func(init->method, c->of->key);
+    tvmffi_func *func =
+        tvmffi_i_method_func(tvmffi_i_body_of(init), c->of->key);
     func->name = init->full_name;
     c->init = tvmffi_py_new_export(module_name, func, "__ffi_init__", NULL);
     code = c->init ? 0 : -1;
@@ -5110,7 +5111,7 @@ TVMFFI_PY_COLD int tvmffi_py_make_class(tvmffi_py_record *c,
   name = tvmffi_py_class_name(c->of->key, module);
   doc = name ? tvmffi_py_class_doc(
                    c->of, strrchr(name, '.') + 1,
-                   init ? TVMFFI_I_BODY_OF(init->method).func : NULL)
+                   init ? tvmffi_i_body_of(init).func : NULL)
              : NULL;
   spec.name = name;
   spec.slots = slots;

@@ -51,9 +51,8 @@ enum {
    parameter `self` to `key`, the type key, which error messages show. `key` is
    NULL in a module, whose functions are called without `self`, so messages omit
    this parameter. */
-TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_of *method,
+TVMFFI_I_INLINE tvmffi_func *tvmffi_i_method_func(tvmffi_i_method_body body,
                                                   const char *key) {
-  const tvmffi_i_method_body body = TVMFFI_I_BODY_OF(method);
   if (body.self && body.self->name != key)
     body.self->name = body.self->schema = key;
   return body.func;
@@ -95,7 +94,7 @@ struct tvmffi_i_defined {
     return tvmffi_found<tvmffi_body>(nullptr);
   }
 };
-template <tvmffi_i_method_of *tvmffi_used>
+template <tvmffi_i_method_body (*tvmffi_used)()>
 struct tvmffi_i_method_use;
 } /* namespace */
 } /* extern "C++" */
@@ -117,16 +116,23 @@ typedef struct {
   int32_t what, storage;
   const char *name; /* of a field, method, format or loader; or a doc's text */
   int64_t flags;
-  int64_t offset, size, alignment;
+  int64_t offset, size, alignment; /* a method's size is TVMFFI_I_LANGUAGE */
   const tvmffi_i_word *word;
   TVMFFIFieldGetter get;
   TVMFFIFieldSetter set;
   int (*value)(TVMFFIAny *out); /* stores the default, as a view; or NULL */
-  tvmffi_i_method_of *method;
+  tvmffi_i_method_of method;
   const char *full_name; /* "type_key.method", for errors */
   tvmffi_func *factory;
   TVMFFISafeCallType bound; /* a module's function; the handle is the module */
 } tvmffi_i_member;
+
+/* Returns the body of an item's method. With TVMFFI_SHARE_INTERFACE, a file in
+   the other language may have the item. */
+TVMFFI_I_INLINE tvmffi_i_method_body
+tvmffi_i_body_of(const tvmffi_i_member *m) {
+  return m->size ? m->method.function() : *m->method.variable;
+}
 
 typedef struct tvmffi_i_class {
   const char *key;

@@ -199,7 +199,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
   char buffer[TVMFFI_I_METADATA];
   TVMFFIMethodInfo info = TVMFFI_I_ZERO;
   TVMFFIObject *function = NULL;
-  tvmffi_func *f = tvmffi_i_method_func(m->method, c->key);
+  const tvmffi_i_method_body body = tvmffi_i_body_of(m);
+  tvmffi_func *f = tvmffi_i_method_func(body, c->key);
   int32_t i, n;
   int code = 0, attr = m->what == TVMFFI_I_IS_attribute;
   const TVMFFIMethodInfo *had = tvmffi_i_methods_of(type, &n);
@@ -211,7 +212,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_add_method,
                           "write TVMFFI_METHOD for %s, or, if another file has "
                           "it, first call TVMFFI_REGISTER_TYPE there",
                           m->full_name);
-  if (!TVMFFI_I_BODY_OF(m->method).self)
+  if (!body.self)
     info.flags |= kTVMFFIFieldFlagBitMaskIsStaticMethod;
   if (TVMFFI_I_LOAD(&f->name) != m->full_name)
     TVMFFI_I_STORE(&f->name, m->full_name);

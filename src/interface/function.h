@@ -311,11 +311,24 @@ typedef struct {
   tvmffi_func *func;
   tvmffi_i_word *self; /* type word of `self`; NULL: a static method */
 } tvmffi_i_method_body;
+
+/* The member of a list that leads to a method's body. In C the body is a
+   variable, which a tentative definition declares. C++ has none, so there a
+   function returns the body. TVMFFI_I_LANGUAGE says which one a file has. */
+typedef union {
 #if defined(__cplusplus)
-/* In C, a method's body is a variable that a tentative definition declares. C++
-   has none, so there it is a function that returns the body. */
-typedef tvmffi_i_method_body tvmffi_i_method_of();
+  tvmffi_i_method_body (*function)();
+  const tvmffi_i_method_body *variable;
+#define TVMFFI_I_LANGUAGE 1
 #define TVMFFI_I_BODY_OF(method) (method)()
+#else
+  const tvmffi_i_method_body *variable;
+  tvmffi_i_method_body (*function)(void);
+#define TVMFFI_I_LANGUAGE 0
+#define TVMFFI_I_BODY_OF(method) (*(method))
+#endif
+} tvmffi_i_method_of;
+#if defined(__cplusplus)
 #define TVMFFI_I_METHOD_BODY(name, func, self) \
   namespace { \
   struct tvmffi_i_write_TVMFFI_METHOD_##name { \
@@ -324,8 +337,6 @@ typedef tvmffi_i_method_body tvmffi_i_method_of();
   }; \
   }
 #else
-typedef const tvmffi_i_method_body tvmffi_i_method_of;
-#define TVMFFI_I_BODY_OF(method) (*(method))
 #if TVMFFI_I_ALIASES
 #define TVMFFI_I_METHOD_MARK(name) TVMFFI_I_UNUSED static char name;
 #else

@@ -37,7 +37,7 @@ TVMFFI_I_ONCE(const tvmffi_i_member *, tvmffi_i_module_find,
 
 TVMFFI_I_ONCE(tvmffi_func *, tvmffi_i_module_func,
               ( const tvmffi_i_member *item)) {
-  return tvmffi_i_method_func(item->method, NULL);
+  return tvmffi_i_method_func(tvmffi_i_body_of(item), NULL);
 }
 
 /* Calls a method with the module and `n` (at most 2) more arguments. Raises a
@@ -210,13 +210,13 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_method_of,
 
 /* Calls a module's function with the module as the first argument. Copies no
    arguments if there are too many, because f->call then raises an error. */
-TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_of *method,
+TVMFFI_I_INLINE int tvmffi_i_module_bound(tvmffi_i_method_body body,
                                           void *self, const TVMFFIAny *args,
                                           int32_t n, TVMFFIAny *result) {
-  const tvmffi_func *f = tvmffi_i_method_func(method, NULL);
+  const tvmffi_func *f = tvmffi_i_method_func(body, NULL);
   TVMFFIAny all[17];
   int32_t i;
-  if (!TVMFFI_I_BODY_OF(method).self) return f->call(NULL, args, n, result);
+  if (!body.self) return f->call(NULL, args, n, result);
   all[0] = tvmffi_obj(self);
   if (n + 1 <= f->num_args)
     for (i = 0; i < n; ++i) all[i + 1] = args[i];
@@ -250,7 +250,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_module_init, (tvmffi_i_class *c, void **result)) {
   const tvmffi_i_member *i;
   tvmffi_func *f;
   for (i = c->members; i->what; ++i) {
-    if (!i->method) continue;
+    if (!i->method.variable) continue;
     f = tvmffi_i_module_func(i);
     if (!f)
       return tvmffi_i_raise("TypeError", "write TVMFFI_METHOD for %s",
@@ -368,8 +368,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_new_user_module,
 #define TVMFFI_I_DECLARED_FUNCTION(T, name) \
   TVMFFI_I_HEAD_OF_METHOD(T, name) \
   static TVMFFI_I_CALL_HEAD(tvmffi_i_bound_##T##_##name) { \
-    return tvmffi_i_module_bound(TVMFFI_I_METHOD_OF(T, name), tvmffi_handle, \
-                                 tvmffi_args, tvmffi_count, tvmffi_into); \
+    return tvmffi_i_module_bound( \
+        TVMFFI_I_BODY_OF(TVMFFI_I_METHOD_OF(T, name)), tvmffi_handle, \
+        tvmffi_args, tvmffi_count, tvmffi_into); \
   }
 
 /* The pass TVMFFI_I_MASK expands an item to its bits of the property mask. */

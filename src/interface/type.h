@@ -313,8 +313,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
    TVMFFI_I_AS(int64_t, \
                offsetof(struct tvmffi_i_align_##T##_##x, tvmffi_tail)), \
    &TVMFFI_I_CAT(tvmffi_i_word_, W), tvmffi_i_read_##T##_##x, \
-   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), NULL, NULL, \
-   NULL, NULL},
+   tvmffi_i_write_##T##_##x, TVMFFI_I_FIELD_VALUE_##d(T, x), {NULL}, \
+   NULL, NULL, NULL},
 #define TVMFFI_I_FIELD_VALUE_0(T, x) NULL
 #define TVMFFI_I_FIELD_VALUE_1(T, x) tvmffi_i_value_##T##_##x
 #define TVMFFI_I_MEMBER_METHOD ~, TVMFFI_I_METHOD_ENTRY,
@@ -325,8 +325,8 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_OTHER_ENTRY(kind, text, bits, factory, values) \
   TVMFFI_I_ENTRY(kind, text, bits, NULL, NULL, factory, NULL)
 #define TVMFFI_I_ENTRY(kind, name, flags, method, full_name, factory, bound) \
-  {TVMFFI_I_IS_##kind, 0, name, flags, 0, 0, 0, NULL, NULL, NULL, NULL, \
-   method, full_name, factory, bound},
+  {TVMFFI_I_IS_##kind, 0, name, flags, 0, TVMFFI_I_LANGUAGE, 0, NULL, NULL, \
+   NULL, NULL, {method}, full_name, factory, bound},
 
 /* The pass TVMFFI_I_END calls destructors. */
 #define TVMFFI_I_END_DESTRUCTOR ~, TVMFFI_I_CALL_END,
@@ -518,6 +518,7 @@ typedef struct tvmffi_i_all_fit tvmffi_i_all_fit;
 #define TVMFFI_I_WORD_tvmffi_self_of(W) ~, object,
 #define tvmffi_type_tvmffi_self_of(W) TVMFFI_I_UNUSED tvmffi_type_##W
 #define tvmffi_i_word_tvmffi_self_of(W) tvmffi_i_word_##W
+#define tvmffi_i_shared_word_tvmffi_self_of(W) tvmffi_i_word_##W
 #define TVMFFI_I_SELF_OF(T, W) \
   static tvmffi_i_class *tvmffi_i_class_of_##T(void); \
   TVMFFI_I_CLASS_GETTER(T, tvmffi_i_get_##W) \

@@ -1043,6 +1043,7 @@ int main(void) {
   uint64_t big[2] = {1, 2};
   TVMFFIByteArray bytes = {(const char *)big, sizeof big};
   int64_t n = 0, shape = 4;
+  double sum;
   int i;
   for (i = 0; i < 2; ++i)
     if (TVMFFIBigIntFromByteArray(&bytes, &words[i])) return 21;
@@ -1399,7 +1400,8 @@ typedef struct {
   double x, y;
 } NAME_Point;
 TVMFFI_TYPE(NAME_Point, "options.NAME", TVMFFIObject, (field, float64, x),
-            (field, float64, y, 0.5))
+            (field, float64, y, 0.5), (method, sum))
+TVMFFI_METHOD(NAME_Point, sum, float64) { TVMFFI_RETURN(self->x + self->y); }
 TVMFFI_FUNC(half, int64, (int64, x)) {
   if (x % 2) return TVMFFI_RAISE("ValueError", "%d is odd", (int)x);
   TVMFFI_RETURN(x / 2);
@@ -1420,8 +1422,11 @@ int NAME(void) {
   TVMFFIObject *list = tvmffi_list(1, "two"), *tensor, *kept[20];
   TVMFFIAny item;
   int64_t n = 0, shape = 4;
+  double sum;
   int i;
   if (!p || p->y != 0.5) return 1;
+  TVMFFI_TRY(tvmffi_method(p, "sum", &sum));
+  if (sum != 3.5) return 10;
   TVMFFI_TRY(TVMFFI_REGISTER("NAME.half", half));
   TVMFFI_TRY(TVMFFI_REGISTER("NAME.size", size));
   TVMFFI_TRY(tvmffi_call("NAME.half", &n, 10));
