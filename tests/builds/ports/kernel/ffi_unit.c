@@ -380,7 +380,7 @@ static void unit_tasks(struct kunit *test)
 
 static DECLARE_COMPLETION(looked_up);
 static DECLARE_COMPLETION(replaced);
-static u64 longest;
+static int slow;
 
 static int look_up(void *data)
 {
@@ -401,17 +401,22 @@ static int replace(void *data)
 	int i;
 
 	sched_set_fifo(current);
+	slow = 0;
 	for (i = 0; i < 300; ++i) {
 		usleep_range(500, 1000);
 		start = ktime_get_ns();
 		WARN_ON(ffi_register("unit.replaced", may_sleep, FFI_REPLACE));
-		longest = max(longest, ktime_get_ns() - start);
+		slow += ktime_get_ns() - start > 500 * NSEC_PER_MSEC;
 	}
 	complete(&replaced);
 	return 0;
 }
 
-/* A task of a high priority sleeps while it waits for one that it preempted. */
+/*
+ * A task of a high priority sleeps while it waits for one that it preempted. If
+ * it did not, the kernel would let the other run only once a second. A busy
+ * machine may stop both for as long, but seldom.
+ */
 static void unit_priority(struct kunit *test)
 {
 	struct task_struct *tasks[] = {
@@ -425,7 +430,7 @@ static void unit_priority(struct kunit *test)
 		wake_up_process(tasks[i]);
 	}
 	wait_for_completion(&looked_up);
-	KUNIT_EXPECT_EQ(test, longest < 500 * NSEC_PER_MSEC, 1);
+	KUNIT_EXPECT_EQ(test, slow < 10, 1);
 }
 
 #if IS_ENABLED(CONFIG_FAULT_INJECTION)
