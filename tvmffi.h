@@ -9954,9 +9954,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_plan_until, (const char *text, char end)) {
   return n;
 }
 
-#define TVMFFI_I_SAY(format, ...)                                         \
+#define TVMFFI_I_SAY(format, ...)                                          \
   tvmffi_raise(trace, kind, "%s: %s%s%s: " format, function, e[i].kind, name, \
-               e[i].kind[0] ? "`" : "", __VA_ARGS__)
+               mark, __VA_ARGS__)
 TVMFFI_I_ONCE(int, tvmffi_i_misfit,
               (const tvmffi_i_site *site, const tvmffi_i_plan *plans,
                const DLTensor *const *tensors, int code,
@@ -9969,6 +9969,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_misfit,
                      : (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError"
                                                            : "ValueError";
   const char *name = e[i].name, *text = e[i].text, *shape = text;
+  const char *mark = e[i].kind[0] ? "`" : ""; /* after "argument `" */
   const tvmffi_i_plan *p = &plans[i];
   const tvmffi_i_dim *d =
       (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;

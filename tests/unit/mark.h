@@ -158,6 +158,9 @@ static int test_use(TVMFFI_HERE, const test_marks *m, int how, TVMFFIAny null) {
    all works again. */
 static void test_null_of_maker(TVMFFI_HERE) {
   test_marks m;
+#if TVMFFI_I_GENERIC
+  TVMFFIObject *nothing = NULL;
+#endif
   int bad, use, code;
   OK(test_marks_begin(tvmffi_here, &m));
   for (bad = 0; bad < TEST_BADS; ++bad) {
@@ -173,6 +176,12 @@ static void test_null_of_maker(TVMFFI_HERE) {
     OK(tvmffi_list(tvmffi_none()) ? 0 : -1);
     OK(tvmffi_call(tvmffi_obj(m.called), tvmffi_out_none(NULL), tvmffi_none()));
     CHECK_LOG("c");
+#if TVMFFI_I_GENERIC
+    (void)test_bad(tvmffi_here, &m, bad);
+    FAILS(tvmffi_call(m.called, NULL, nothing), test_bad_kinds[bad], NULL);
+    OK(tvmffi_call(m.called, NULL, nothing));
+    CHECK_LOG("c");
+#endif
   }
   CHECK_INT(tvmffi_size(tvmffi_obj(m.list)), 1);
   CHECK_INT(tvmffi_size(tvmffi_obj(m.dict)), 0);

@@ -159,6 +159,20 @@ TVMFFI_FUNC(u_items, list) { TVMFFI_RETURN(tvmffi_list(tvmffi_int(1))); }
 TVMFFI_TYPE(TestBag, "unit.Bag", TVMFFIObject, (field, list, items),
             (factory, u_items))
 
+typedef struct {
+  TVMFFIObject base;
+  int64_t a;
+} TestMisfit;
+typedef struct {
+  TVMFFIObject base;
+  uint64_t a;
+} TestTooLarge;
+TVMFFI_TYPE(TestTooLarge, "unit.TooLarge", TVMFFIObject,
+            (field, uint64, a, UINT64_MAX))
+TVMFFI_FUNC(u_text, str) { TVMFFI_RETURN(tvmffi_byte_array("one")); }
+TVMFFI_TYPE(TestMisfit, "unit.Misfit", TVMFFIObject, (field, int64, a),
+            (factory, u_text))
+
 /* What a factory makes does not belong to the scope of who makes the object. */
 static void test_type_factory(TVMFFI_HERE) {
   TestBag *bag;
@@ -167,6 +181,12 @@ static void test_type_factory(TVMFFI_HERE) {
   CHECK_INT(test_strong(bag->items), 1);
   CHECK_INT(tvmffi_scope_count(kTVMFFIList), 0);
   CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 1);
+  FAILS(!TVMFFI_NEW(TestTooLarge), "OverflowError",
+        "unit.TooLarge.a: Integer value 18446744073709551615 is too large to "
+        "fit in int64_t. Consider explicitly casting to int64_t first if this "
+        "is intentional.");
+  FAILS(!TVMFFI_NEW(TestMisfit), "TypeError",
+        "unit.Misfit.a: Cannot convert from type `ffi.SmallStr` to `int`");
 }
 
 static void test_type_new(TVMFFI_HERE) {
