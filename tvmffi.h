@@ -9122,8 +9122,6 @@ typedef struct {
 /* A view of the container of a loop. A pointer to a struct of TVMFFI_TYPE does
    not compile, because the loop would have no items: the compiler's error shows
    a name that says what to write. */
-#define TVMFFI_I_NO_CONTAINER \
-  tvmffi_i_this_struct_is_no_container__write_its_member
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -9142,6 +9140,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(tvmffi_type *) {
 }
 #define TVMFFI_I_CONTAINER(x) tvmffi_i_container(x)
 #elif TVMFFI_I_GENERIC
+#define TVMFFI_I_NO_CONTAINER \
+  tvmffi_i_this_struct_is_no_container__write_its_member
 typedef struct {
   char tvmffi_unused;
 } tvmffi_i_no_container__write_a_member_of_the_struct;
@@ -9969,7 +9969,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_misfit,
                      : (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError"
                                                            : "ValueError";
   const char *name = e[i].name, *text = e[i].text, *shape = text;
-  const char *mark = e[i].kind[0] ? "`" : ""; /* after "argument `" */
+  const char *mark = e[i].kind[0] ? "`" : ""; /* closes "argument `" */
   const tvmffi_i_plan *p = &plans[i];
   const tvmffi_i_dim *d =
       (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;

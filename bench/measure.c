@@ -272,8 +272,8 @@ static const int orders[6][SUBJECTS] = {
     {LIMIT, STOCK, OURS}, {STOCK, OURS, LIMIT}, {OURS, LIMIT, STOCK},
     {LIMIT, OURS, STOCK}, {OURS, STOCK, LIMIT}, {STOCK, LIMIT, OURS}};
 
-/* Whose state the limit works on, in twelve rounds: in four of them, each of
- * the three has the state of what ran just before. */
+/* Whose state the limit works on, in twelve rounds. Each of the three then
+ * follows a turn on its own state in four of them. */
 static const int states[12] = {STOCK, STOCK, OURS,  OURS, OURS,  STOCK,
                                STOCK, OURS,  STOCK, OURS, STOCK, OURS};
 

@@ -374,7 +374,7 @@ void write_json(const outcome *results, int count, int cpu) {
   json_member(file, "model", model());
   json_member(file, "caches", caches());
   json_member(file, "microcode", cpuinfo("microcode"));
-  /* Where they share one, work by two threads is slower. */
+  /* Two threads on processors of one core slow each other down. */
   json_member(file, "core_of", first_line("/sys/devices/system/cpu/cpu0/"
                                           "topology/thread_siblings_list"));
   json_member(file, "governor", governor());

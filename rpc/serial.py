@@ -272,11 +272,11 @@ class Frames:
         self.heard = self.sent_at = time.monotonic()
         self.least = AGAIN[0] + 20 * (size + 16) / args.baud
         self.first = self.again = self.least
-        self.timed = None  # when the frame was sent that is not repeated yet
+        self.timed = None  # when the client's bytes were sent, if only once
 
     def send(self):
         self.line.send_frame(self.sent << 4 | self.got, self.unacked)
-        self.sent_at = time.monotonic()
+        self.sent_at, self.timed = time.monotonic(), None
 
     def send_next(self):
         """Sends the client's next bytes if the board has got the last ones."""
@@ -324,7 +324,6 @@ class Frames:
                 f"{self.damaged} of its frames were damaged: bytes are lost "
                 "on the serial line, or the board has stopped")
         self.repeated += 1
-        self.timed = None
         self.again = min(2 * self.again, max(self.first, AGAIN[1]))
         self.send()
 

@@ -328,10 +328,10 @@ static void client_time_out(client *c) {
 
 /* -- what happens to a client ---------------------------------------------- */
 
-/* Writes the error for which a client was refused. */
 /* The key of health.sh, which comes too often for the log. */
 #define CLIENTS_HEALTH "`client:?no?`"
 
+/* Writes the error for which a client was refused. */
 static void client_say_refused(const client *c) {
   TVMFFI_SCOPE;
   TVMFFIObject *error = tvmffi_error_take();

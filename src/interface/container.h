@@ -448,8 +448,6 @@ typedef struct {
 /* A view of the container of a loop. A pointer to a struct of TVMFFI_TYPE does
    not compile, because the loop would have no items: the compiler's error shows
    a name that says what to write. */
-#define TVMFFI_I_NO_CONTAINER \
-  tvmffi_i_this_struct_is_no_container__write_its_member
 #if defined(__cplusplus)
 extern "C++" {
 template <typename tvmffi_type>
@@ -468,6 +466,8 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_container(tvmffi_type *) {
 }
 #define TVMFFI_I_CONTAINER(x) tvmffi_i_container(x)
 #elif TVMFFI_I_GENERIC
+#define TVMFFI_I_NO_CONTAINER \
+  tvmffi_i_this_struct_is_no_container__write_its_member
 typedef struct {
   char tvmffi_unused;
 } tvmffi_i_no_container__write_a_member_of_the_struct;

@@ -560,7 +560,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_misfit,
                      : (code & 0xFF) == TVMFFI_I_BAD_DTYPE ? "TypeError"
                                                            : "ValueError";
   const char *name = e[i].name, *text = e[i].text, *shape = text;
-  const char *mark = e[i].kind[0] ? "`" : ""; /* after "argument `" */
+  const char *mark = e[i].kind[0] ? "`" : ""; /* closes "argument `" */
   const tvmffi_i_plan *p = &plans[i];
   const tvmffi_i_dim *d =
       (code & 0xFF) == TVMFFI_I_BAD_EXTENT ? &p->dims[dim] : &p->run;
