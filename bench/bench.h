@@ -76,6 +76,8 @@ typedef struct bench_case {
   int by_median;    /* its least round would be luck: see typical_of */
   int control;      /* runs no code of the library, so its true ratio is 1 */
   int fixed_sides;  /* the two loops of `run` differ, so none is exchanged */
+  int large;        /* no cache has the whole state, so none keeps the part that
+                     * setting up wrote last, which is one library's */
   const char *limit_is; /* what the limit does, for the report */
 } bench_case;
 
@@ -138,6 +140,10 @@ static inline void bench_need(const bench_lib *lib, int code,
  * alone, in nanoseconds, which then counts. */
 double bench_now_ns(void);
 void bench_own_time(double nanoseconds);
+
+/* Writes a block larger than most last-level caches, which drives out what else
+ * they have; `x` is added to its bytes. */
+void bench_fill_caches(uint64_t x);
 
 /* malloc, ending the program when memory is out. */
 void *bench_alloc(size_t size);

@@ -13,9 +13,7 @@
 
 /* Other work: 1,024 functions, which together are larger than a first-level
  * instruction cache, called by a pointer in an order that the data decide, and
- * a block larger than most last-level caches. */
-
-#define OTHER_WORK_BYTES (64u << 20)
+ * a block larger than the caches of data. */
 
 typedef uint64_t other_function(uint64_t x);
 #define OTHER(a, b)                                               \
@@ -41,13 +39,10 @@ EACH_1024(OTHER)
 
 static void do_other_work(void) {
   static other_function *const all[] = {EACH_1024(OTHER_NAME)};
-  static unsigned char *block;
   static uint64_t x = 1;
-  if (!block) block = bench_alloc(OTHER_WORK_BYTES);
   for (unsigned i = 0; i < 4 * sizeof all / sizeof *all; ++i)
     x = all[x % (sizeof all / sizeof *all)](x + i);
-  for (unsigned i = 0; i < OTHER_WORK_BYTES; i += 64)
-    block[i] = (unsigned char)(block[i] + x);
+  bench_fill_caches(x);
 }
 
 /* What a row does once; returns what the next one has to wait for. */

@@ -10,13 +10,14 @@
  * where the system happens to put heap and stack, so one process alone may be
  * off by a tenth however long it measures, and no row sees what another left
  * behind. In a pass each subject (the limit, stock, ours) runs its calibrated
- * loop once a round, in an order that changes. A round is short beside a
- * scheduler's time slice, so on a loaded machine many stay undisturbed, and the
- * minimum is a fair figure; rounds go on until no minimum falls any more.
- * Passes go on until each subject's minimum has been met again by others: a
- * figure that came up once would not come up in the next run. Where a function
- * lies changes its time, too, so with --placements each process is another link
- * of this program and of the library, with the functions in another order.
+ * loop for a turn in each round, in an order that changes. A turn is short
+ * beside a scheduler's time slice, so on a loaded machine many stay
+ * undisturbed, and the minimum is a fair figure; rounds go on until no minimum
+ * falls any more. Passes go on until each subject's minimum has been met again
+ * by others: a figure that came up once would not come up in the next run.
+ * Where a function lies changes its time, too, so with --placements each
+ * process is another link of this program and of the library, with the
+ * functions in another order.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -38,12 +39,12 @@
 
 #include "harness.h"
 
-#define ROUND_NS 50000.0 /* what a round of one subject aims at */
-#define BATCH 25         /* rounds between two looks at the minima */
+#define TURN_NS 50000.0  /* what a turn aims at */
+#define BATCH 20         /* rounds between two looks at the minima */
 #define SETTLED 0.995    /* a minimum that fell by less has settled */
-#define COUNTED 8        /* one round of so many is also counted */
+#define COUNTED 7        /* one round of so many is also counted */
 #define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
-#define LEAST_ROUNDS 5   /* once there were so many */
+#define LEAST_ROUNDS 6   /* once there were so many */
 #define MIN_PASSES 5
 #define MIN_PLACED 16  /* with --placements: of fewer, chance decides */
 #define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
@@ -230,7 +231,7 @@ static double least_of_two(const contender *s, long n) {
 }
 
 /* Doubles the loop until it is long enough to be judged, which also warms
- * caches up, then sets it to the length of a round. A long time is looked at
+ * caches up, then sets it to the length of a turn. A long time is looked at
  * twice: the first may have been another program's. */
 static void calibrate(contender *s, const bench_case *row) {
   double taken;
@@ -238,18 +239,18 @@ static void calibrate(contender *s, const bench_case *row) {
   if (row->fixed) return;
   for (;;) {
     taken = time_once(s, s->n);
-    if (taken >= ROUND_NS / 2 && taken < 100 * ROUND_NS) {
+    if (taken >= TURN_NS / 2 && taken < 100 * TURN_NS) {
       taken = least_of_two(s, s->n);
     }
-    if (taken >= ROUND_NS / 2) break;
+    if (taken >= TURN_NS / 2) break;
     if (s->n > LONG_MAX / 2) die(row->name, "the loop does no work");
     s->n *= 2;
   }
-  s->n = (long)((double)s->n * ROUND_NS / taken);
+  s->n = (long)((double)s->n * TURN_NS / taken);
   if (s->n < 1) s->n = 1;
 }
 
-static void run_round(contender *s, int counted) {
+static void run_turn(contender *s, int counted) {
   uint64_t before[COUNTERS], after[COUNTERS];
   int counts = counted && read_counters(before);
   s->samples[s->count++] = time_once(s, s->n) / (double)s->n;
@@ -260,41 +261,40 @@ static void run_round(contender *s, int counted) {
   }
 }
 
-/* The first round. Every other pass begins with the other half of the order: of
- * few rounds, or where a table grows in some, one half counts more. */
-static int shift;
+/* Which library has the first turn: the other one in every other pass, because
+ * of few rounds, or where a table grows in some, the first counts more. */
+static int first_side;
 
-/* The order of six rounds. What ran before has left its memory in the caches,
- * so the second half is the mirror image of the first: the libraries change
- * places, and the limit works on the other's state. What comes before the one
- * library then also comes before the other. */
-static const int orders[6][SUBJECTS] = {
-    {LIMIT, STOCK, OURS}, {STOCK, OURS, LIMIT}, {OURS, LIMIT, STOCK},
-    {LIMIT, OURS, STOCK}, {OURS, STOCK, LIMIT}, {STOCK, LIMIT, OURS}};
-
-/* Whose state the limit works on, in twelve rounds. Each of the three then
- * follows a turn on its own state in four of them. */
-static const int states[12] = {STOCK, STOCK, OURS,  OURS, OURS,  STOCK,
-                               STOCK, OURS,  STOCK, OURS, STOCK, OURS};
-
-static void mirror(contender *subjects, int round) {
-  contender *least = &subjects[LIMIT];
-  const contender *of = &subjects[states[round % 12]];
-  if (!of->loop) return;
-  least->lib = of->lib;
-  least->state = of->state;
+/* Where memory lies decides what a walk through it costs, so the limit has
+ * samples on ours' state alone. Its turns on stock's only put both libraries
+ * into the same company. */
+static void run_limit(contender *least, const contender *own, int counted) {
+  if (!least->loop || !own->loop) return;
+  least->lib = own->lib;
+  least->state = own->state;
+  run_turn(least, counted);
+  if (own->lib == &stock) --least->count;
 }
 
 /* Each round has its stack at another place: where a slot of it lies a multiple
  * of 4096 bytes from a word that is measured, the processor takes one for the
- * other and loses time. The steps are prime to the 256 places. */
+ * other and loses time. The steps are prime to the 256 places.
+ *
+ * What ran before a turn has left its memory in the caches, so each memory has
+ * two turns, the library's and the limit's, of which either is first in every
+ * other round. All of them then follow a turn on their own memory as often. */
 __attribute__((noinline)) static void run_turns(contender *subjects,
                                                 int round) {
   bench_keep(__builtin_alloca((size_t)(round * 75 % 256 + 1) * 16));
-  mirror(subjects, round);
-  for (int turn = 0; turn < SUBJECTS; ++turn) {
-    contender *s = &subjects[orders[round % 6][turn]];
-    if (s->loop) run_round(s, round % COUNTED == 0);
+  for (int turn = 0; turn < 4; ++turn) {
+    const int counted = round % COUNTED == 0;
+    contender *own = &subjects[turn / 2 ? STOCK + OURS - first_side
+                                        : first_side];
+    if ((turn + round) % 2 == 0) {
+      run_limit(&subjects[LIMIT], own, counted);
+    } else if (own->loop) {
+      run_turn(own, counted);
+    }
   }
 }
 
@@ -322,7 +322,7 @@ static int run_batch(contender *subjects, int first_round, int rounds) {
   }
   for (int round = first_round; round < first_round + rounds; ++round) {
     if (long_enough(start, round)) return 0;
-    run_turns(subjects, round + shift);
+    run_turns(subjects, round);
   }
   for (int k = 0; k < SUBJECTS; ++k) {
     fell |= lowest(&subjects[k]) < before[k] * SETTLED;
@@ -379,7 +379,7 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
   contender *least = &subjects[LIMIT];
   const int first = ours_first(pass) ? OURS : STOCK;
   int round = 0;
-  shift = pass % 2 * 3;
+  first_side = pass % 2 ? OURS : STOCK;
   open_counters();
   prepare(&subjects[first], row, first, pass);
   prepare(&subjects[STOCK + OURS - first], row, STOCK + OURS - first, pass);
@@ -387,6 +387,11 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
   least->lib = &ours;
   least->state = subjects[OURS].state;
   if (least->loop) calibrate(least, row);
+  if (row->large) bench_fill_caches(1);
+  if (!row->rounds) {
+    run_turns(subjects, 0);
+    for (int k = 0; k < SUBJECTS; ++k) subjects[k].count = 0;
+  }
   while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
          !row->rounds && round + BATCH < BENCH_MAX_ROUNDS) {
     round += BATCH;

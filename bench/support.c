@@ -32,6 +32,14 @@ void *bench_alloc(size_t size) {
   return p;
 }
 
+void bench_fill_caches(uint64_t x) {
+  enum { BYTES = 64 << 20, LINE = 64 };
+  static unsigned char *block;
+  if (!block) block = bench_alloc(BYTES);
+  for (int i = 0; i < BYTES; i += LINE)
+    block[i] = (unsigned char)(block[i] + x);
+}
+
 void bench_fail(const bench_lib *lib, const char *what) {
   TVMFFIObjectHandle error = NULL;
   const TVMFFIErrorCell *cell;
