@@ -58,8 +58,9 @@ typedef void (*bench_loop)(const bench_lib *lib, void *state, long n);
 #define BENCH_THRICE 0.40
 /* A row that is built afresh each time does this many steps in a round. */
 #define BENCH_FRESH 64
-/* No process measures a row for more rounds than this. */
-#define BENCH_MAX_ROUNDS 100
+/* No process has more rounds of a row than this, of which the first does not
+ * count. */
+#define BENCH_MAX_ROUNDS 101
 
 /* One row. All but `name` and `run` may be left out. */
 typedef struct bench_case {

@@ -393,7 +393,7 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
     for (int k = 0; k < SUBJECTS; ++k) subjects[k].count = 0;
   }
   while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
-         !row->rounds && round + BATCH < BENCH_MAX_ROUNDS) {
+         !row->rounds && 1 + round + 2 * BATCH <= BENCH_MAX_ROUNDS) {
     round += BATCH;
   }
   for (int k = 0; k < SUBJECTS; ++k) summarise(&subjects[k], row, &figures[k]);
