@@ -463,7 +463,7 @@ static void filled_limit(const bench_lib *lib, void *state, long n) {
    .limit_is = TEXT_##bound,                           \
    .param = count,                                     \
    .goal = ratio,                                      \
-   .large = (count) == 1000000,                        \
+   .large = (count) >= 100000,                         \
    .brief = (count) == 1000 && (bound) == get_limit}
 #define SEQ_ROWS(text, loop, kind, bound)                             \
   SEQ_ROW(text ", 10", loop, kind, 10, bound, SEQ_GOAL),              \

@@ -58,9 +58,9 @@ typedef void (*bench_loop)(const bench_lib *lib, void *state, long n);
 #define BENCH_THRICE 0.40
 /* A row that is built afresh each time does this many steps in a round. */
 #define BENCH_FRESH 64
-/* No process has more rounds of a row than this, of which the first does not
+/* No process has more rounds of a row than this, of which the first two do not
  * count. */
-#define BENCH_MAX_ROUNDS 101
+#define BENCH_MAX_ROUNDS 102
 
 /* One row. All but `name` and `run` may be left out. */
 typedef struct bench_case {
@@ -77,8 +77,8 @@ typedef struct bench_case {
   int by_median;    /* its least round would be luck: see typical_of */
   int control;      /* runs no code of the library, so its true ratio is 1 */
   int fixed_sides;  /* the two loops of `run` differ, so none is exchanged */
-  int large;        /* no cache has the whole state, so none keeps the part that
-                     * setting up wrote last, which is one library's */
+  int large;        /* the near caches have no room for two states: what setting
+                     * up left there, of one library, is driven out */
   const char *limit_is; /* what the limit does, for the report */
 } bench_case;
 

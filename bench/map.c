@@ -307,7 +307,7 @@ static void one_look(const bench_lib *lib, void *state, long n) {
    .param = MAP_PARAM(kind, entries),                                    \
    .fixed = steps,                                                       \
    .rounds = times,                                                      \
-   .large = (entries) == 1000000,                                        \
+   .large = (entries) >= 100000,                                         \
    .goal = most}
 #define MAP_ROW(text, loop, kind, entries, steps, times) \
   MAP_ROW_TO(text, loop, kind, entries, steps, times, one_look, 0.667)

@@ -44,7 +44,8 @@
 #define SETTLED 0.995    /* a minimum that fell by less has settled */
 #define COUNTED 7        /* one round of so many is also counted */
 #define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
-#define LEAST_ROUNDS 6   /* once there were so many */
+#define LEAST_ROUNDS 4   /* once there were so many */
+#define FIRST 2          /* rounds that only set the lengths of turns */
 #define MIN_PASSES 5
 #define MIN_PLACED 16  /* with --placements: of fewer, chance decides */
 #define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
@@ -306,6 +307,18 @@ static double lowest(const contender *s) {
   return min;
 }
 
+/* The time of a step in calibration is that of a memory which the caches have
+ * or have not, by what was set up last. Where the time depends on that, it also
+ * depends on the length of a turn, which therefore has to be set in the company
+ * that all turns have. */
+static void set_length(contender *s, const bench_case *row) {
+  if (s->count && !row->fixed) {
+    const double steps = TURN_NS / lowest(s);
+    s->n = steps < 1 ? 1 : (long)steps;
+  }
+  s->count = 0;
+}
+
 /* Steps of milliseconds would take a pass seconds. */
 static int long_enough(clock_t start, int round) {
   return round >= LEAST_ROUNDS &&
@@ -388,12 +401,10 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
   least->state = subjects[OURS].state;
   if (least->loop) calibrate(least, row);
   if (row->large) bench_fill_caches(1);
-  if (!row->rounds) {
-    run_turns(subjects, 0);
-    for (int k = 0; k < SUBJECTS; ++k) subjects[k].count = 0;
-  }
+  for (int i = 0; i < FIRST && !row->rounds; ++i) run_turns(subjects, i);
+  for (int k = 0; k < SUBJECTS; ++k) set_length(&subjects[k], row);
   while (run_batch(subjects, round, row->rounds ? row->rounds : BATCH) &&
-         !row->rounds && 1 + round + 2 * BATCH <= BENCH_MAX_ROUNDS) {
+         !row->rounds && FIRST + round + 2 * BATCH <= BENCH_MAX_ROUNDS) {
     round += BATCH;
   }
   for (int k = 0; k < SUBJECTS; ++k) summarise(&subjects[k], row, &figures[k]);
