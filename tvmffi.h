@@ -18115,7 +18115,7 @@ static void tvmffi_i_index_member(const tvmffi_i_members *m, int32_t i) {
 static int tvmffi_i_add_member(tvmffi_i_members *m, const void *member) {
   TVMFFI_ASSERT(m->count <= m->capacity || !m->capacity);
   if (m->count >= m->capacity) {
-    const int32_t wanted = m->count ? m->count * 2 : 4;
+    const int32_t wanted = m->count ? m->count * 2 : 2;
     const size_t bytes = 2 * (size_t)wanted * sizeof(uint32_t);
     void *copy =
         tvmffi_i_enlarge(m->array, m->element, m->count, wanted, bytes);
@@ -18173,6 +18173,7 @@ static void tvmffi_i_warn_hidden(const tvmffi_i_type *t,
     tvmffi_i_members fields;
     int32_t found;
     TVMFFI_ASSERT(a->type_depth == depth);
+    if (!TVMFFI_I_LOAD(&a->num_fields)) continue;
     tvmffi_i_lock();
     fields = tvmffi_i_type_fields((const tvmffi_i_type *)(const void *)a);
     found = tvmffi_i_member_number(&fields, &f->name, NULL);
