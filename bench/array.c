@@ -454,33 +454,45 @@ static void filled_limit(const bench_lib *lib, void *state, long n) {
 #define TEXT_filled_limit "one block made, filled and freed"
 
 #define SEQ_GOAL (1 / 1.5)
-#define SEQ_ROW(text, loop, kind, count, bound, ratio) \
-  {.name = text,                                       \
-   .run = BENCH_SIDES(loop),                           \
-   .setup = kind##_setup,                              \
-   .teardown = teardown,                               \
-   .limit = bound,                                     \
-   .limit_is = TEXT_##bound,                           \
-   .param = count,                                     \
-   .goal = ratio,                                      \
-   .large = (count) >= 100000,                         \
+/* `steps` look at all items, or 0. */
+#define LONG_ROW(text, loop, kind, count, bound, ratio, steps) \
+  {.name = text,                                               \
+   .run = BENCH_SIDES(loop),                                   \
+   .setup = kind##_setup,                                      \
+   .teardown = teardown,                                       \
+   .limit = bound,                                             \
+   .limit_is = TEXT_##bound,                                   \
+   .param = count,                                             \
+   .goal = ratio,                                              \
+   .fixed = steps,                                             \
+   .large = (steps) != 0,                                      \
    .brief = (count) == 1000 && (bound) == get_limit}
-#define SEQ_ROWS(text, loop, kind, bound)                             \
-  SEQ_ROW(text ", 10", loop, kind, 10, bound, SEQ_GOAL),              \
-      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, SEQ_GOAL),     \
-      SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, SEQ_GOAL), \
-      SEQ_ROW(text ", 1,000,000", loop, kind, 1000000, bound, SEQ_GOAL)
+#define SEQ_ROW(text, loop, kind, count, bound, ratio) \
+  LONG_ROW(text, loop, kind, count, bound, ratio, 0)
+#define SEQ_ROWS(text, loop, kind, bound)                              \
+  SEQ_ROW(text ", 10", loop, kind, 10, bound, SEQ_GOAL),               \
+      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, SEQ_GOAL),      \
+      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, SEQ_GOAL,  \
+               100000),                                                \
+      LONG_ROW(text ", 1,000,000", loop, kind, 1000000, bound, SEQ_GOAL, \
+               100000)
+
+/* Operations that look at no items, or a few. */
+#define FEW_ROWS(text, loop, kind, bound, ratio)               \
+  SEQ_ROW(text ", 10", loop, kind, 10, bound, ratio),          \
+      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, ratio), \
+      SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, ratio)
 
 /* The operations that look at all items. */
 #define WHOLE_ROWS(text, loop, kind, bound, ratio)             \
   SEQ_ROW(text ", 10", loop, kind, 10, bound, ratio),          \
       SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, ratio), \
-      SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, ratio)
+      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, ratio, 1)
 #define MAKE_ROWS(text, kind)                                                 \
   SEQ_ROW(text ", 8", make_and_release, kind, 8, filled_limit, 0.5),          \
       SEQ_ROW(text ", 1,000", make_and_release, kind, 1000, filled_limit, 0), \
-      SEQ_ROW(text ", 100,000", make_and_release, kind, 100000, filled_limit, \
-              0)
+      LONG_ROW(text ", 100,000", make_and_release, kind, 100000,              \
+               filled_limit, 0, 1)
 
 const bench_case bench_array[] = {
     MAKE_ROWS("array make and release", array),
@@ -499,14 +511,14 @@ const bench_case bench_array[] = {
     SEQ_ROWS("list append by cell", append_cell, list, append_limit),
     SEQ_ROW("list append, objects, 1,000", append, list, -1000, append_limit,
             SEQ_GOAL),
-    WHOLE_ROWS("list append and pop", append_pop, list, append_limit, SEQ_GOAL),
+    FEW_ROWS("list append and pop", append_pop, list, append_limit, SEQ_GOAL),
     WHOLE_ROWS("list insert, erase in front", insert_erase, list, move_limit,
                0),
-    WHOLE_ROWS("list replace slice", replace, list, slice_limit, 0),
-    WHOLE_ROWS("list extend and cut", extend_cut, list, slice_limit, 0),
+    FEW_ROWS("list replace slice", replace, list, slice_limit, 0),
+    FEW_ROWS("list extend and cut", extend_cut, list, slice_limit, 0),
     WHOLE_ROWS("list reverse", reverse, list, reverse_limit, 0),
     WHOLE_ROWS("list clear and refill", clear_refill, list, refill_limit, 0),
-    WHOLE_ROWS("list reserve and release", reserve, list, block_limit, 0),
+    FEW_ROWS("list reserve and release", reserve, list, block_limit, 0),
     WHOLE_ROWS("list contains", contains, list, contains_limit, 0),
     SEQ_ROW("list size", size, list, 1000, size_limit, 0),
     SEQ_ROW("shape make and release, 4", make_and_release, shape, 4,

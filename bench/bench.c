@@ -101,6 +101,7 @@ static const char usage[] =
     "                  extended regular expression\n"
     "  --exclude RE    no rows that match RE\n"
     "  --list          the rows' names, nothing is measured\n"
+    "  --check         ends once the options are read and are right\n"
     "  --json FILE     also write the figures, the machine and the least time\n"
     "                  of each process to FILE; - is the standard output, and\n"
     "                  the table then goes to the standard error\n"
@@ -154,6 +155,7 @@ static void parse_options(char **argv) {
       {"--short", NULL, NULL, &option.brief},
       {"--guard", NULL, NULL, &option.guard},
       {"--list", NULL, NULL, &option.list},
+      {"--check", NULL, NULL, &option.check},
       {"--namespaces", NULL, NULL, &option.namespaces},
   };
   const size_t count = sizeof known / sizeof known[0];
@@ -302,8 +304,6 @@ static int run(char **argv, outcome *rows, int count) {
   int status, cpu = pin();
   option.cpu = cpu;
   if (option.guard && !option.stock) die("--guard", "needs --stock");
-  if (option.compare) read_old(rows, count);
-  check_outputs();
   if (count_placements() == 0) die(option.placements, "has no placements");
   load_libraries(0);
   check_libraries();
@@ -327,7 +327,11 @@ int main(int argc, char **argv) {
     status = run_as_child(rows, count);
   } else {
     count = select_rows(rows, count);
-    status = option.list ? run_list(rows, count) : run(argv, rows, count);
+    if (option.compare) read_old(rows, count);
+    if (!option.list) check_outputs();
+    status = option.check  ? 0
+             : option.list ? run_list(rows, count)
+                           : run(argv, rows, count);
   }
   free(rows);
   return status;

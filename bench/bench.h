@@ -78,7 +78,8 @@ typedef struct bench_case {
   int control;      /* runs no code of the library, so its true ratio is 1 */
   int fixed_sides;  /* the two loops of `run` differ, so none is exchanged */
   int large;        /* the near caches have no room for two states: what setting
-                     * up left there, of one library, is driven out */
+                     * up left there, of one library, is driven out; `fixed` is
+                     * a pass, as the faster library would do more of one */
   const char *limit_is; /* what the limit does, for the report */
 } bench_case;
 

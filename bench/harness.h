@@ -48,7 +48,7 @@ typedef struct options {
   const char *ours, *stock, *filter, *exclude, *json, *csv, *compare, *commit,
       *placements;
   const char *child; /* "row,pass,pipe": this process measures one pass */
-  int brief, guard, list, namespaces, cpu, passes;
+  int brief, guard, list, check, namespaces, cpu, passes;
   int results; /* the standard output, where "-" is a result file */
 } options;
 

@@ -315,9 +315,9 @@ static void one_look(const bench_lib *lib, void *state, long n) {
 #define MAP_ROWS(word, loop, name, kind)                              \
   MAP_ROW(word ", " name " keys, 10", loop, kind, 10, 0, 0),          \
       MAP_ROW(word ", " name " keys, 1,000", loop, kind, 1000, 0, 0), \
-      MAP_ROW(word ", " name " keys, 100,000", loop, kind, 100000, 0, 0)
+      MAP_ROW(word ", " name " keys, 100,000", loop, kind, 100000, 100000, 0)
 #define MILLION_ROW(word, loop, name, kind) \
-  MAP_ROW(word ", " name " keys, 1,000,000", loop, kind, 1000000, 0, 0)
+  MAP_ROW(word ", " name " keys, 1,000,000", loop, kind, 1000000, 100000, 0)
 
 /* A round fills the largest dicts once: more rounds come with the passes. */
 #define FILL_ROWS(name, kind)                                           \
@@ -329,7 +329,7 @@ static void one_look(const bench_lib *lib, void *state, long n) {
 #define INT_ROWS(word, loop, least)                                     \
   MAP_ROW_TO(word ", 10", loop, INT_KEYS, 10, 0, 0, least, 0),          \
       MAP_ROW_TO(word ", 1,000", loop, INT_KEYS, 1000, 0, 0, least, 0), \
-      MAP_ROW_TO(word ", 100,000", loop, INT_KEYS, 100000, 0, 0, least, 0)
+      MAP_ROW_TO(word ", 100,000", loop, INT_KEYS, 100000, 100000, 0, least, 0)
 
 const bench_case bench_map[] = {
     MAP_ROWS("get", get, "integer", INT_KEYS),

@@ -415,7 +415,9 @@ BENCH_LOOP(attr_column) {
    .teardown = free_names,                               \
    .limit = least,                                       \
    .param = size,                                        \
-   .large = (size) >= 100000,                            \
+   .fixed = (size) < 10000 ? 0                           \
+            : (size) < 100000 ? (size) : 100000,         \
+   .large = (size) >= 10000,                             \
    .goal = ratio}
 
 #define GLOBAL_ROW(text, count, ratio)                             \

@@ -6,7 +6,8 @@ bench/compare/compare.py. Several runs of the program may be given, each of
 which measured every row at another time: a figure is their median, and an
 interval is of the processes of all. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
-With --goals nothing is written, and the goals are printed. With --growth, plots of
+With --goals nothing is written, and the goals are printed; with --note, what the record
+has beside figures. With --growth, plots of
 time by size go into a folder of their own, which no page shows. With --beside, the
 page has tables of this machine beside others.
 """
@@ -31,6 +32,7 @@ STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
     encoding="utf-8").splitlines() if line.startswith("apache-tvm-ffi"))
 LOST = 1.05  # slower than stock by more than a second run would differ
 WIDE = 1.05  # between the ends of an interval that is not that of a cache's row
+TYPICAL = 0.02  # a ratio by medians that differs by so much from an interval does
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
 # What else the page says of the first run, where the record has it.
@@ -80,9 +82,6 @@ class Rows:
         self.by_name = {self.name(row): row for row in self.all}
         self.run = dict(runs[0], load=max(run["load"] for run in runs),
                         runs=max(len(runs), runs[0].get("runs", 1)))
-        for label in ("ours_library", "stock_library"):
-            if label in self.run:
-                self.run[label] = described(self.run[label])
 
     @functools.cached_property
     def changes(self):
@@ -131,16 +130,11 @@ class Rows:
                 if len(rows) >= least}
 
 
-def described(library):
-    """A library without its path, which is of one machine, and with its
-    compilers, which a linker notes in it."""
-    library = dict(library)
-    path = Path(library.pop("path", ""))
-    if path.is_file():
-        found = re.findall(rb"GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+",
-                           path.read_bytes())
-        library["compilers"] = sorted({text.decode() for text in found})
-    return library
+def compilers_of(path):
+    """The compilers of a library, which a linker notes in it."""
+    found = re.findall(rb"GCC: \([^)\0]*\) [\d.]+|clang version [\d.]+",
+                       Path(path).read_bytes())
+    return sorted({text.decode() for text in found})
 
 
 def combined(rows):
@@ -171,8 +165,16 @@ def combined(rows):
         if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
             low, row[f"to_{over}"], high = (round(v, 4) for v in found)
             row[f"to_{over}_interval"] = [low, high]
+            row[f"to_{over}_by_runs"] = by_runs(row, over)
     row["settled"] = all(r["settled"] for r in rows)
     return row
+
+
+def by_runs(row, over):
+    """Whether the runs differ so much that they make most of an interval."""
+    own = verdicts.bootstrap([(1, verdicts.strata_of(row, over))])
+    low, _, high = verdicts.log_interval(row, over)
+    return high - low > 2 * (own[1] - own[0])
 
 
 def apart(values):
@@ -185,7 +187,8 @@ def apart(values):
 def spread(row, key):
     """The interval of a ratio, or of an older record what its runs had."""
     if f"{key}_interval" in row:
-        return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"])
+        return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"]) \
+            + "*" * row.get(f"{key}_by_runs", False)
     return apart(row.get(f"{key}_runs", []))
 
 
@@ -298,10 +301,9 @@ class Goal:
     def verdict(self):
         """By the intervals of its rows, of which the worst counts; without
         any, all runs have to agree."""
-        found = {round(value, 2) <= self.most for value in self.values}
+        found = {value <= self.most for value in self.values}
         if self.bounds:
-            found = {round(max(bound), 2) <= self.most
-                     for bound in zip(*self.bounds)}
+            found = {max(bound) <= self.most for bound in zip(*self.bounds)}
         if len(found) == 2:
             return "cannot tell"
         return {(): "not measured", (True,): "met",
@@ -481,7 +483,7 @@ def paragraphs(text):
 def flags_of(path):
     """How the library and the loops were compiled: {file: flags}."""
     kept = {}
-    if path is None or not path.exists():
+    if path is None:
         return kept
     for command in json.loads(path.read_text()):
         name = re.sub(r"^(\.\./)*", "", command["file"])
@@ -494,6 +496,19 @@ def flags_of(path):
     return kept
 
 
+def facts_of(run, ini, commands):
+    """What the page says of a measurement beside its figures. It is part of the
+    record, because a replay may come from other sources, in another build."""
+    flags = flags_of(commands)
+    if run.get("placements", 1) > 1:  # see placements.py
+        flags = {name: " ".join(dict.fromkeys([*text.split(), "-ffunction-sections"]))
+                 for name, text in flags.items()}
+    return {"method": ini["page"]["method"], "flags": flags,
+            "compilers": {label: compilers_of(run[f"{label}_library"]["path"])
+                          for label in ("ours", "stock")
+                          if f"{label}_library" in run}}
+
+
 def page_record(args):
     if args.record:
         digest = hashlib.sha256(args.record.read_bytes()).hexdigest()
@@ -503,7 +518,7 @@ def page_record(args):
             f"`{digest}`.")
 
 
-def page_machine(rows, ini, args):
+def page_machine(rows, facts):
     run = rows.run
     place = "pinned to one of" if run["pinned"] else "not pinned, on"
     yield "## How it was measured"
@@ -516,17 +531,20 @@ def page_machine(rows, ini, args):
         yield f"Record: {'; '.join(known)}."
     for label, title in ("ours", "ours"), ("stock", f"stock, of {STOCK}"):
         if library := run.get(f"{label}_library"):
-            yield (f"Library, {title}: TVMFFIGetVersion {library['abi']}, build "
-                   f"id {library['build_id'] or 'none'}, compiled by "
-                   f"{' and '.join(library.get('compilers', [])) or 'unknown'}.")
+            which = f"{run['placements']} links of one object file" \
+                if label == "ours" and run.get("placements", 1) > 1 \
+                else f"build id {library['build_id'] or 'none'}"
+            by = " and ".join(facts["compilers"].get(label, [])) or "unknown"
+            yield (f"Library, {title}: TVMFFIGetVersion {library['abi']}, {which}, "
+                   f"compiled by {by}.")
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
                "ratios of large tables, and those marked with \"~\", would be "
                "others on a quiet one.")
-    for name, flags in flags_of(args.commands).items():
+    for name, flags in facts["flags"].items():
         yield f"`{name}`: `{flags}`."
     yield ""
-    yield from paragraphs(ini["page"]["method"])
+    yield from paragraphs(facts["method"])
 
 
 def page_goals(goals):
@@ -535,8 +553,7 @@ def page_goals(goals):
     yield ("Times are nanoseconds, if the row names no other unit: limit / stock "
            "/ ours. The limit is that of the row, or the other work that the goal "
            "names. A goal is the largest ratio allowed; of several rows the worst "
-           "counts. Ratios are rounded to hundredths first. A goal is met or "
-           "missed if the 95 % interval of its worst row is on one side of it, and "
+           "counts. A goal is met or missed if the 95 % interval of its worst row is on one side of it, and "
            "otherwise it is \"cannot tell\"; that is not corrected for the number "
            "of goals. Sizes and load times were measured once and have no "
            "interval.")
@@ -592,6 +609,10 @@ def page_controls(rows):
         yield from table(["control", "to stock", "to limit"], [
             [rows.name(row), *(ratio(row.get(key)) + spread(row, key)
                                for key in reversed(RATIOS))] for row in wide])
+    medians = sum(
+        not change.control and max(change.low - change.typical,
+                                   change.typical - change.high) > TYPICAL
+        for change in changes)
     yield from paragraphs(
         f"Of the other rows {count['faster']} are faster than stock and "
         f"{count['slower']} slower: the interval is beyond the noise, the "
@@ -600,7 +621,8 @@ def page_controls(rows):
         f"did, are on the same side. {count['same']} are the same: the interval is "
         "within "
         f"{verdicts.RESOLUTION:.1%} of 1. Of {count['cannot tell']} these runs "
-        "cannot tell.")
+        f"cannot tell. A ratio is that of undisturbed turns; in {medians} rows the "
+        f"ratio by the median of turns is outside the interval by over {TYPICAL:.0%}.")
 
 
 def page_sure(result, rows):
@@ -729,6 +751,7 @@ def page_machines(rows, goals, paths):
 
 
 def page_rows(ini, rows, pictures):
+    _, noise = verdicts.noise_of(rows.changes)
     yield "## Every row"
     yield ""
     yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
@@ -737,12 +760,13 @@ def page_rows(ini, rows, pictures):
         ["group", "rows", "ours to the limit", "ours to stock"],
         [[group, len(members),
           ratio(geometric_mean(r["to_limit"] for r in members
-                               if "to_limit" in r)),
+                               if "to_limit" in r and not is_yardstick(r, noise))),
           ratio(geometric_mean(r["to_stock"] for r in members
                                if "to_stock" in r))]
          for group, members in rows.groups(with_controls=False).items()])
     yield from paragraphs(ini["page"]["rows"])
     counted = any("cycles" in row.get("ours", {}) for row in rows.all)
+    sampled = any("samples" in row for row in rows.all)
     for group, members in rows.groups().items():
         yield f"### {group}"
         yield ""
@@ -757,11 +781,15 @@ def page_rows(ini, rows, pictures):
                     ratio(row.get("to_limit")) + spread(row, "to_limit"),
                     ratio(row.get("to_stock")) + spread(row, "to_stock")
                     + unsettled(row) + (" =" if row.get("control") else "")]
+            if sampled:
+                line += [len(row.get("samples", {}).get("ours", []))]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
                          f"{own.get('instructions', 0):.1f}"]
             lines.append(line)
+        if sampled:
+            head += ["processes"]
         if counted:
             head += ["cycles", "instructions"]
         yield from table(head, lines)
@@ -836,9 +864,12 @@ def page_sizes(ini, lines):
 
 
 def write_page(args, ini, rows, goals, sizes):
+    facts = json.loads(args.facts.read_text())
+    for label in ("ours_library", "stock_library"):
+        rows.run.get(label, {}).pop("path", None)  # it is of one machine
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
-             *page_record(args), *page_machine(rows, ini, args), *page_goals(goals),
+             *page_record(args), *page_machine(rows, facts), *page_goals(goals),
              *page_controls(rows)]
     if args.sure:
         lines += page_sure(json.loads(args.sure.read_text()), rows)
@@ -877,6 +908,10 @@ def main():
     parser.add_argument("--languages", type=Path)
     parser.add_argument("--commands", type=Path,
                         help="compile_commands.json of the build")
+    parser.add_argument("--note", type=Path,
+                        help="only writes what --facts reads")
+    parser.add_argument("--facts", type=Path,
+                        help="what else the page says of the measurement")
     parser.add_argument("--goals", action="store_true")
     parser.add_argument("--growth", type=Path)
     parser.add_argument("--beside", type=Path, action="append", default=[],
@@ -894,7 +929,9 @@ def main():
     rows = Rows(*args.runs)
     sizes = json.loads(args.sizes.read_text()) if args.sizes else []
     goals = goals_of(ini, rows, numbers(sizes))
-    if args.goals:
+    if args.note:
+        args.note.write_text(json.dumps(facts_of(rows.run, ini, args.commands)))
+    elif args.goals:
         print_goals(goals)
     else:
         write_page(args, ini, rows, goals, sizes)

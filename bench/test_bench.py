@@ -463,9 +463,17 @@ class Checks:
         except ImportError:
             self.tap.skip("the page", "matplotlib is not there")
             return
+        facts = self.folder / "facts.json"
+        done = run(sys.executable, HERE / "report.py", "--note", facts, figures)
+        noted = json.loads(facts.read_text())
+        self.tap.ok("50 microseconds" in noted["method"] and
+                    "GCC" in str(noted["compilers"]), "what --replay needs is noted",
+                    done)
+        noted["method"] = "As it was done that day."
+        facts.write_text(json.dumps(noted))
         done = run(sys.executable, HERE / "report.py", "--out", self.folder,
-                   "--growth", self.folder / "growth", figures, figures,
-                   figures)
+                   "--growth", self.folder / "growth", "--facts", facts, figures,
+                   figures, figures)
         page = (self.folder / "benchmarks.md")
         pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", page.read_text())
         self.tap.ok(done.returncode == 0 and pictures, "the page", done)
@@ -473,8 +481,9 @@ class Checks:
         self.tap.ok("/" not in re.sub(r'"name": "[^"]*"', "", summary) and
                     "build_id" in summary and "to_stock_interval" in summary,
                     "the summary has intervals, and no path", summary)
-        self.tap.ok("Separate runs: 3." in page.read_text(),
-                    "the page says how many runs there were", done)
+        self.tap.ok("Separate runs: 3." in page.read_text() and
+                    noted["method"] in page.read_text(),
+                    "the page says how many runs there were, and how they ran", done)
         done = self.bench("--filter", "IncRef and DecRef", "--passes", "1",
                           "--compare", self.folder / "benchmarks/summary.json")
         self.tap.ok(re.search(r"compared: [1-9]", done.stdout),
@@ -493,7 +502,8 @@ class Checks:
         languages.write_text(json.dumps({
             "calls": [["C", "call", 1.2, 1.3, 1.4]], "missing": ["go (go)"]}))
         done = run(sys.executable, HERE / "report.py", "--out", again, "--sure",
-                   sure, "--languages", languages, "--beside", self.folder / "benchmarks/summary.json",
+                   sure, "--languages", languages, "--beside",
+                   self.folder / "benchmarks/summary.json", "--facts", facts,
                    self.folder / "benchmarks/summary.json")
         self.tap.ok(done.returncode == 0 and "## Other machines" in
                     (again / "benchmarks.md").read_text(),

@@ -40,7 +40,8 @@ FUNCTION = "TVMFFIFunctionCall"
 ROWS = ("^call: (cell|TVMFFIFunctionCall), [1-7] args|^call: chain|^refcount: .*(IncRef"
         "|DecRef|inline pair, |two objects)|^latency: .*waits|^string: string, "
         "|^any: own an|^dtype: parse (b|h|int8)|^registry: .* (10,000|new) "
-        "|^global: call by .* 10,000|^controls: next")
+        "|^global: call by .* 10,000|^controls: next"
+        "|^map: (get, integer keys|iterate), 100,000|^array: list append, 100,000")
 SHORT_ROWS = ("^call: cell, [1-8] args|^call: TVMFFIFunctionCall, 3 args$"
               "|^refcount: IncRef and DecRef$|^any: own an int"
               "|^latency: .*FunctionCall.*waits")

@@ -76,5 +76,8 @@ def main(command, *arguments):
         command(*arguments)
     except FileNotFoundError as error:
         die(error)
+    except BrokenPipeError:  # as of `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
     finally:
         end_all()

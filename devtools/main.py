@@ -176,6 +176,7 @@ def bench_rows(*options):
     optimised(LIBRARY, "bench")
     Path("build/bench").mkdir(exist_ok=True)
     if "--list" not in options:
+        run_bench("--check", *options)
         # Another library is what it is.
         own = [] if "--ours" in options else ["--ours", "tvmffi.h"]
         options += tuple(placed(*own))
@@ -262,6 +263,7 @@ def bench_report(measure, *options):
     folder = Path("build/bench/part" if options else "build/bench")
     folder.mkdir(parents=True, exist_ok=True)
     runs = [f"{folder}/run{number}.json" for number in ("", 2, 3)]
+    facts = f"{folder}/facts.json"
     if measure:
         prepare()
         optimised(LIBRARY, "bench")
@@ -269,6 +271,8 @@ def bench_report(measure, *options):
         for path in runs:
             run_bench("--json", path, "--commit", source_version(),
                       *placements, *options)
+        run("python", "bench/report.py", "--note", facts, "--commands",
+            "build/opt/compile_commands.json", runs[0])
         run("python", "tests/builds/sizes.py", *with_headers(), "--stock",
             stock_library(), "--json", f"{folder}/sizes.json")
         if not options:
@@ -276,7 +280,7 @@ def bench_report(measure, *options):
             compare("--json", calls)
             languages(calls, "--json", os.path.abspath(
                 f"{folder}/languages.json"))
-    if missing := [path for path in (*runs, f"{folder}/sizes.json")
+    if missing := [path for path in (*runs, facts, f"{folder}/sizes.json")
                    if not Path(path).is_file()]:
         die(f"no such file, so measure first: {' '.join(missing)}")
     packages.need_venv("build/venv-bench", "requirements.txt", "bench")
@@ -287,7 +291,7 @@ def bench_report(measure, *options):
     out.mkdir(exist_ok=True)
     record = f"{folder}/record.tar.xz"
     with tarfile.open(record, "w:xz") as file:
-        for path in (*runs, f"{folder}/sizes.json",
+        for path in (*runs, facts, f"{folder}/sizes.json",
                      *filter(os.path.exists, others.values())):
             file.add(path, filter=without_owner)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
@@ -296,9 +300,8 @@ def bench_report(measure, *options):
           for word in (option, path)),
         *(word for path in sorted(Path("bench/machines").glob("*.json"))
           for word in ("--beside", path)),
-        "--growth", f"{folder}/growth", "--commands",
-        "build/opt/compile_commands.json", "--record", record, "--out", out,
-        *runs)
+        "--growth", f"{folder}/growth", "--facts", facts, "--record", record,
+        "--out", out, *runs)
     say(f"written: {out}/benchmarks.md, and with all samples {record}")
 
 
