@@ -134,8 +134,9 @@ static const char usage[] =
     "                        network or programs; repeatable\n"
     "  --max-memory MIB      memory of a session; the machine's\n"
     "  --max-threads N       threads of a session, unless root's; 1024\n"
+    "  --max-disk MIB        the files of a session together; no limit\n"
     "  --max-time SECONDS    the longest session; as long as its client asks.\n"
-    "                        For these three, 0 is no limit\n"
+    "                        For these four, 0 is no limit\n"
     "  --sessions N          sessions at once; 1, as timings want\n"
     "  --quiet               say nothing on standard error\n"
     "  --help, --version     print this, or the version\n";
@@ -188,6 +189,7 @@ static const struct {
      &settings.max_packet},
     {"--max-memory", 0, LONG_MAX >> 20, 1 << 20, &confine.memory},
     {"--max-threads", 0, INT_MAX, 1, &confine.threads},
+    {"--max-disk", 0, LONG_MAX >> 20, 1 << 20, &files_max},
     {"--max-time", 0, INT_MAX, 1000, &clients_max_ms},
     {"--sessions", 1, CLIENTS_MAX, 1, &clients_sessions}};
 

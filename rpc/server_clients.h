@@ -35,6 +35,7 @@
 #define CLIENTS_HANDSHAKE_MS 10000 /* for all of a handshake */
 #define CLIENTS_GONE_MS 1000       /* for a session whose client has hung up */
 #define CLIENTS_CLOSING_MS 1000
+#define CLIENTS_FILES_MS 1000 /* between two looks at what files hold */
 #define CLIENTS_PAUSE_MS 1000 /* after a connection could not be accepted */
 #define CLIENTS_NEVER INT64_MAX
 
@@ -55,7 +56,7 @@ typedef struct {
   uint64_t order;      /* of its arrival */
   pid_t child;         /* its session's process, or 0 */
   char *folder;        /* its session's, owned */
-  int64_t begin;       /* of its session, of now_ms() */
+  int64_t begin;       /* of its session or its wait, of now_ms(), or 0 */
   volatile char *is_in_call; /* its session's: session_is_in_call */
   char name[80];             /* its address, for the log */
 } client;
@@ -68,6 +69,7 @@ static int64_t clients_sessions = 1; /* the most at once */
 static int64_t clients_max_ms;   /* a session's longest time, or 0 */
 static int clients_listener = -1;
 static int64_t clients_listen_at; /* no client is accepted before */
+static int64_t clients_files_at;  /* the next look at what files hold */
 static int clients_signals[2];    /* a pipe: a byte for each signal */
 static volatile sig_atomic_t clients_are_stopped;
 static tvmffi_rpc_options clients_options;
@@ -250,6 +252,7 @@ static void client_free_session(client *c) {
 
 static void client_begin_session(client *c) {
   int64_t limit = client_limit(c);
+  char waited[48] = "";
   int failed;
   client_set_blocking(c, 1);
   failed = client_start(c);
@@ -261,7 +264,10 @@ static void client_begin_session(client *c) {
     client_finish(c);
     return;
   }
-  say("session %ld begins: %s", (long)c->child, c->name);
+  if (c->begin)
+    snprintf(waited, sizeof(waited), ", after a wait of %.1f s",
+             (double)(now_ms() - c->begin) / 1000);
+  say("session %ld begins: %s%s", (long)c->child, c->name, waited);
   ++clients_running;
   c->begin = now_ms();
   c->state = CLIENT_RUNNING;
@@ -280,6 +286,14 @@ static void client_end_session(client *c, const char *reason) {
   if (!files_kept) files_remove_root(c->folder);
   client_free_session(c);
   client_set_blocking(c, 0);
+}
+
+/* Ends a session for a reason that goes into the log, and its connection with
+   an error for its client, unless `text` is NULL. */
+static void client_abort(client *c, const char *reason, const char *text) {
+  client_end_session(c, reason);
+  if (text && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
+  client_finish(c);
 }
 
 /* Describes how a process has ended: `code` and `status` of waitid. */
@@ -308,22 +322,29 @@ static void client_check_session(client *c) {
   client_describe(info.si_code, info.si_status, reason, sizeof(reason));
   snprintf(text, sizeof(text), "RPCError: a call has ended the session: %s",
            reason);
-  client_end_session(
-      c, is_in_call || info.si_status ? reason : "its client ended it");
-  if (is_in_call && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
-  client_finish(c);
+  client_abort(c,
+               is_in_call || info.si_status ? reason : "its client ended it",
+               is_in_call ? text : NULL);
 }
 
 static void client_time_out(client *c) {
   char text[200];
   double seconds = (double)client_limit(c) / 1000;
-  client_end_session(c, "its time is over");
   snprintf(text, sizeof(text),
            "RPCSessionTimeoutError: Your %g s session has expired, try to "
            "increase the \"session_timeout\" value.",
            seconds);
-  if (tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
-  client_finish(c);
+  client_abort(c, "its time is over", text);
+}
+
+/* Ends the session of a client whose files hold more than --max-disk, which
+   code can write without an upload. */
+static void client_check_files(client *c) {
+  char text[200], error[220];
+  if (c->state != CLIENT_RUNNING || files_fit(c->folder, 0)) return;
+  snprintf(error, sizeof(error), "RPCError: %s",
+           files_say_full(text, sizeof(text)));
+  client_abort(c, text, error);
 }
 
 /* -- what happens to a client ---------------------------------------------- */
@@ -485,12 +506,21 @@ static void wait_for(wait_list *list) {
   while (read(clients_signals[0], bytes, sizeof(bytes)) > 0) continue;
 }
 
+/* Looks each second at what the files of the sessions hold. */
+static void clients_check_files(void) {
+  int i;
+  if (!files_max || now_ms() < clients_files_at) return;
+  for (i = 0; i < CLIENTS_MAX; ++i) client_check_files(&clients[i]);
+  clients_files_at = now_ms() + CLIENTS_FILES_MS;
+}
+
 /* Waits once, and handles events of clients and deadlines that have passed. */
 static void clients_handle_events(wait_list *list) {
   const short *events[CLIENTS_MAX];
   int i;
   for (i = 0; i < CLIENTS_MAX; ++i)
     events[i] = wait_add_client(list, &clients[i]);
+  if (files_max && clients_running) wait_until(list, clients_files_at);
   wait_for(list);
   for (i = 0; i < CLIENTS_MAX; ++i) client_check_session(&clients[i]);
   for (i = 0; i < CLIENTS_MAX; ++i)
@@ -499,14 +529,21 @@ static void clients_handle_events(wait_list *list) {
   for (i = 0; i < CLIENTS_MAX; ++i)
     if (clients[i].state != CLIENT_NONE && clients[i].deadline <= now_ms())
       client_due(&clients[i]);
+  clients_check_files();
 }
 
-/* Begins the sessions for which clients wait. */
+/* Begins the sessions for which clients wait, and tells which still wait. */
 static void clients_begin_sessions(void) {
   client *first;
+  int i;
   while (clients_running < clients_sessions &&
          (first = clients_first(CLIENT_WAITING)))
     client_begin_session(first);
+  for (i = 0; i < CLIENTS_MAX; ++i)
+    if (clients[i].state == CLIENT_WAITING && !clients[i].begin) {
+      clients[i].begin = now_ms();
+      say("a client waits until a session ends: %s", clients[i].name);
+    }
 }
 
 /* One turn of the loop. While no other session may begin, the tracker is left

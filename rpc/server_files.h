@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -22,6 +23,7 @@ static char files_root[PATH_MAX];
 static int files_root_fd = -1;
 static const char *files_kept; /* the folder of --root, or NULL */
 static int files_are_noexec;   /* the loader refuses them */
+static int64_t files_max;      /* bytes of --max-disk; 0: no limit */
 static const char files_noexec[] =
     "the server's folder, of TMPDIR or --root, is mounted noexec";
 
@@ -106,6 +108,50 @@ static int files_create(const char *name, int *file) {
   return *file < 0 ? system_error("cannot open", name) : 0;
 }
 
+/* -- the limit ------------------------------------------------------------- */
+
+/* The bytes that an entry counts beside its length, because the number of
+   empty files must have a limit, too. */
+#define FILES_ENTRY 4096
+
+static uint64_t files_room; /* bytes that the counted entries leave */
+
+/* Counts an entry of a folder; 1 ends the walk, beyond the limit. */
+static int files_count(const char *path, const struct stat *status, int type,
+                       struct FTW *at) {
+  uint64_t size = type == FTW_F ? (uint64_t)status->st_size : 0;
+  (void)path, (void)at;
+  size += FILES_ENTRY;
+  if (size > files_room) return 1;
+  files_room -= size;
+  return 0;
+}
+
+/* Whether a folder may hold `more` bytes beside its files. */
+static int files_fit(const char *folder, uint64_t more) {
+  files_room = (uint64_t)files_max;
+  return !files_max || (nftw(folder, files_count, 16, FTW_PHYS) != 1 &&
+                        more <= files_room);
+}
+
+/* Writes the error of files that hold too much. Returns `text`. */
+static const char *files_say_full(char *text, size_t size) {
+  snprintf(text, size,
+           "the session's files may hold %lld MiB (this server's --max-disk "
+           "limits it)",
+           (long long)(files_max >> 20));
+  return text;
+}
+
+/* Refuses an upload that exceeds the limit. A file of the same name counts as
+   well, because a session may still use it. */
+static int files_check_size(const char *name, size_t size) {
+  char text[200];
+  if (files_fit(files_root, (uint64_t)size + FILES_ENTRY)) return 0;
+  return TVMFFI_RAISE("OSError", "cannot write `%.200s`: %s", name,
+                      files_say_full(text, sizeof(text)));
+}
+
 /* -- content --------------------------------------------------------------- */
 
 /* Writes all of a file; errors have its name. */
@@ -141,6 +187,7 @@ static int files_read(int file, const char *name, char **data, size_t *size) {
 TVMFFI_FUNC(files_upload, none, (str, name), (bytes, data)) {
   int file, code;
   TVMFFI_TRY(files_check(name));
+  TVMFFI_TRY(files_check_size(name.data, data.size));
   TVMFFI_TRY(files_create(name.data, &file));
   code = files_write(file, name.data, data.data, data.size);
   if (code && ftruncate(file, 0)) errno = 0; /* leaves its part of the disk */

@@ -2,25 +2,57 @@
 #ifndef TVMFFI_RPC_SERVER_LOG_H_
 #define TVMFFI_RPC_SERVER_LOG_H_
 
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static int log_is_quiet; /* by --quiet, or as a client reads standard error */
 
-/* Writes a line, unless --quiet forbids it. */
+/* Whether the journal of systemd reads standard error. JOURNAL_STREAM has the
+   device and the inode of the stream that it reads. */
+static int log_is_journal(void) {
+  const char *stream = getenv("JOURNAL_STREAM");
+  char text[64];
+  struct stat status;
+  if (!stream || fstat(2, &status)) return 0;
+  snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)status.st_dev,
+           (unsigned long long)status.st_ino);
+  return !strcmp(stream, text);
+}
+
+/* Writes the time in UTC and a space, or nothing for the journal, which has
+   the time of each line. Returns `text`. */
+static const char *log_time(char *text, size_t size) {
+  time_t now = time(NULL);
+  struct tm utc;
+  if (log_is_journal() ||
+      !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ ", gmtime_r(&now, &utc)))
+    *text = 0;
+  return text;
+}
+
+/* Writes a line, unless --quiet forbids it. It is one write, because sessions
+   write to the same stream. Control characters become spaces: a client's text
+   could begin another line by them. */
 static void say(const char *format, ...) {
+  char when[32], text[2048] = "", *at;
   va_list ap;
   if (log_is_quiet) return;
-  fprintf(stderr, "tvmffi-rpc[%ld]: ", (long)getpid());
   va_start(ap, format);
-  vfprintf(stderr, format, ap);
+  vsnprintf(text, sizeof(text), format, ap);
   va_end(ap);
-  fputc('\n', stderr);
+  for (at = text; *at; ++at)
+    if (iscntrl((unsigned char)*at)) *at = ' ';
+  fprintf(stderr, "%stvmffi-rpc[%ld]: %s\n", log_time(when, sizeof(when)),
+          (long)getpid(), text);
 }
 
 /* Writes and drops the error that is raised. */

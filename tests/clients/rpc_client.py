@@ -11,6 +11,7 @@ requirements-tvm.txt names.
 """
 
 import argparse
+import datetime
 import gc
 import io
 import os
@@ -1114,6 +1115,40 @@ def check_quiet(tap, program, folder):
     tap.ok(said == (b"", b""), "--quiet says nothing", said)
 
 
+def check_log(tap, program, folder):
+    """Lines have the time, which is in UTC, unless the stream is the journal's.
+    What a client sends begins no line."""
+    line = re.compile(r"(\S+) tvmffi-rpc\[\d+\]: ")
+    server = Server(program)
+    try:
+        rpc.connect("127.0.0.1", server.port, key="a\nforged\x1b[2K")
+    except RuntimeError:
+        pass
+    refused = server.next_said("wrong key")
+    server.stop()
+    tap.ok("`client:a forged [2K`" in refused, "a key with control characters",
+           refused)
+    lines = list(server.lines)
+    found = [line.match(said) for said in lines]
+    times = [datetime.datetime.fromisoformat(at[1].replace("Z", "+00:00"))
+             for at in found if at]
+    tap.ok(len(times) == len(lines)
+           and 0 <= time.time() - times[-1].timestamp() < 60,
+           "each line of the log has the time in UTC", lines)
+    log, other = folder / "log", folder / "other"
+    texts = []
+    for path in (log, other):
+        path.touch()
+        status = path.stat()
+        with log.open("w") as file:
+            subprocess.run([program, "--wrong"], stderr=file, env={
+                **os.environ,
+                "JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
+        texts.append(log.read_text())
+    tap.ok(texts[0].startswith("tvmffi-rpc[") and line.match(texts[1]),
+           "none has it for the journal", texts)
+
+
 def check_left_program(tap, program, folder):
     """A program that `cc` leaves running, with its output open, does not keep
     the session, and ends with it."""
@@ -1615,6 +1650,7 @@ def run(tap, program, functions, folder):
     check_keep_alive(tap, program)
     check_slow_trackers(tap, program)
     check_quiet(tap, program, folder)
+    check_log(tap, program, folder)
     check_left_program(tap, program, folder)
     check_uploads_again(tap, program, folder)
     check_undefined(tap, program, folder)

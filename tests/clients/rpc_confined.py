@@ -6,7 +6,7 @@
 Each thing that a session must not do is tried in a confined session, where it
 is refused, and in one that is not, where it is not: so that a try that always
 fails shows nothing. Then --allow opens what it names and nothing else, and the
-limits of memory, threads and time hold. The Python that runs this has what
+limits of memory, threads, disk and time hold. The Python that runs this has what
 requirements-tvm.txt names.
 """
 
@@ -281,6 +281,52 @@ def check_limits(tap, program, functions):
         tap.ok(many == 0, "100 threads with --max-threads 0", many)
 
 
+def upload_error(session, size, name):
+    """The text of an upload's error, or ""."""
+    try:
+        session.upload(bytearray(size), name)
+        return ""
+    except tvm.error.RPCError as error:
+        return str(error)
+
+
+def check_disk(tap, program, functions):
+    """--max-disk refuses an upload, and ends a session whose code writes
+    more; 0 does neither."""
+    said = "the session's files may hold 1 MiB (this server's --max-disk " \
+        "limits it)"
+    with Session(program, functions, "--max-disk", "1") as s:
+        tap.ok(upload_error(s.remote, 700 << 10, "one") == "",
+               "--max-disk 1: an upload")
+        text = upload_error(s.remote, 700 << 10, "two")
+        tap.ok(f"cannot write `two`: {said}" in text, "a second one is refused",
+               text)
+        names = str(s.remote.get_function("tvm.rpc.server.listdir")("."))
+        tap.ok(names == "one", "and leaves no file", names)
+        s.remote.remove("one")
+        tap.ok(upload_error(s.remote, 700 << 10, "two") == "",
+               "a file that is removed makes room")
+        refused = sum(upload_error(s.remote, 0, f"empty {i}") != ""
+                      for i in range(200))
+        tap.ok(0 < refused < 200, "empty files count, too", refused)
+    for options in ((), ("--confine", "no")):
+        with Session(program, functions, "--max-disk", "1", *options) as s:
+            start, text = time.time(), ""
+            s.attempt("fill", "written")
+            while not text and time.time() < start + 20:
+                time.sleep(0.05)
+                text = s.error_of("own signal", "")
+            tap.ok(said in text and s.server.next_said(said)
+                   and time.time() < start + 5,
+                   f"--max-disk 1 {' '.join(options)}: files that code writes "
+                   "end the session", (text, s.server.lines))
+    with Session(program, functions, "--max-disk", "0") as s:
+        s.attempt("fill", "written")
+        time.sleep(1.5)
+        tap.ok(upload_error(s.remote, 2 << 20, "one") == "",
+               "--max-disk 0 is no limit")
+
+
 def check_time(tap, program, functions):
     """--max-time ends a session whose client asks for more, or for nothing; 0
     ends none."""
@@ -314,7 +360,8 @@ def check_command_line(tap, program):
     for args in (["--confine", "maybe"], ["--allow", "relative"],
                  ["--allow", "/nonexistent"], ["--allow", "/nonexistent:ro"],
                  ["--max-memory", "-1"], ["--max-threads", "x"],
-                 ["--max-time", "-1"], ["--sessions", "0"],
+                 ["--max-time", "-1"], ["--max-disk", "-1"],
+                 ["--sessions", "0"],
                  ["--sessions", "1000"]):
         ended = subprocess.run([program, "--port", "0", *args], timeout=20,
                                capture_output=True, text=True)
@@ -350,6 +397,9 @@ def check_sessions(tap, program, functions):
         except subprocess.TimeoutExpired:
             early = None
         tap.ok(early is None, "a third client waits", early)
+        waits = server.next_said("a client waits until a session ends: 127.")
+        tap.ok(waits, "the log says so", server.lines)
+        name = waits.split()[-1]
         del one
         gc.collect()
         try:
@@ -358,6 +408,10 @@ def check_sessions(tap, program, functions):
             third.kill()
             late = None
         tap.ok(late == 0, "until a session has ended", late)
+        begins = server.next_said(f" begins: {name}, after a wait of ")
+        tap.ok(float(begins.split()[-2] if begins else 0) > 4 and
+               "".join(server.lines).count("wait") == 2,
+               "and how long, for no other client", server.lines)
         tap.ok(bytes(two.download("file")) == b"2", "the other one goes on")
         del two
         gc.collect()
@@ -420,6 +474,7 @@ def main():
         check_memory_hints(tap, program, functions, folder)
         check_linker(tap, program, functions, folder)
         check_limits(tap, program, functions)
+        check_disk(tap, program, functions)
         check_time(tap, program, functions)
         check_kill(tap, program, functions, base)
     return tap.done()

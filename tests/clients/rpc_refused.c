@@ -161,6 +161,14 @@ static int try_memory(const char *mib) {
   return 0;
 }
 
+/* Makes a file of 2 MiB, which is sparse. */
+static int try_fill(const char *path) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  int code = fd < 0 ? errno : failure(ftruncate(fd, 2 << 20));
+  if (fd >= 0) close(fd);
+  return code;
+}
+
 static void *sleeps(void *arg) {
   pthread_mutex_lock((pthread_mutex_t *)arg);
   pthread_mutex_unlock((pthread_mutex_t *)arg);
@@ -220,6 +228,7 @@ static const struct {
              {"call", try_call},
              {"privilege", try_privilege},
              {"memory", try_memory},
+             {"fill", try_fill},
 #if defined(__x86_64__)
              {"other machine", try_other_machine},
 #endif
