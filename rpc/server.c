@@ -322,7 +322,10 @@ static int run(int argc, char **argv, int *status) {
   int rest = 0, is_pipe;
   TVMFFI_TRY(read_options(argc, argv, &rest));
   is_pipe = argc - rest == 2 && !settings.port;
-  if (!is_pipe && (argc != rest || !settings.port))
+  if (settings.port && argc != rest)
+    return TVMFFI_RAISE("ValueError", "`%s` is not an option: see --help",
+                        argv[rest]);
+  if (!is_pipe && !settings.port)
     return TVMFFI_RAISE("ValueError",
                         "wanted: --port PORT, or two descriptors; see --help");
   if (is_pipe) log_is_quiet = 1; /* standard error is the client's */

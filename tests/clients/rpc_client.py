@@ -1573,6 +1573,7 @@ def check_command_line(tap, program):
         tap.ok(good, f"tvmffi-rpc {' '.join(args)}: an error", ended)
     for args, code, wanted in (
             (["--wrong"], 2, "error: there is no option --wrong"),
+            (["--port=0", "#"], 2, "error: `#` is not an option"),
             (["--port=0", f"--root={program}"], 2, ": Not a directory"),
             (["--port=0", "--host=no such name"], 1, "--host `no such name`: "),
             (["--port=1", "--host=192.0.2.1"], 1, "listen on 192.0.2.1:1: "),

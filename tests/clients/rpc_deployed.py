@@ -181,7 +181,7 @@ ExecStart=/bin/bash /etc/probe
 StandardOutput=file:/dev/ttyS0
 StandardError=file:/dev/ttyS0
 """
-SERVERS = {"board": "--host 0.0.0.0 --key board --max-disk 64",
+SERVERS = {"board": "--host 0.0.0.0 --key board --max-disk 64\nCPUS=0",
            "open": "--host 0.0.0.0 --port 9091 --confine no --load /etc/f.so",
            "wrong": "--port 9092 --wrong 1"}
 
@@ -253,7 +253,7 @@ def make_root(folder, program, functions, module):
             ("etc/group", "root:x:0:\n"), ("etc/shadow", "root:*::::::\n"),
             (units / "probe.service", PROBE_UNIT),
             *((f"etc/tvmffi-rpc/{name}.conf",
-               f"CPUS=0\nOPTIONS=--port 9090 {options}\n")
+               f"OPTIONS=--port 9090 {options}\n")
               for name, options in SERVERS.items())):
         (folder / path).write_text(text)
     (folder / "init").chmod(0o755)
