@@ -495,6 +495,7 @@ struct ffi_function {
 	void *self;
 	char *name; /* owned, or NULL; ffi_names_mutex */
 	atomic_t pins; /* references on the module that ffi_get has taken */
+	bool has_ended; /* no call begins any more */
 	refcount_t users; /* running calls and deleters, and 1 for the module */
 	struct completion idle; /* users is 0 */
 	int references; /* of the object, and of ffi_module_end */
@@ -519,10 +520,18 @@ static bool ffi_function_enter(struct ffi_function *f, bool is_call)
 {
 	if (!refcount_inc_not_zero(&f->users))
 		return false;
-	if (!is_call || try_module_get(f->owner))
+	if (!READ_ONCE(f->has_ended) && (!is_call || try_module_get(f->owner)))
 		return true;
 	ffi_function_leave(f);
 	return false;
+}
+
+/* Waits for the running calls and deleters. No other begins. */
+static void ffi_function_stop(struct ffi_function *f)
+{
+	WRITE_ONCE(f->has_ended, true);
+	if (!refcount_dec_and_test(&f->users))
+		wait_for_completion(&f->idle);
 }
 
 static void ffi_function_put(struct ffi_function *f)
@@ -830,8 +839,7 @@ void ffi_module_end(struct module *owner)
 	}
 	spin_unlock(&ffi_functions_lock);
 	list_for_each_entry(f, &gone, list)
-		if (!refcount_dec_and_test(&f->users))
-			wait_for_completion(&f->idle);
+		ffi_function_stop(f);
 	while (!list_empty(&gone)) {
 		f = list_first_entry(&gone, struct ffi_function, list);
 		object = NULL;

@@ -259,6 +259,48 @@ static void unit_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENODEV);
 	tvmffi_release(f);
 	KUNIT_EXPECT_EQ(test, deleted, 1);
+}
+
+TVMFFI_FUNC(nap, none)
+{
+	msleep(20);
+	TVMFFI_RETURN();
+}
+
+/* Calls a function for some seconds, if it does not end before. */
+static int nap_often(void *function)
+{
+	int i = 0;
+
+	while (!kthread_should_stop()) {
+		if (i++ < 200 && !tvmffi_call((TVMFFIObject *)function, NULL))
+			continue;
+		ffi_error(NULL, 0);
+		msleep(20);
+	}
+	return 0;
+}
+
+/* The end of a function comes, also if there is always a running call of it. */
+static void unit_busy_end(struct kunit *test)
+{
+	struct task_struct *tasks[4];
+	TVMFFIObject *f;
+	ktime_t start;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.nap", nap, 0), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.nap", &f), 0);
+	for (i = 0; i < ARRAY_SIZE(tasks); ++i) {
+		tasks[i] = kthread_run(nap_often, f, "unit/nap/%d", i);
+		usleep_range(4000, 6000);
+	}
+	start = ktime_get();
+	ffi_module_end(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, ktime_ms_delta(ktime_get(), start) < 2000, 1);
+	for (i = 0; i < ARRAY_SIZE(tasks); ++i)
+		kthread_stop(tasks[i]);
+	ffi_put(f);
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.number", raise_number, 0), 0);
 }
 
@@ -473,9 +515,9 @@ static void unit_no_memory(struct kunit *test)
 static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_errors), KUNIT_CASE(unit_names),
 	KUNIT_CASE(unit_pins),	 KUNIT_CASE(unit_end),
-	KUNIT_CASE(unit_atomic), KUNIT_CASE(unit_tasks),
-	KUNIT_CASE(unit_no_memory), KUNIT_CASE(unit_priority),
-	KUNIT_CASE(unit_deleters),
+	KUNIT_CASE(unit_busy_end), KUNIT_CASE(unit_atomic),
+	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
+	KUNIT_CASE(unit_priority), KUNIT_CASE(unit_deleters),
 	{}
 };
 
