@@ -3,8 +3,8 @@
  * What a kernel module uses of the runtime, beside the calls of tvmffi.h.
  *
  * Functions that return an int return 0 or a negative error number, and leave
- * no error pending, unless their comment says otherwise. README.md has a table
- * of the contexts in which each may be called.
+ * no error pending, unless their comment says otherwise. They may sleep, but
+ * ffi_call_atomic does not: README.md has a table of the contexts.
  */
 #ifndef FFI_H_
 #define FFI_H_
@@ -15,6 +15,7 @@
 
 /* The function neither sleeps nor allocates, so ffi_call_atomic may call it. */
 #define FFI_ATOMIC 0x1
+
 /*
  * The function replaces one of the same name, also another module's. When it
  * ends, the name is free: the replaced function does not come back.
@@ -36,12 +37,17 @@ int ffi_no_owner(void);
 #define TVMFFI_FUNCTION_NEW(...) ffi_no_owner()
 #define TVMFFI_CLOSURE_NEW(...) ffi_no_owner()
 
-/*
- * Registers a typed function, defined by TVMFFI_FUNC(id, ...), under a name,
- * which is a string literal. Registering pins nothing: unloading the module
- * removes the name. A call pins the module while it runs. Returns -EEXIST if
- * the name is registered and FFI_REPLACE is not among the flags, -EINVAL if the
- * name is empty or a flag is unknown.
+/**
+ * ffi_register() - Registers a typed function of this module under a name
+ * @name: a string literal
+ * @id: the function that TVMFFI_FUNC(id, ...) defines
+ * @flags: 0, or FFI_ATOMIC and FFI_REPLACE
+ *
+ * Registering pins nothing: unloading the module removes the name. A call pins
+ * the module while it runs.
+ *
+ * Return: 0; -EEXIST if the name is registered and FFI_REPLACE is not among the
+ * flags; -EINVAL if the name is empty or a flag is unknown; or -ENOMEM.
  */
 #define ffi_register(name, id, flags)                                          \
 	ffi_register_for(THIS_MODULE, "" name, &tvmffi_func_##id, flags)
@@ -50,81 +56,122 @@ int ffi_no_owner(void);
 int __must_check ffi_register_for(struct module *owner, const char *name,
 				  tvmffi_func *func, unsigned int flags);
 
-/*
- * Makes a function object of the module `owner`. The caller owns *out, a
- * reference, and releases it by tvmffi_release. `deleter` may be NULL. On
- * success the function owns `self`: the deleter runs once, when the last
- * reference is released or the module is unloaded, whichever comes first. A
- * call after that gives -ENODEV.
+/**
+ * ffi_function_new() - Makes a function object of a module
+ * @owner: the module
+ * @flags: as for ffi_register()
+ * @call: the code, whose first argument is @self
+ * @self: the state, which the function owns on success
+ * @deleter: frees @self, or is NULL
+ * @out: gets a reference, which the caller releases by tvmffi_release()
+ *
+ * The deleter runs once, when the last reference is released or the module is
+ * unloaded, whichever comes first. A call after that gives -ENODEV.
+ *
+ * Return: 0, -EINVAL or -ENOMEM.
  */
 int __must_check ffi_function_new(struct module *owner, unsigned int flags,
 				  TVMFFISafeCallType call, void *self,
 				  void (*deleter)(void *self),
 				  TVMFFIObject **out);
 
-/*
- * Makes a function object of this module from TVMFFI_CLOSURE(id, State, ...).
- * `self` is a State *; the rest is as for ffi_function_new. In the body of a
- * function, tvmffi_scope_attach(*out) gives the reference to its scope.
+/**
+ * ffi_closure_new() - Makes a function object of this module, with a state
+ * @id: the function that TVMFFI_CLOSURE(id, State, ...) defines
+ * @flags: as for ffi_register()
+ * @self: a State *, as for ffi_function_new()
+ * @deleter: as for ffi_function_new()
+ * @out: as for ffi_function_new(); in the body of a function,
+ *	tvmffi_scope_attach(*out) gives the reference to its scope
+ *
+ * Return: as ffi_function_new().
  */
 #define ffi_closure_new(id, flags, self, deleter, out)                         \
 	ffi_function_new(THIS_MODULE, flags, tvmffi_func_##id.call, self,      \
 			 deleter, out)
 
-/*
- * Registers a function object (borrowed) of ffi_function_new under a name,
- * which is copied. Of the flags only FFI_REPLACE counts. Returns -EBUSY if the
- * object has a name already, else as ffi_register.
+/**
+ * ffi_function_register() - Registers a function object under a name
+ * @name: is copied
+ * @function: of ffi_function_new(), borrowed
+ * @flags: as for ffi_register(), but only FFI_REPLACE counts
+ *
+ * Return: -EBUSY if the object has a name already, else as ffi_register().
  */
 int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
 				       unsigned int flags);
 
-/*
- * Removes a name, also another module's. Returns -ENOENT if it is not
- * registered. The deleter of the function's state may run.
+/**
+ * ffi_unregister() - Removes a name, also another module's
+ * @name: the name
+ *
+ * The deleter of the function's state may run.
+ *
+ * Return: 0; -ENOENT if the name is not registered; or -ENOMEM.
  */
 int ffi_unregister(const char *name);
 
-/*
- * Ends all functions of a module: waits for their calls, removes their names,
- * runs the deleters of their states, and drops the pins of ffi_get, whose
- * holders get -ENODEV from then on. The runtime does so when a module is
- * unloaded or its init has failed, but after the module's exit or init has
- * returned. So an exit, or an init that fails after it registered a function,
- * calls this before it frees what its functions or deleters use:
- * ffi_module_end(THIS_MODULE). A function of the module must not call it: it
- * would wait for itself.
+/**
+ * ffi_module_end() - Ends all functions of a module
+ * @owner: the module
+ *
+ * Waits for the running calls, removes the names, runs the deleters of the
+ * states, and drops the pins of ffi_get(), whose holders get -ENODEV from then
+ * on. The runtime does so when a module is unloaded or its init has failed, but
+ * after the module's exit or init has returned. So an exit, or an init that
+ * fails after it registered a function, calls ffi_module_end(THIS_MODULE)
+ * before it frees what its functions or deleters use.
+ *
+ * Context: Not in a function of the module: it would wait for itself.
  */
 void ffi_module_end(struct module *owner);
 
-/*
- * Looks up a function and pins its module: until ffi_put, the module cannot be
- * unloaded. The caller owns *out. Returns -ENOENT if there is no function of
- * this name, or -ENODEV if its module is being unloaded.
+/**
+ * ffi_get() - Looks up a function and pins its module
+ * @name: the name
+ * @out: gets a reference, which the caller releases by ffi_put()
+ *
+ * The module cannot be unloaded until ffi_put().
+ *
+ * Return: 0; -ENOENT if there is no function of this name; -ENODEV if its
+ * module is being unloaded; or -ENOMEM.
  */
 int __must_check ffi_get(const char *name, TVMFFIObject **out);
 
-/* Releases a function that ffi_get returned. */
+/**
+ * ffi_put() - Releases a function and unpins its module
+ * @function: of ffi_get()
+ */
 void ffi_put(TVMFFIObject *function);
 
-/*
- * Takes the task's pending error and returns its error number: see README.md.
- * Returns -EIO if no error is pending. If `size` is not 0, writes the kind and
- * the message to `text`, truncated to `size` bytes with a NUL.
+/**
+ * ffi_error() - Takes the task's pending error
+ * @text: gets the kind and the message, truncated to @size bytes with a NUL
+ * @size: may be 0, then @text may be NULL
+ *
+ * Return: the error number, as README.md says; -EIO if no error is pending.
  */
 int ffi_error(char *text, size_t size);
 
-/*
- * Raises an error that ffi_error translates to `error`, a negative error
- * number: an OSError with the text "[Errno N] " before the message, as in
- * Python, or a MemoryError for -ENOMEM. Returns -1, for a function to return.
+/**
+ * ffi_raise() - Raises an error of a number
+ * @error: a negative error number
+ * @format: of the message
+ *
+ * The error is an OSError with the text "[Errno N] " before the message, as in
+ * Python, or a MemoryError for -ENOMEM. ffi_error() translates it to @error.
+ *
+ * Return: -1, for a function to return.
  */
 __printf(2, 3) int ffi_raise(int error, const char *format, ...);
 
-/*
- * Calls a function by its name like tvmffi_call(name, out, arguments...), but
- * returns an error number and drops the error's message: -ENOENT if there is
- * no function of this name.
+/**
+ * ffi_call() - Calls a function by its name
+ * @name: the name
+ * @...: a pointer for the result, and the arguments, as for tvmffi_call()
+ *
+ * Return: 0; as ffi_get(); or the number of the function's error, whose message
+ * is dropped.
  */
 #define ffi_call(name, ...)                                                    \
 	({                                                                     \
@@ -139,13 +186,18 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
 		__ffi_code;                                                    \
 	})
 
-/*
- * Calls a function object, which ffi_get returned before, in any context but
- * an NMI: with a spinlock, or in an interrupt. The result and the arguments are
- * numbers, pointers or text. Returns an error number: -EPERM if the function
- * was registered without FFI_ATOMIC. No step of a call sleeps, takes a lock or
- * calls the kernel's allocator, also with CONFIG_PREEMPT_RT: objects, such as
- * those of an error, are in memory of the processor.
+/**
+ * ffi_call_atomic() - Calls a function object where a task must not sleep
+ * @function: of ffi_get()
+ * @...: a pointer for the result, and the arguments: numbers, pointers or text
+ *
+ * No step of a call sleeps, takes a lock or calls the kernel's allocator, also
+ * with CONFIG_PREEMPT_RT: objects, such as those of an error, are in memory of
+ * the processor.
+ *
+ * Context: Any but an NMI.
+ * Return: 0; -EPERM if the function was registered without FFI_ATOMIC; or the
+ * number of the function's error.
  */
 #define ffi_call_atomic(function, ...)                                         \
 	({                                                                     \
@@ -162,9 +214,10 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
 int ffi_atomic_begin(TVMFFIObject *function);
 int ffi_atomic_end(int code);
 
-/*
- * Frees the running task's state, with its pending error, at once. Otherwise
- * the runtime frees it some seconds after the task has ended.
+/**
+ * ffi_task_end() - Frees the running task's state, with its pending error
+ *
+ * Otherwise the runtime frees it some seconds after the task has ended.
  */
 void ffi_task_end(void);
 
