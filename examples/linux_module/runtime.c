@@ -951,7 +951,7 @@ void ffi_runtime_end(void)
  * their names there.
  */
 #define FFI_EXPORT(name)                                                       \
-	typeof(name) ffi_##name __alias(name) __copy(name);                  \
+	extern typeof(name) ffi_##name __alias(name) __copy(name);             \
 	EXPORT_SYMBOL_GPL(ffi_##name)
 
 FFI_EXPORT(TVMFFIAnyViewToOwnedAny);
