@@ -122,7 +122,10 @@ int ffi_unregister(const char *name);
  * fails after it registered a function, calls ffi_module_end(THIS_MODULE)
  * before it frees what its functions or deleters use.
  *
- * Context: Not in a function of the module: it would wait for itself.
+ * Context: Not in a function or a deleter of the module, and without a lock
+ * that one of them takes, else it never returns, like flush_work(). Lockdep
+ * reports both. There is no error, because to know which tasks are in a call of
+ * the module, each call would have to take a lock.
  */
 void ffi_module_end(struct module *owner);
 

@@ -13,6 +13,7 @@
 #include <linux/hash.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mempool.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -505,6 +506,18 @@ static LIST_HEAD(ffi_functions);
 static DEFINE_SPINLOCK(ffi_functions_lock); /* the list, and references */
 static DEFINE_MUTEX(ffi_names_mutex);
 
+#ifdef CONFIG_LOCKDEP
+/*
+ * Each call and each deleter holds this map, as a reader, and ffi_module_end
+ * takes it where it waits for them. So lockdep reports a function whose end
+ * would wait for itself, and a lock that both a function and the caller of
+ * ffi_module_end take. All modules have one map, because any function may call
+ * any other by its name. An atomic call waits for nothing, so it holds no map.
+ */
+static struct lockdep_map ffi_calls =
+	STATIC_LOCKDEP_MAP_INIT("ffi_calls", &ffi_calls);
+#endif
+
 static void ffi_function_leave(struct ffi_function *f)
 {
 	if (refcount_dec_and_test(&f->users))
@@ -530,6 +543,8 @@ static bool ffi_function_enter(struct ffi_function *f, bool is_call)
 static void ffi_function_stop(struct ffi_function *f)
 {
 	WRITE_ONCE(f->has_ended, true);
+	lock_map_acquire(&ffi_calls);
+	lock_map_release(&ffi_calls);
 	if (!refcount_dec_and_test(&f->users))
 		wait_for_completion(&f->idle);
 }
@@ -564,7 +579,9 @@ static void ffi_function_delete(void *self)
 
 	might_sleep();
 	if (ffi_function_enter(f, false)) {
+		lock_map_acquire_read(&ffi_calls);
 		ffi_function_run_deleter(f);
+		lock_map_release(&ffi_calls);
 		ffi_function_leave(f);
 	}
 	ffi_function_put(f);
@@ -574,15 +591,20 @@ static int ffi_function_call(void *self, const TVMFFIAny *args, int32_t n,
 			     TVMFFIAny *result)
 {
 	struct ffi_function *f = self;
+	bool is_atomic = ffi_is_atomic();
 	int code;
 
-	if (!ffi_is_atomic())
+	if (!is_atomic)
 		might_sleep();
 	else if (!(f->flags & FFI_ATOMIC))
 		return ffi_raise(-EPERM, "The function is not FFI_ATOMIC");
 	if (!ffi_function_enter(f, true))
 		return ffi_raise(-ENODEV, "The function's module is unloaded");
+	if (!is_atomic)
+		lock_map_acquire_read(&ffi_calls);
 	code = f->call(f->self, args, n, result);
+	if (!is_atomic)
+		lock_map_release(&ffi_calls);
 	if (code && (code != -1 || !tvmffi_i_pending()))
 		code = ffi_bare_code("A packed function", code);
 	module_put(f->owner);

@@ -4,12 +4,14 @@
  * names, when that module is unloaded. Each word that is written to its
  * parameter `call` is one action: "held" calls the function that was kept,
  * "slow" calls guest.slow in a thread, "pin" and "unpin" look up guest.twice
- * and put it back, "twice" puts a function back twice and "locked" calls
- * kernel.add in a context that is wrong. Another word is the name of a function
- * to call.
+ * and put it back. Three are wrong, and the kernel reports them: "twice" puts a
+ * function back twice, "locked" calls kernel.add in a context that is wrong, and
+ * "order" ends functions with a lock that one of them takes. Another word is the
+ * name of a function to call.
  */
 
 #include <linux/kthread.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 
 #include "ffi.h"
@@ -70,10 +72,30 @@ static int holder_twice(void)
 
 	if (code)
 		return code;
-	pr_info("holder: now wrong\n");
 	ffi_put(add);
 	ffi_put(add);
 	return 0;
+}
+
+static DEFINE_MUTEX(order);
+
+TVMFFI_FUNC(take, none)
+{
+	mutex_lock(&order);
+	mutex_unlock(&order);
+	TVMFFI_RETURN();
+}
+
+static int holder_order(void)
+{
+	int code = ffi_register("holder.take", take, 0);
+
+	if (!code)
+		code = ffi_call("holder.take", NULL);
+	mutex_lock(&order);
+	ffi_module_end(THIS_MODULE);
+	mutex_unlock(&order);
+	return code;
 }
 
 static int holder_act(const char *word, s64 *result)
@@ -86,6 +108,8 @@ static int holder_act(const char *word, s64 *result)
 		return holder_twice();
 	if (!strcmp(word, "locked"))
 		return holder_locked(result);
+	if (!strcmp(word, "order"))
+		return holder_order();
 	if (!strcmp(word, "unpin")) {
 		ffi_put(pinned);
 		return 0;
