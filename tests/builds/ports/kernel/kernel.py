@@ -79,6 +79,7 @@ call wrong
 call right
 /bin/busybox rmmod ffi_holder; echo "rmmod holder: $?"
 /bin/busybox rmmod ffi_provider; echo "rmmod provider: $?"
+@leaks@
 echo "the end"
 /bin/busybox poweroff -f
 """
@@ -158,8 +159,15 @@ WRONG = [
      "sleeping function called from invalid context"),
     ("order", "PROVE_LOCKING", "possible circular locking dependency detected"),
 ]
+# kmemleak reports a block that is older than 5 seconds and that did not change
+# between two scans.
+LEAKS = """/bin/busybox sleep 6
+echo scan > /debug/kmemleak
+echo scan > /debug/kmemleak
+/bin/busybox cat /debug/kmemleak"""
 BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
-                 r"Kernel panic|stack-protector|UBSAN|Fault injection|not ok")
+                 r"Kernel panic|stack-protector|UBSAN|Fault injection|not ok|"
+                 r"unreferenced object")
 SIZE = 80000  # the bytes that the provider may have in memory
 PADDING = 10000  # and those that CONFIG_CALL_PADDING adds, since Linux 6.2
 FRAME = 512  # and those of the stack that a function may have
@@ -387,7 +395,9 @@ def test_kernel(tap, args, headers):
             check_style(tap, folder, Path(args.checkpatch).resolve())
         wrong = {word: report for word, option, report in WRONG
                  if not option or is_set(headers, option)}
+        leaks = LEAKS if is_set(headers, "DEBUG_KMEMLEAK") else ""
         init = INIT.replace("@wrong@", "\n".join(f"call {w}" for w in wrong))
+        init = init.replace("@leaks@", leaks)
         initramfs = make_initramfs(folder, init)
         log = boot(folder, image, initramfs,
                    SECONDS * (4 if sanitized else 1))
