@@ -3824,7 +3824,9 @@ struct tvmffi_i_word {
                                     of map(K, V); see tvmffi_i_shown */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
   tvmffi_i_item_converter *item; /* of a container with `of`: error messages
-                                    find the wrong item by it; else NULL */
+                                    find the wrong item by it; of a list that
+                                    a built-in function changes: copies an
+                                    array; else NULL */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
@@ -3872,12 +3874,9 @@ typedef struct {
    for them. */
 typedef struct {
   const char *name;
-  TVMFFISafeCallType call;
-  const tvmffi_i_word *const *types;
+  TVMFFISafeCallType call;           /* see TVMFFI_I_SAFE_CALL */
+  const tvmffi_i_word *const *types; /* NULL: a packed function */
   int32_t num_args; /* -1: a packed function with any arguments */
-#if defined(__OPTIMIZE_SIZE__)
-  TVMFFISafeCallType body; /* see tvmffi_i_call_typed; NULL if packed */
-#endif
 } tvmffi_i_builtin_func;
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
@@ -3951,11 +3950,14 @@ typedef struct {
 /* Defines a word T of any kind, such as the name of a struct, and the name
    TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
-  TVMFFI_I_KNOWN(T, ctype)                                                \
-  typedef ctype tvmffi_type_##T;                                          \
-  typedef ctype tvmffi_type_optional_##T;                                 \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                  \
-      name, schema, getter, NULL, index, kind, ctype, 1, shown);
+  TVMFFI_I_ITEM_TYPE(T, ctype, name, schema, kind, index, getter, NULL, shown)
+#define TVMFFI_I_ITEM_TYPE(T, ctype, name, schema, kind, index, getter, item, \
+                           shown)                                             \
+  TVMFFI_I_KNOWN(T, ctype)                                                    \
+  typedef ctype tvmffi_type_##T;                                              \
+  typedef ctype tvmffi_type_optional_##T;                                     \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                      \
+      name, schema, getter, item, index, kind, ctype, 1, shown);
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \
@@ -4755,15 +4757,6 @@ TVMFFI_I_COLD tvmffi_func tvmffi_i_describe(const char *name,
   f.types = types;
   f.num_args = (int16_t)num_args;
   return f;
-}
-
-/* Does what tvmffi_i_refuse does, for a function of the runtime. */
-TVMFFI_I_COLD int tvmffi_i_refuse_builtin(
-    const tvmffi_i_builtin_func *builtin, const TVMFFIAny *args, int32_t count,
-    const TVMFFIAny *result, int32_t bad, int code) {
-  const tvmffi_func f =
-      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
-  return tvmffi_i_refuse(&f, args, count, result, bad, code);
 }
 
 /* Called if the argument count is wrong or *result is not None. If only
@@ -7080,10 +7073,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 
 /* A typed function is of the kind tvmffi_user, or tvmffi_builtin for the
    functions of the runtime. These have no scope, because they make nothing by
-   the interface and no parameter of theirs is converted to a new container.
+   the interface, and tvmffi_i_refuse_builtin releases the copy of an argument.
    Their results are not checked, because they raise an error whenever they
-   fail. They may be unused, because TVMFFI_BUILTINS leaves some of them out of
-   the table. */
+   fail. A body whose result is none returns 0, and the call stores None. They
+   may be unused, because TVMFFI_BUILTINS leaves some of them out of the
+   table. */
 #define TVMFFI_I_DESCRIPTION_tvmffi_user(func, text, call, n, least, defaults, \
                                          site, R, ...) \
   TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
@@ -7093,8 +7087,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
           defaults, site)};
 #define TVMFFI_I_DESCRIPTION_tvmffi_builtin(func, text, call, n, ...) \
   TVMFFI_I_UNUSED static const tvmffi_i_builtin_func func = { \
-      text, TVMFFI_I_BUILTIN_CALLS(call), tvmffi_i_types_##func, \
-      (n) - 1 TVMFFI_I_BUILTIN_BODY(call)};
+      text, call, tvmffi_i_types_##func, (n) - 1};
 #define TVMFFI_I_THIS_tvmffi_user tvmffi_func
 #define TVMFFI_I_THIS_tvmffi_builtin tvmffi_i_builtin_func
 #define TVMFFI_I_REFUSE_tvmffi_user tvmffi_i_refuse
@@ -7133,7 +7126,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
-#define TVMFFI_I_CHECK_tvmffi_builtin
+#define TVMFFI_I_CHECK_tvmffi_builtin \
+  if (!tvmffi_code && tvmffi_words[0]->kind == TVMFFI_I_NONE) \
+    *tvmffi_into = tvmffi_none();
 
 /* The object of a built-in function. Its safe_call receives this struct as
    `handle`. */
@@ -7143,6 +7138,34 @@ typedef struct {
   const tvmffi_i_builtin_func *typed;
 } tvmffi_i_builtin;
 
+enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
+
+/* Calls a built-in function that is not packed, without its object. */
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result);
+
+/* Does what tvmffi_i_refuse does, for a function of the runtime. If argument
+   `bad` needs a conversion, calls the function again with a copy of it. */
+TVMFFI_I_COLD int tvmffi_i_refuse_builtin(const tvmffi_i_builtin_func *builtin,
+                                          const TVMFFIAny *args, int32_t count,
+                                          TVMFFIAny *result, int32_t bad,
+                                          int code) {
+  const tvmffi_func f =
+      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
+  TVMFFIAny all[TVMFFI_I_BUILTIN_PARAMS];
+  int32_t i;
+  if (code != TVMFFI_I_CONVERTED)
+    return tvmffi_i_refuse(&f, args, count, result, bad, code);
+  TVMFFI_ASSERT(count <= TVMFFI_I_BUILTIN_PARAMS);
+  for (i = 0; i < count; ++i) all[i] = args[i];
+  TVMFFI_TRY(f.types[bad + 1]->item(f.types[bad + 1], args + bad, all + bad));
+  code = tvmffi_i_call_typed(builtin, all, count, result);
+  tvmffi_i_any_release(all + bad);
+  return code;
+}
+
+/* TVMFFI_I_SAFE_CALL(f) is the safe_call of the object of `f`. */
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
@@ -7172,24 +7195,23 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
   }
 }
 
-enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
-
-/* Calls a built-in function that is not packed. Converts the arguments, as
-   TVMFFI_I_CALL_tvmffi_user does. The body receives the converted arguments as
-   its handle. */
+/* Converts the arguments, as TVMFFI_I_CALL_tvmffi_user does. f->call receives
+   the converted arguments as its handle. */
 TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
                                       const TVMFFIAny *args, int32_t count,
                                       TVMFFIAny *result) {
   tvmffi_i_value values[TVMFFI_I_BUILTIN_PARAMS];
   int32_t i = count;
+  int code;
   if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_refuse_builtin(f, args, count, result, 0, 0);
   while (i--) {
-    const int code =
-        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
+    code = tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
     if (code) return tvmffi_i_refuse_builtin(f, args, count, result, i, code);
   }
-  return f->body(values, args, count, result);
+  code = f->call(values, args, count, result);
+  if (!code && f->types[0]->kind == TVMFFI_I_NONE) *result = tvmffi_none();
+  return code;
 }
 
 /* Calls the built-in function whose object `handle` is. */
@@ -7198,16 +7220,14 @@ TVMFFI_I_COLD int tvmffi_i_call_builtin(void *handle, const TVMFFIAny *args,
   const tvmffi_i_builtin *b = TVMFFI_I_AS(const tvmffi_i_builtin *, handle);
   return tvmffi_i_call_typed(b->typed, args, count, result);
 }
-#define TVMFFI_I_BUILTIN_CALLS(body) tvmffi_i_call_builtin
-#define TVMFFI_I_BUILTIN_BODY(body) , body
+#define TVMFFI_I_SAFE_CALL(f) ((f)->types ? tvmffi_i_call_builtin : (f)->call)
 #else
-TVMFFI_I_INLINE int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
-                                        const TVMFFIAny *args, int32_t count,
-                                        TVMFFIAny *result) {
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result) {
   return f->call(NULL, args, count, result);
 }
-#define TVMFFI_I_BUILTIN_CALLS(body) body
-#define TVMFFI_I_BUILTIN_BODY(body)
+#define TVMFFI_I_SAFE_CALL(f) ((f)->call)
 #endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
@@ -7580,8 +7600,7 @@ typedef union {
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,          \
                                   int32_t num_args, TVMFFIAny *result);       \
   TVMFFI_I_UNUSED static const tvmffi_i_builtin_func tvmffi_func_i_##name = { \
-      "ffi." #name, tvmffi_call_i_##name, NULL,                               \
-      -1 TVMFFI_I_BUILTIN_BODY(NULL)};                                        \
+      "ffi." #name, tvmffi_call_i_##name, NULL, -1};                          \
   static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,                 \
                                   const TVMFFIAny *args, int32_t num_args,    \
                                   TVMFFIAny *result)
@@ -31072,7 +31091,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
     memcpy(to, place.data + skip, place.size - skip + 1);
   }
   tvmffi_i_debug_unlock();
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Reports a scope that owns unusually many objects. `end` is its line. */
@@ -31086,7 +31105,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugLargeScope, "tvmffi.DebugLargeScope", none,
                 "body of a loop with TVMFFI_SCOPE\n",
                 end.data);
 #endif
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Returns the number of live objects of exactly this type, or of all types if
@@ -31326,7 +31345,7 @@ TVMFFI_I_BUILTIN_NAMED(i_GlobalCell, "tvmffi.GlobalCell", ptr, (str, name),
 TVMFFI_I_BUILTIN_NAMED(i_MemoryTrim, "tvmffi.MemoryTrim", none) {
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_thread_pool());
-  TVMFFI_RETURN();
+  return 0;
 }
 #endif
 
@@ -31358,40 +31377,31 @@ TVMFFI_I_PACKED(Shape) {
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
 TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 
+/* Parameter type that accepts a list or an array. */
+TVMFFI_I_CUSTOM_TYPE(i_any_seq, tvmffi_i_seq *, "List<Any>",
+                     TVMFFI_I_ONE_ANY("ffi.List")) {
+  *(void **)out = any->v_ptr;
+  return tvmffi_i_is_sequence_type(any->type_index) && any->v_ptr
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+
 /* Parameter type of functions that change a list. For an array, a function
    changes only a temporary list copy, because upstream does (SeqTypeTraitsBase
    in container/seq_base.h) and clients pass arrays. */
-TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-                     TVMFFI_I_ONE_ANY("ffi.List")) {
-  *(TVMFFIObject **)out = any->v_obj;
-  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
-    return TVMFFI_I_MISMATCH;
-  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
+TVMFFI_I_INLINE int tvmffi_i_get_i_any_list(const TVMFFIAny *any, void *out) {
+  const int code = tvmffi_i_get_i_any_seq(any, out);
+  return code || any->type_index == kTVMFFIList ? code : TVMFFI_I_CONVERTED;
 }
-
-/* Replaces args[0], an array, by a list copy and calls the built-in `f`. */
-TVMFFI_I_SLOW int tvmffi_i_on_copy(const tvmffi_i_builtin_func *f,
-                                   TVMFFIAny *args, int32_t num_args,
-                                   TVMFFIAny *result) {
-  int code;
-  TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
-  TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
-                                  kTVMFFIList, &args[0]));
-  code = tvmffi_i_call_typed(f, args, num_args, result);
-  tvmffi_i_any_release(&args[0]);
-  return code;
+static int tvmffi_i_array_to_list(const tvmffi_i_word *word,
+                                  const TVMFFIAny *from, TVMFFIAny *to) {
+  (void)word;
+  return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from->v_obj)->cell, kTVMFFIList,
+                              to);
 }
-
-/* Defines `s` as the list that the built-in function `name` changes. If `list`
-   is an array, calls the function again with a list copy and returns. Pass all
-   arguments of the function, as Anys, at the end. */
-#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)      \
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);              \
-  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {    \
-    TVMFFIAny args[num_args] = {__VA_ARGS__};                    \
-    return tvmffi_i_on_copy(&tvmffi_func_##name, args, num_args, \
-                            tvmffi_result);                      \
-  }
+TVMFFI_I_ITEM_TYPE(i_any_list, tvmffi_i_seq *, "List<Any>",
+                   TVMFFI_I_ONE_ANY("ffi.List"), TVMFFI_I_CUSTOM, -1,
+                   tvmffi_i_get_i_any_list, tvmffi_i_array_to_list, NULL)
 
 /* Creates an array of the arguments. */
 TVMFFI_I_PACKED(Array) {
@@ -31436,54 +31446,46 @@ TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListSetItem, list, 3, tvmffi_obj(list),
-                        tvmffi_int(i), value)
-  TVMFFI_I_CHECK_INDEX(s, i);
-  slot = &TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_I_CHECK_INDEX(list, i);
+  slot = &TVMFFI_I_ITEMS(list)[i];
   index = slot->type_index;
   old = slot->v_obj;
   TVMFFI_TRY(tvmffi_i_own(&value, slot));
   if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Appends a value. */
 TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListAppend, list, 2, tvmffi_obj(list), value)
-  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
-  TVMFFI_RETURN();
+  return tvmffi_i_list_append(&list->base, &value);
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
 TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListInsert, list, 3, tvmffi_obj(list),
-                        tvmffi_int(i), value)
-  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
-  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_seq_reserve(list, 1)); /* upstream grows first as well */
+  if (i < 0 || i > list->cell.size)
+    return tvmffi_i_bad_position(i, list->cell.size);
   TVMFFI_TRY(tvmffi_i_own(&value, &item));
-  *tvmffi_i_open_gap(s, i, 1) = item;
-  TVMFFI_RETURN();
+  *tvmffi_i_open_gap(list, i, 1) = item;
+  return 0;
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
 TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  *tvmffi_result = tvmffi_i_take_item(s, i);
+  TVMFFI_I_CHECK_INDEX(list, i);
+  *tvmffi_result = tvmffi_i_take_item(list, i);
   return 0;
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
 TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListErase, list, 2, tvmffi_obj(list),
-                        tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  item = tvmffi_i_take_item(s, i);
+  TVMFFI_I_CHECK_INDEX(list, i);
+  item = tvmffi_i_take_item(list, i);
   tvmffi_i_any_release(&item);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
@@ -31491,13 +31493,11 @@ TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
    `start`. */
 TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
                       (int64, stop)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListEraseRange, list, 3, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
-    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
-    tvmffi_i_erase(s, start, stop);
+    TVMFFI_TRY(tvmffi_i_check_range(list, start, stop));
+    tvmffi_i_erase(list, start, stop);
   }
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Replaces the items at indices [start, stop) by the items of `from`. Grows the
@@ -31516,54 +31516,42 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
 TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
-                      (int64, start), (int64, stop),
-                      (i_any_list, replacement)) {
-  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
+                      (int64, start), (int64, stop), (i_any_seq, replacement)) {
   TVMFFIAny copy = tvmffi_none();
   int code;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop),
-                        tvmffi_obj(replacement))
-  if (from == s) {
-    TVMFFI_TRY(tvmffi_i_convert_seq(&s->cell, kTVMFFIList, &copy));
-    from = tvmffi_i_seq_of(copy.v_obj);
+  if (replacement == list) {
+    TVMFFI_TRY(tvmffi_i_convert_seq(&list->cell, kTVMFFIList, &copy));
+    replacement = tvmffi_i_seq_of(copy.v_obj);
   }
-  code = tvmffi_i_replace(s, start, stop, from);
+  code = tvmffi_i_replace(list, start, stop, replacement);
   tvmffi_i_any_release(&copy);
-  if (code) return code;
-  TVMFFI_RETURN();
+  return code;
 }
 
 /* Reverses the order of the items. */
 TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
-  TVMFFIAny *items, item;
+  TVMFFIAny *items = TVMFFI_I_ITEMS(list), item;
   int64_t i, k;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReverse, list, 1, tvmffi_obj(list))
-  items = TVMFFI_I_ITEMS(s);
-  for (i = 0, k = s->cell.size - 1; i < k; ++i, --k) {
+  for (i = 0, k = list->cell.size - 1; i < k; ++i, --k) {
     item = items[i];
     items[i] = items[k];
     items[k] = item;
   }
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Removes all items. Keeps the capacity. */
 TVMFFI_I_BUILTIN_FUNC(ListClear, none, (i_any_list, list)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListClear, list, 1, tvmffi_obj(list))
-  while (s->cell.size > 0)
-    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
-  TVMFFI_RETURN();
+  while (list->cell.size > 0)
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(list)[--list->cell.size]);
+  return 0;
 }
 
 /* Allocates memory for at least `capacity` items in all. */
 TVMFFI_I_BUILTIN_FUNC(ListReserve, none, (i_any_list, list),
                       (int64, capacity)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReserve, list, 2, tvmffi_obj(list),
-                        tvmffi_int(capacity))
-  if (capacity > s->cell.capacity)
-    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
-  TVMFFI_RETURN();
+  return capacity > list->cell.capacity ? tvmffi_i_set_capacity(list, capacity)
+                                        : 0;
 }
 #endif
 
@@ -31664,23 +31652,23 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
 /* Sets the value of a key. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value)
+             : 0;
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key)
+             : 0;
 }
 
 /* Removes all keys and values. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_clear_in(tvmffi_i_map_of(dict))
+             : 0;
 }
 
 /* Context of an iterator function. The iterator retains the map; upstream's
@@ -31977,26 +31965,23 @@ TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
    `module` would then import itself. */
 TVMFFI_I_BUILTIN_FUNC(ModuleImportModule, none, (i_module, module),
                       (i_module, other)) {
-  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
-  TVMFFI_RETURN();
+  return tvmffi_i_add_import(tvmffi_i_module_of(module), other);
 }
 
 /* Removes all imports of a module. */
 TVMFFI_I_BUILTIN_FUNC(ModuleClearImports, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
-  TVMFFI_RETURN();
+  return tvmffi_i_clear_imports(tvmffi_i_module_of(module));
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
 TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsAdd, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_keep_module(module));
-  TVMFFI_RETURN();
+  return tvmffi_i_keep_module(module);
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
 TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsRemove, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Returns the module of the functions that are linked into the process and
@@ -32215,9 +32200,8 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
   TVMFFI_TRY(tvmffi_i_set_init(type_index));
   TVMFFI_TRY(
       tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
-  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
-                                 tvmffi_i_call_py_copy));
-  TVMFFI_RETURN();
+  return tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
+                             tvmffi_i_call_py_copy);
 }
 
 /* Returns the index of the unused argument with this name, or -1. */
@@ -33362,7 +33346,10 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
+  TVMFFI_TRY(
+      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result));
+  tvmffi_i_any_release(tvmffi_result);
+  return 0;
 }
 #endif
 
@@ -34170,7 +34157,7 @@ static void tvmffi_i_fill_method(int32_t i) {
   TVMFFI_ASSERT(!to->method.v_obj ||
                 to->method.v_obj == &tvmffi_i_method_objects[i].base);
   TVMFFI_ASSERT(strrchr(f->name, '.'));
-  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], f->call, f);
+  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], TVMFFI_I_SAFE_CALL(f), f);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
   to->metadata = tvmffi_byte_array(*from->metadata);
@@ -34313,7 +34300,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
     const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
     tvmffi_i_add_value(
         to, row->column, row->type_index,
-        row->is_call ? ((const tvmffi_i_builtin_func *)row->function)->call
+        row->is_call ? TVMFFI_I_SAFE_CALL(
+                           (const tvmffi_i_builtin_func *)row->function)
                      : NULL,
         tvmffi_ptr(row->function));
   }
@@ -34617,7 +34605,7 @@ static void tvmffi_i_enter_builtin(const tvmffi_i_builtin_func *typed,
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(!b->entry.info);
   TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
-  tvmffi_i_fill_builtin(&b->object, typed->call, typed);
+  tvmffi_i_fill_builtin(&b->object, TVMFFI_I_SAFE_CALL(typed), typed);
   b->entry.function = &b->object.base;
   tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
                   strlen(typed->name));

@@ -253,15 +253,6 @@ TVMFFI_I_COLD tvmffi_func tvmffi_i_describe(const char *name,
   return f;
 }
 
-/* Does what tvmffi_i_refuse does, for a function of the runtime. */
-TVMFFI_I_COLD int tvmffi_i_refuse_builtin(
-    const tvmffi_i_builtin_func *builtin, const TVMFFIAny *args, int32_t count,
-    const TVMFFIAny *result, int32_t bad, int code) {
-  const tvmffi_func f =
-      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
-  return tvmffi_i_refuse(&f, args, count, result, bad, code);
-}
-
 /* Called if the argument count is wrong or *result is not None. If only
    defaults are missing, calls the function again with them. Otherwise raises a
    TypeError. */

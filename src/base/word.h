@@ -58,7 +58,9 @@ struct tvmffi_i_word {
                                     of map(K, V); see tvmffi_i_shown */
   tvmffi_i_getter *get;          /* of TVMFFI_I_CUSTOM */
   tvmffi_i_item_converter *item; /* of a container with `of`: error messages
-                                    find the wrong item by it; else NULL */
+                                    find the wrong item by it; of a list that
+                                    a built-in function changes: copies an
+                                    array; else NULL */
   int32_t index;     /* the type index of values that fit as they are, or -1 */
   uint8_t kind;      /* TVMFFI_I_ANY and so on */
   uint8_t size;      /* of the C type, in bytes */
@@ -106,12 +108,9 @@ typedef struct {
    for them. */
 typedef struct {
   const char *name;
-  TVMFFISafeCallType call;
-  const tvmffi_i_word *const *types;
+  TVMFFISafeCallType call;           /* see TVMFFI_I_SAFE_CALL */
+  const tvmffi_i_word *const *types; /* NULL: a packed function */
   int32_t num_args; /* -1: a packed function with any arguments */
-#if defined(__OPTIMIZE_SIZE__)
-  TVMFFISafeCallType body; /* see tvmffi_i_call_typed; NULL if packed */
-#endif
 } tvmffi_i_builtin_func;
 #if TVMFFI_NO_METADATA
 #define TVMFFI_I_SIGNATURE(params, least, defaults, contract)
@@ -185,11 +184,14 @@ typedef struct {
 /* Defines a word T of any kind, such as the name of a struct, and the name
    TVMFFI_I_UNKNOWN(T), so that TVMFFI_I_USE(T) compiles. */
 #define TVMFFI_I_TYPE(T, ctype, name, schema, kind, index, getter, shown) \
-  TVMFFI_I_KNOWN(T, ctype)                                                \
-  typedef ctype tvmffi_type_##T;                                          \
-  typedef ctype tvmffi_type_optional_##T;                                 \
-  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                  \
-      name, schema, getter, NULL, index, kind, ctype, 1, shown);
+  TVMFFI_I_ITEM_TYPE(T, ctype, name, schema, kind, index, getter, NULL, shown)
+#define TVMFFI_I_ITEM_TYPE(T, ctype, name, schema, kind, index, getter, item, \
+                           shown)                                             \
+  TVMFFI_I_KNOWN(T, ctype)                                                    \
+  typedef ctype tvmffi_type_##T;                                              \
+  typedef ctype tvmffi_type_optional_##T;                                     \
+  TVMFFI_I_CONST_WORD tvmffi_i_word_##T = TVMFFI_I_WORD(                      \
+      name, schema, getter, item, index, kind, ctype, 1, shown);
 /* Defines a parameter type T that only functions of the runtime use. The macro
    ends with the head of the function that converts an argument to T. */
 #define TVMFFI_I_CUSTOM_TYPE(T, ctype, name, schema)                           \

@@ -163,9 +163,8 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
   TVMFFI_TRY(tvmffi_i_set_init(type_index));
   TVMFFI_TRY(
       tvmffi_i_set_layout(type, size, "__ffi_new__", tvmffi_i_call_py_new));
-  TVMFFI_TRY(tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
-                                 tvmffi_i_call_py_copy));
-  TVMFFI_RETURN();
+  return tvmffi_i_set_layout(type, size, "__ffi_shallow_copy__",
+                             tvmffi_i_call_py_copy);
 }
 
 /* Returns the index of the unused argument with this name, or -1. */

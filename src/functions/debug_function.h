@@ -27,7 +27,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugNote, "tvmffi.DebugNote", none, (ptr, object),
     memcpy(to, place.data + skip, place.size - skip + 1);
   }
   tvmffi_i_debug_unlock();
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Reports a scope that owns unusually many objects. `end` is its line. */
@@ -41,7 +41,7 @@ TVMFFI_I_BUILTIN_NAMED(i_DebugLargeScope, "tvmffi.DebugLargeScope", none,
                 "body of a loop with TVMFFI_SCOPE\n",
                 end.data);
 #endif
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Returns the number of live objects of exactly this type, or of all types if

@@ -65,6 +65,6 @@ TVMFFI_I_BUILTIN_NAMED(i_GlobalCell, "tvmffi.GlobalCell", ptr, (str, name),
 TVMFFI_I_BUILTIN_NAMED(i_MemoryTrim, "tvmffi.MemoryTrim", none) {
   (void)tvmffi_i_add64(&tvmffi_i_pool_trims, 1);
   tvmffi_i_pool_follow(tvmffi_i_thread_pool());
-  TVMFFI_RETURN();
+  return 0;
 }
 #endif

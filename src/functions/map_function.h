@@ -104,23 +104,23 @@ TVMFFI_I_INLINE int tvmffi_i_map_count(TVMFFIObject *map, const TVMFFIAny *key,
 /* Sets the value of a key. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictSetItem, none, (i_any_dict, dict), (i_view, key),
                       (i_view, value)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_set_in(tvmffi_i_map_of(dict), key, value)
+             : 0;
 }
 
 /* Removes a key and its value if present. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictErase, none, (i_any_dict, dict), (i_view, key)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_erase_in(tvmffi_i_map_of(dict), key)
+             : 0;
 }
 
 /* Removes all keys and values. Does nothing for a map. */
 TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
-  if (dict->type_index == kTVMFFIDict)
-    TVMFFI_TRY(tvmffi_i_map_clear_in(tvmffi_i_map_of(dict)));
-  TVMFFI_RETURN();
+  return dict->type_index == kTVMFFIDict
+             ? tvmffi_i_map_clear_in(tvmffi_i_map_of(dict))
+             : 0;
 }
 
 /* Context of an iterator function. The iterator retains the map; upstream's

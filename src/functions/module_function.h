@@ -155,26 +155,23 @@ TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
    `module` would then import itself. */
 TVMFFI_I_BUILTIN_FUNC(ModuleImportModule, none, (i_module, module),
                       (i_module, other)) {
-  TVMFFI_TRY(tvmffi_i_add_import(tvmffi_i_module_of(module), other));
-  TVMFFI_RETURN();
+  return tvmffi_i_add_import(tvmffi_i_module_of(module), other);
 }
 
 /* Removes all imports of a module. */
 TVMFFI_I_BUILTIN_FUNC(ModuleClearImports, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_clear_imports(tvmffi_i_module_of(module)));
-  TVMFFI_RETURN();
+  return tvmffi_i_clear_imports(tvmffi_i_module_of(module));
 }
 
 /* Keeps a module loaded until ffi.ModuleGlobalsRemove. */
 TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsAdd, none, (i_module, module)) {
-  TVMFFI_TRY(tvmffi_i_keep_module(module));
-  TVMFFI_RETURN();
+  return tvmffi_i_keep_module(module);
 }
 
 /* Undoes ffi.ModuleGlobalsAdd, so that the module can be unloaded. */
 TVMFFI_I_BUILTIN_FUNC(ModuleGlobalsRemove, none, (i_module, module)) {
   tvmffi_i_unkeep_module(module);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Returns the module of the functions that are linked into the process and

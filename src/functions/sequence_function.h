@@ -7,46 +7,38 @@
 #include "../base.h"
 #include "../core.h"
 #include "../containers.h"
+#include "../graph.h"
 #include "../interface.h"
 
 #if !TVMFFI_NO_CONTAINERS
 TVMFFI_I_OBJECT_TYPE(i_array, "ffi.Array", "ffi.Array", kTVMFFIArray)
 TVMFFI_I_OBJECT_TYPE(i_list, "ffi.List", "ffi.List", kTVMFFIList)
 
+/* Parameter type that accepts a list or an array. */
+TVMFFI_I_CUSTOM_TYPE(i_any_seq, tvmffi_i_seq *, "List<Any>",
+                     TVMFFI_I_ONE_ANY("ffi.List")) {
+  *(void **)out = any->v_ptr;
+  return tvmffi_i_is_sequence_type(any->type_index) && any->v_ptr
+             ? 0
+             : TVMFFI_I_MISMATCH;
+}
+
 /* Parameter type of functions that change a list. For an array, a function
    changes only a temporary list copy, because upstream does (SeqTypeTraitsBase
    in container/seq_base.h) and clients pass arrays. */
-TVMFFI_I_CUSTOM_TYPE(i_any_list, TVMFFIObject *, "List<Any>",
-                     TVMFFI_I_ONE_ANY("ffi.List")) {
-  *(TVMFFIObject **)out = any->v_obj;
-  if (any->type_index != kTVMFFIList && any->type_index != kTVMFFIArray)
-    return TVMFFI_I_MISMATCH;
-  return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
+TVMFFI_I_INLINE int tvmffi_i_get_i_any_list(const TVMFFIAny *any, void *out) {
+  const int code = tvmffi_i_get_i_any_seq(any, out);
+  return code || any->type_index == kTVMFFIList ? code : TVMFFI_I_CONVERTED;
 }
-
-/* Replaces args[0], an array, by a list copy and calls the built-in `f`. */
-TVMFFI_I_SLOW int tvmffi_i_on_copy(const tvmffi_i_builtin_func *f,
-                                   TVMFFIAny *args, int32_t num_args,
-                                   TVMFFIAny *result) {
-  int code;
-  TVMFFI_ASSERT(num_args > 0 && args[0].type_index == kTVMFFIArray);
-  TVMFFI_TRY(tvmffi_i_convert_seq(&tvmffi_i_seq_of(args[0].v_obj)->cell,
-                                  kTVMFFIList, &args[0]));
-  code = tvmffi_i_call_typed(f, args, num_args, result);
-  tvmffi_i_any_release(&args[0]);
-  return code;
+static int tvmffi_i_array_to_list(const tvmffi_i_word *word,
+                                  const TVMFFIAny *from, TVMFFIAny *to) {
+  (void)word;
+  return tvmffi_i_convert_seq(&tvmffi_i_seq_of(from->v_obj)->cell, kTVMFFIList,
+                              to);
 }
-
-/* Defines `s` as the list that the built-in function `name` changes. If `list`
-   is an array, calls the function again with a list copy and returns. Pass all
-   arguments of the function, as Anys, at the end. */
-#define TVMFFI_I_LIST_OR_COPY(s, name, list, num_args, ...)      \
-  tvmffi_i_seq *s = (tvmffi_i_seq *)(void *)(list);              \
-  if (TVMFFI_I_UNLIKELY((list)->type_index != kTVMFFIList)) {    \
-    TVMFFIAny args[num_args] = {__VA_ARGS__};                    \
-    return tvmffi_i_on_copy(&tvmffi_func_##name, args, num_args, \
-                            tvmffi_result);                      \
-  }
+TVMFFI_I_ITEM_TYPE(i_any_list, tvmffi_i_seq *, "List<Any>",
+                   TVMFFI_I_ONE_ANY("ffi.List"), TVMFFI_I_CUSTOM, -1,
+                   tvmffi_i_get_i_any_list, tvmffi_i_array_to_list, NULL)
 
 /* Creates an array of the arguments. */
 TVMFFI_I_PACKED(Array) {
@@ -91,54 +83,46 @@ TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListSetItem, list, 3, tvmffi_obj(list),
-                        tvmffi_int(i), value)
-  TVMFFI_I_CHECK_INDEX(s, i);
-  slot = &TVMFFI_I_ITEMS(s)[i];
+  TVMFFI_I_CHECK_INDEX(list, i);
+  slot = &TVMFFI_I_ITEMS(list)[i];
   index = slot->type_index;
   old = slot->v_obj;
   TVMFFI_TRY(tvmffi_i_own(&value, slot));
   if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Appends a value. */
 TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListAppend, list, 2, tvmffi_obj(list), value)
-  TVMFFI_TRY(tvmffi_i_list_append(&s->base, &value));
-  TVMFFI_RETURN();
+  return tvmffi_i_list_append(&list->base, &value);
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
 TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
                       (any, value)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListInsert, list, 3, tvmffi_obj(list),
-                        tvmffi_int(i), value)
-  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
-  if (i < 0 || i > s->cell.size) return tvmffi_i_bad_position(i, s->cell.size);
+  TVMFFI_TRY(tvmffi_i_seq_reserve(list, 1)); /* upstream grows first as well */
+  if (i < 0 || i > list->cell.size)
+    return tvmffi_i_bad_position(i, list->cell.size);
   TVMFFI_TRY(tvmffi_i_own(&value, &item));
-  *tvmffi_i_open_gap(s, i, 1) = item;
-  TVMFFI_RETURN();
+  *tvmffi_i_open_gap(list, i, 1) = item;
+  return 0;
 }
 
 /* Removes item i and returns it. IndexError unless 0 <= i < size. */
 TVMFFI_I_BUILTIN_FUNC(ListPop, any, (i_any_list, list), (int64, i)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListPop, list, 2, tvmffi_obj(list), tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  *tvmffi_result = tvmffi_i_take_item(s, i);
+  TVMFFI_I_CHECK_INDEX(list, i);
+  *tvmffi_result = tvmffi_i_take_item(list, i);
   return 0;
 }
 
 /* Removes item i. IndexError unless 0 <= i < size. */
 TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
   TVMFFIAny item;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListErase, list, 2, tvmffi_obj(list),
-                        tvmffi_int(i))
-  TVMFFI_I_CHECK_INDEX(s, i);
-  item = tvmffi_i_take_item(s, i);
+  TVMFFI_I_CHECK_INDEX(list, i);
+  item = tvmffi_i_take_item(list, i);
   tvmffi_i_any_release(&item);
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Removes the items at indices [start, stop). Does nothing if `start` equals
@@ -146,13 +130,11 @@ TVMFFI_I_BUILTIN_FUNC(ListErase, none, (i_any_list, list), (int64, i)) {
    `start`. */
 TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
                       (int64, stop)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListEraseRange, list, 3, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop))
   if (start != stop) {
-    TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
-    tvmffi_i_erase(s, start, stop);
+    TVMFFI_TRY(tvmffi_i_check_range(list, start, stop));
+    tvmffi_i_erase(list, start, stop);
   }
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Replaces the items at indices [start, stop) by the items of `from`. Grows the
@@ -171,53 +153,41 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
    array, or of the list itself. IndexError if an index is outside the list or
    `stop` is less than `start`. */
 TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
-                      (int64, start), (int64, stop),
-                      (i_any_list, replacement)) {
-  const tvmffi_i_seq *from = tvmffi_i_seq_of(replacement);
+                      (int64, start), (int64, stop), (i_any_seq, replacement)) {
   TVMFFIAny copy = tvmffi_none();
   int code;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReplaceSlice, list, 4, tvmffi_obj(list),
-                        tvmffi_int(start), tvmffi_int(stop),
-                        tvmffi_obj(replacement))
-  if (from == s) {
-    TVMFFI_TRY(tvmffi_i_convert_seq(&s->cell, kTVMFFIList, &copy));
-    from = tvmffi_i_seq_of(copy.v_obj);
+  if (replacement == list) {
+    TVMFFI_TRY(tvmffi_i_convert_seq(&list->cell, kTVMFFIList, &copy));
+    replacement = tvmffi_i_seq_of(copy.v_obj);
   }
-  code = tvmffi_i_replace(s, start, stop, from);
+  code = tvmffi_i_replace(list, start, stop, replacement);
   tvmffi_i_any_release(&copy);
-  if (code) return code;
-  TVMFFI_RETURN();
+  return code;
 }
 
 /* Reverses the order of the items. */
 TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
-  TVMFFIAny *items, item;
+  TVMFFIAny *items = TVMFFI_I_ITEMS(list), item;
   int64_t i, k;
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReverse, list, 1, tvmffi_obj(list))
-  items = TVMFFI_I_ITEMS(s);
-  for (i = 0, k = s->cell.size - 1; i < k; ++i, --k) {
+  for (i = 0, k = list->cell.size - 1; i < k; ++i, --k) {
     item = items[i];
     items[i] = items[k];
     items[k] = item;
   }
-  TVMFFI_RETURN();
+  return 0;
 }
 
 /* Removes all items. Keeps the capacity. */
 TVMFFI_I_BUILTIN_FUNC(ListClear, none, (i_any_list, list)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListClear, list, 1, tvmffi_obj(list))
-  while (s->cell.size > 0)
-    tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[--s->cell.size]);
-  TVMFFI_RETURN();
+  while (list->cell.size > 0)
+    tvmffi_i_any_release(&TVMFFI_I_ITEMS(list)[--list->cell.size]);
+  return 0;
 }
 
 /* Allocates memory for at least `capacity` items in all. */
 TVMFFI_I_BUILTIN_FUNC(ListReserve, none, (i_any_list, list),
                       (int64, capacity)) {
-  TVMFFI_I_LIST_OR_COPY(s, i_ListReserve, list, 2, tvmffi_obj(list),
-                        tvmffi_int(capacity))
-  if (capacity > s->cell.capacity)
-    TVMFFI_TRY(tvmffi_i_set_capacity(s, capacity));
-  TVMFFI_RETURN();
+  return capacity > list->cell.capacity ? tvmffi_i_set_capacity(list, capacity)
+                                        : 0;
 }
 #endif

@@ -295,6 +295,9 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
                       (i_visit_value, var), (i_visit_value, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  return tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result);
+  TVMFFI_TRY(
+      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result));
+  tvmffi_i_any_release(tvmffi_result);
+  return 0;
 }
 #endif

@@ -139,10 +139,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
 
 /* A typed function is of the kind tvmffi_user, or tvmffi_builtin for the
    functions of the runtime. These have no scope, because they make nothing by
-   the interface and no parameter of theirs is converted to a new container.
+   the interface, and tvmffi_i_refuse_builtin releases the copy of an argument.
    Their results are not checked, because they raise an error whenever they
-   fail. They may be unused, because TVMFFI_BUILTINS leaves some of them out of
-   the table. */
+   fail. A body whose result is none returns 0, and the call stores None. They
+   may be unused, because TVMFFI_BUILTINS leaves some of them out of the
+   table. */
 #define TVMFFI_I_DESCRIPTION_tvmffi_user(func, text, call, n, least, defaults, \
                                          site, R, ...) \
   TVMFFI_I_DESCRIBED_TYPES(tvmffi_i_described_##func, n, R, __VA_ARGS__) \
@@ -152,8 +153,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
           defaults, site)};
 #define TVMFFI_I_DESCRIPTION_tvmffi_builtin(func, text, call, n, ...) \
   TVMFFI_I_UNUSED static const tvmffi_i_builtin_func func = { \
-      text, TVMFFI_I_BUILTIN_CALLS(call), tvmffi_i_types_##func, \
-      (n) - 1 TVMFFI_I_BUILTIN_BODY(call)};
+      text, call, tvmffi_i_types_##func, (n) - 1};
 #define TVMFFI_I_THIS_tvmffi_user tvmffi_func
 #define TVMFFI_I_THIS_tvmffi_builtin tvmffi_i_builtin_func
 #define TVMFFI_I_REFUSE_tvmffi_user tvmffi_i_refuse
@@ -192,7 +192,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_end_marked, (TVMFFIAny *result, int code)) {
     tvmffi_code = tvmffi_i_end_marked(tvmffi_into, tvmffi_code); \
   tvmffi_code = tvmffi_i_checked(tvmffi_this, tvmffi_words[0], tvmffi_into, \
                                  tvmffi_code);
-#define TVMFFI_I_CHECK_tvmffi_builtin
+#define TVMFFI_I_CHECK_tvmffi_builtin \
+  if (!tvmffi_code && tvmffi_words[0]->kind == TVMFFI_I_NONE) \
+    *tvmffi_into = tvmffi_none();
 
 /* The object of a built-in function. Its safe_call receives this struct as
    `handle`. */
@@ -202,6 +204,34 @@ typedef struct {
   const tvmffi_i_builtin_func *typed;
 } tvmffi_i_builtin;
 
+enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
+
+/* Calls a built-in function that is not packed, without its object. */
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result);
+
+/* Does what tvmffi_i_refuse does, for a function of the runtime. If argument
+   `bad` needs a conversion, calls the function again with a copy of it. */
+TVMFFI_I_COLD int tvmffi_i_refuse_builtin(const tvmffi_i_builtin_func *builtin,
+                                          const TVMFFIAny *args, int32_t count,
+                                          TVMFFIAny *result, int32_t bad,
+                                          int code) {
+  const tvmffi_func f =
+      tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
+  TVMFFIAny all[TVMFFI_I_BUILTIN_PARAMS];
+  int32_t i;
+  if (code != TVMFFI_I_CONVERTED)
+    return tvmffi_i_refuse(&f, args, count, result, bad, code);
+  TVMFFI_ASSERT(count <= TVMFFI_I_BUILTIN_PARAMS);
+  for (i = 0; i < count; ++i) all[i] = args[i];
+  TVMFFI_TRY(f.types[bad + 1]->item(f.types[bad + 1], args + bad, all + bad));
+  code = tvmffi_i_call_typed(builtin, all, count, result);
+  tvmffi_i_any_release(all + bad);
+  return code;
+}
+
+/* TVMFFI_I_SAFE_CALL(f) is the safe_call of the object of `f`. */
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
@@ -231,24 +261,23 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
   }
 }
 
-enum { TVMFFI_I_BUILTIN_PARAMS = 4 }; /* at most */
-
-/* Calls a built-in function that is not packed. Converts the arguments, as
-   TVMFFI_I_CALL_tvmffi_user does. The body receives the converted arguments as
-   its handle. */
+/* Converts the arguments, as TVMFFI_I_CALL_tvmffi_user does. f->call receives
+   the converted arguments as its handle. */
 TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
                                       const TVMFFIAny *args, int32_t count,
                                       TVMFFIAny *result) {
   tvmffi_i_value values[TVMFFI_I_BUILTIN_PARAMS];
   int32_t i = count;
+  int code;
   if (count != f->num_args || result->type_index >= kTVMFFIStaticObjectBegin)
     return tvmffi_i_refuse_builtin(f, args, count, result, 0, 0);
   while (i--) {
-    const int code =
-        tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
+    code = tvmffi_i_load_arg_of_builtin(f->types[i + 1], args + i, values + i);
     if (code) return tvmffi_i_refuse_builtin(f, args, count, result, i, code);
   }
-  return f->body(values, args, count, result);
+  code = f->call(values, args, count, result);
+  if (!code && f->types[0]->kind == TVMFFI_I_NONE) *result = tvmffi_none();
+  return code;
 }
 
 /* Calls the built-in function whose object `handle` is. */
@@ -257,16 +286,14 @@ TVMFFI_I_COLD int tvmffi_i_call_builtin(void *handle, const TVMFFIAny *args,
   const tvmffi_i_builtin *b = TVMFFI_I_AS(const tvmffi_i_builtin *, handle);
   return tvmffi_i_call_typed(b->typed, args, count, result);
 }
-#define TVMFFI_I_BUILTIN_CALLS(body) tvmffi_i_call_builtin
-#define TVMFFI_I_BUILTIN_BODY(body) , body
+#define TVMFFI_I_SAFE_CALL(f) ((f)->types ? tvmffi_i_call_builtin : (f)->call)
 #else
-TVMFFI_I_INLINE int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
-                                        const TVMFFIAny *args, int32_t count,
-                                        TVMFFIAny *result) {
+TVMFFI_I_COLD int tvmffi_i_call_typed(const tvmffi_i_builtin_func *f,
+                                      const TVMFFIAny *args, int32_t count,
+                                      TVMFFIAny *result) {
   return f->call(NULL, args, count, result);
 }
-#define TVMFFI_I_BUILTIN_CALLS(body) body
-#define TVMFFI_I_BUILTIN_BODY(body)
+#define TVMFFI_I_SAFE_CALL(f) ((f)->call)
 #endif
 
 /* Called if an argument needs conversion. Converts the arguments and calls the
@@ -639,8 +666,7 @@ typedef union {
   static int tvmffi_call_i_##name(void *self, const TVMFFIAny *args,          \
                                   int32_t num_args, TVMFFIAny *result);       \
   TVMFFI_I_UNUSED static const tvmffi_i_builtin_func tvmffi_func_i_##name = { \
-      "ffi." #name, tvmffi_call_i_##name, NULL,                               \
-      -1 TVMFFI_I_BUILTIN_BODY(NULL)};                                        \
+      "ffi." #name, tvmffi_call_i_##name, NULL, -1};                          \
   static int tvmffi_call_i_##name(TVMFFI_I_UNUSED void *self,                 \
                                   const TVMFFIAny *args, int32_t num_args,    \
                                   TVMFFIAny *result)

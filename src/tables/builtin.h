@@ -255,7 +255,7 @@ static void tvmffi_i_enter_builtin(const tvmffi_i_builtin_func *typed,
   TVMFFI_ASSERT(TVMFFI_I_IS_LOCKED);
   TVMFFI_ASSERT(!b->entry.info);
   TVMFFI_ASSERT(!b->entry.function || b->entry.function == &b->object.base);
-  tvmffi_i_fill_builtin(&b->object, typed->call, typed);
+  tvmffi_i_fill_builtin(&b->object, TVMFFI_I_SAFE_CALL(typed), typed);
   b->entry.function = &b->object.base;
   tvmffi_i_insert(&tvmffi_i_globals, &b->entry.node, typed->name,
                   strlen(typed->name));

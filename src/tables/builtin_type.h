@@ -9,6 +9,7 @@
 #include "../core.h"
 #include "../reflection.h"
 #include "../extra.h"
+#include "../interface.h"
 #include "../functions.h"
 #include "builtin_attribute.h"
 #include "builtin_function.h"
@@ -76,7 +77,7 @@ static void tvmffi_i_fill_method(int32_t i) {
   TVMFFI_ASSERT(!to->method.v_obj ||
                 to->method.v_obj == &tvmffi_i_method_objects[i].base);
   TVMFFI_ASSERT(strrchr(f->name, '.'));
-  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], f->call, f);
+  tvmffi_i_fill_builtin(&tvmffi_i_method_objects[i], TVMFFI_I_SAFE_CALL(f), f);
   to->name = tvmffi_byte_array(strrchr(f->name, '.') + 1);
   to->doc = tvmffi_byte_array(from->doc);
   to->metadata = tvmffi_byte_array(*from->metadata);
@@ -219,7 +220,8 @@ static void tvmffi_i_collect_values(tvmffi_i_collected *to) {
     const tvmffi_i_attr_row *row = &tvmffi_i_attr_rows[i];
     tvmffi_i_add_value(
         to, row->column, row->type_index,
-        row->is_call ? ((const tvmffi_i_builtin_func *)row->function)->call
+        row->is_call ? TVMFFI_I_SAFE_CALL(
+                           (const tvmffi_i_builtin_func *)row->function)
                      : NULL,
         tvmffi_ptr(row->function));
   }

@@ -81,7 +81,7 @@ FAULTS = [
   d->depth = depth;
 """, "d->depth == depth + 1"),
     ("an insertion reserves no memory", "lists", """\
-  TVMFFI_TRY(tvmffi_i_seq_reserve(s, 1)); /* upstream grows first as well */
+  TVMFFI_TRY(tvmffi_i_seq_reserve(list, 1)); /* upstream grows first as well */
 """, "", "n > 0 && n <= s->cell.capacity - s->cell.size"),
     ("an array has too small a capacity", "arrays", """\
   s->cell.data = s + 1;
