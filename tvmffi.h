@@ -3705,7 +3705,11 @@ enum {
   TVMFFI_I_MAP_NUM_JUMPS = 126
 };
 #define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
-#define TVMFFI_I_MAP_END UINT64_MAX
+/* A slot, and the index of an entry of a small map, is a size_t, or MAP_END for
+   none. A link is a slot in the memory of a map, where it has 64 bits on all
+   machines. A cast to size_t makes a slot of a link. */
+#define TVMFFI_I_MAP_END SIZE_MAX
+#define TVMFFI_I_MAP_LINK(slot) ((uint64_t)(int64_t)(ptrdiff_t)(slot))
 
 TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
 TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
@@ -3726,13 +3730,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
   return (m->num_slots & TVMFFI_I_MAP_IS_ROW) != 0;
 }
 
-TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
-  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+/* Returns the number of entries that a small map has memory for. */
+TVMFFI_I_INLINE size_t tvmffi_i_map_places(const tvmffi_i_map_object *m) {
+  return (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW);
+}
+
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, size_t i) {
+  return (uint8_t *)data + i / 16 * TVMFFI_I_MAP_BLOCK + i % 16;
 }
 
 TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
-                                                   uint64_t i) {
-  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+                                                   size_t i) {
+  char *block = (char *)(uintptr_t)data + i / 16 * TVMFFI_I_MAP_BLOCK;
   return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
 }
 
@@ -3745,27 +3754,26 @@ TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
        (i) = tvmffi_i_map_after(map, i))
 
 /* Returns the index of a map's first entry. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_begin(const TVMFFIObject *map) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+  return tvmffi_i_map_is_row(m) ? 0 : (size_t)m->head;
 }
 
 TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
-                                                 uint64_t i) {
+                                                 size_t i) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   if (tvmffi_i_map_is_row(m))
-    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->num_slots ||
+    return i < (size_t)m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= (size_t)m->num_slots ||
       *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
     return NULL;
   return &tvmffi_i_map_at(m->data, i)->pair;
 }
 
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
-                                            uint64_t i) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_after(const TVMFFIObject *map, size_t i) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   if (tvmffi_i_map_is_row(m)) return i + 1;
-  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+  return tvmffi_i_map_pair(map, i) ? (size_t)tvmffi_i_map_at(m->data, i)->next
                                    : TVMFFI_I_MAP_END;
 }
 
@@ -4655,7 +4663,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
                int why)) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  uint64_t at;
+  size_t at;
   int64_t i;
   if (of->of[1]) {
     TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)
@@ -6453,7 +6461,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
               (const tvmffi_i_word *word, const TVMFFIObject *map,
                const TVMFFIAny *list)) {
   const tvmffi_i_pair *pair;
-  uint64_t i;
+  size_t i;
   TVMFFI_I_EACH_PAIR(map, i, pair) {
     int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;
@@ -9116,7 +9124,7 @@ typedef struct tvmffi_i_loop_value {
 /* A loop over a sequence. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
-  uint64_t next;       /* index of the next item */
+  size_t next;         /* index of the next item */
   tvmffi_i_loop_value tvmffi_item;
 } tvmffi_i_sequence_loop;
 
@@ -9127,10 +9135,10 @@ typedef struct {
    tail. Two changes may undo that. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
-  uint64_t next;       /* index of the next entry */
+  size_t next;         /* index of the next entry */
   tvmffi_i_loop_value tvmffi_item, tvmffi_key;
-  uint64_t slot;       /* of the entry that was read last */
-  uint64_t size, tail; /* entries; slot of the newest */
+  size_t slot;         /* of the entry that was read last */
+  size_t size, tail;   /* entries; slot of the newest */
   const void *data;
 } tvmffi_i_map_loop;
 #if defined(__cplusplus)
@@ -9308,27 +9316,27 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_sequence_loop,
 TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_map_loop, (tvmffi_i_map_loop *it)) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
-  uint64_t i;
+  size_t i;
   if (it->tvmffi_item.is_in_body || it->tvmffi_key.is_in_body ||
-      !it->container.v_obj || it->next >= m->size)
+      !it->container.v_obj || it->next >= (size_t)m->size)
     return 0;
   if (tvmffi_i_map_is_row(m)) {
     pair = tvmffi_i_map_pair(&m->base, it->next);
   } else {
-    if (it->next && it->data == m->data && it->size == m->size &&
-        it->tail == m->tail) {
+    if (it->next && it->data == m->data && it->size == (size_t)m->size &&
+        it->tail == (size_t)m->tail) {
       it->slot = tvmffi_i_map_after(&m->base, it->slot);
       pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
     if (TVMFFI_I_UNLIKELY(!pair)) {
-      it->slot = m->head;
+      it->slot = (size_t)m->head;
       for (i = 0; i < it->next; ++i)
         it->slot = tvmffi_i_map_after(&m->base, it->slot);
       pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
     it->data = m->data;
-    it->size = m->size;
-    it->tail = m->tail;
+    it->size = (size_t)m->size;
+    it->tail = (size_t)m->tail;
   }
   ++it->next;
   if (!pair) return 0;
@@ -20536,6 +20544,14 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   return *any;
 }
 
+/* Copies `n` owned items. */
+static void tvmffi_i_copy_span(TVMFFIAny *to, const TVMFFIAny *items,
+                               size_t n) {
+  size_t i;
+  TVMFFI_ASSERT(items || !n);
+  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
   const int is_array = s->base.type_index == kTVMFFIArray;
@@ -20629,16 +20645,11 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
    sequence. */
 static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
                                 TVMFFIAny *out) {
-  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  const int64_t n = from->size;
-  tvmffi_i_seq *made = tvmffi_i_new_seq(index, n);
-  TVMFFIAny *to;
-  int64_t i;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, from->size);
   if (!made) return -1;
-  TVMFFI_ASSERT(n >= 0 && (items || !n));
-  to = TVMFFI_I_ITEMS(made);
-  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
-  made->cell.size = n;
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
+                     (size_t)from->size);
+  made->cell.size = from->size;
   *out = tvmffi_obj(made);
   return 0;
 }
@@ -20751,17 +20762,17 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
 /* Removes the items [first, last). First releases these items and sets them to
    None. A destructor may change the list, so the second loop removes only items
    that are None. */
-static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
+static void tvmffi_i_erase(tvmffi_i_seq *s, size_t first, size_t last) {
   TVMFFIAny *items;
-  int64_t i;
-  TVMFFI_ASSERT(first >= 0 && first <= last && last <= s->cell.size);
-  for (i = first; i < last && i < s->cell.size; ++i)
+  size_t i;
+  TVMFFI_ASSERT(first <= last && last <= (size_t)s->cell.size);
+  for (i = first; i < last && i < (size_t)s->cell.size; ++i)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
-  for (i = first; i < s->cell.size; ++i)
+  for (i = first; i < (size_t)s->cell.size; ++i)
     if (i >= last || items[i].type_index != kTVMFFINone)
       items[first++] = items[i];
-  if (first < s->cell.size) s->cell.size = first;
+  if (first < (size_t)s->cell.size) s->cell.size = (int64_t)first;
 }
 
 /* Inserts `n` uninitialised items before item `i` and returns their address. */
@@ -20777,16 +20788,14 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
 
 static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
                                  const tvmffi_i_seq *from) {
-  int64_t n = from->cell.size, i;
-  TVMFFIAny *gap;
+  const int64_t n = from->cell.size;
   TVMFFI_ASSERT(from != s);
   if (n == 0) return 0;
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, n));
   if (at < 0 || at > s->cell.size)
     return tvmffi_i_bad_position(at, s->cell.size);
-  gap = tvmffi_i_open_gap(s, at, n);
-  for (i = 0; i < n; ++i)
-    gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
+  tvmffi_i_copy_span(tvmffi_i_open_gap(s, at, n), TVMFFI_I_ITEMS(from),
+                     (size_t)n);
   return 0;
 }
 
@@ -20794,10 +20803,10 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
                              TVMFFIAny *result) {
   const tvmffi_i_seq *s = tvmffi_i_seq_of(seq);
   TVMFFIAny value;
-  int64_t i;
+  size_t i;
   int has = 0;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
-  for (i = 0; !has && i < s->cell.size; ++i)
+  for (i = 0; !has && i < (size_t)s->cell.size; ++i)
     has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], &value);
   tvmffi_i_any_release(&value);
   if (has < 0) return has;
@@ -20852,20 +20861,20 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
-                                           uint64_t hash) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
+                                         uint64_t hash) {
   TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
-  return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
+  return (size_t)((hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63));
 }
 
 /* Returns the slot that follows slot `i` in its bucket chain. `meta` is the
    metadata byte of slot `i`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
-                                           uint64_t i, uint8_t meta) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_next(const tvmffi_i_map_object *m, size_t i,
+                                         uint8_t meta) {
   TVMFFI_ASSERT(i < m->num_slots);
   TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
   return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
-         (m->num_slots - 1);
+         ((size_t)m->num_slots - 1);
 }
 
 /* -------- Keys -------- */
@@ -21104,15 +21113,15 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
    TVMFFI_I_MAP_END. */
 typedef struct {
   tvmffi_i_pair *pair;
-  uint64_t index, before;
-  uint64_t passed; /* number of unequal keys compared before */
+  size_t index, before;
+  size_t passed; /* number of unequal keys compared before */
 } tvmffi_i_map_position;
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
     tvmffi_i_map_position *place) {
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
-  uint64_t i, n = m->size;
+  size_t i, n = (size_t)m->size;
   int code;
   TVMFFI_ASSERT(tvmffi_i_map_is_row(m));
   TVMFFI_ASSERT(n <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
@@ -21129,7 +21138,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key, uint64_t hash,
     tvmffi_i_map_position *place) {
-  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
+  size_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
   int code;
@@ -21198,7 +21207,8 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
     TVMFFIObject *map, const TVMFFIAny *key, tvmffi_i_bits bits, int32_t other,
     uint64_t hash) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  uint64_t i = tvmffi_i_map_home(m, hash), head;
+  size_t i = tvmffi_i_map_home(m, hash);
+  uint64_t head;
   const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
   TVMFFI_ASSERT(bits.head == tvmffi_i_load_bits(key).head);
@@ -21268,8 +21278,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 }
 
 /* Releases the entries of a hash table that is no longer part of a map. */
-static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
-  uint64_t first, n, i;
+static void tvmffi_i_map_drop_table(void *data, size_t num_slots) {
+  size_t first, n, i;
   TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
@@ -21284,10 +21294,10 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
 
 /* Returns the size of a hash table in bytes. A table of 8 slots has metadata
    for 16 slots, but memory for only 8 items. The other metadata stays empty. */
-TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(size_t num_slots) {
   TVMFFI_ASSERT(num_slots && !(num_slots & (num_slots - 1)));
-  return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
-                        : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
+  return num_slots < 16 ? 16 + num_slots * sizeof(tvmffi_i_map_item)
+                        : num_slots / 16 * TVMFFI_I_MAP_BLOCK;
 }
 
 /* Frees a map object. tvmffi_i_pool_free needs the object's size, which is
@@ -21297,11 +21307,10 @@ TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   TVMFFI_ASSERT(!m->size && !m->data_deleter);
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
     tvmffi_i_pool_free(
-        m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
-                                  sizeof(tvmffi_i_pair));
+        m, TVMFFI_I_MAP_ROW + tvmffi_i_map_places(m) * sizeof(tvmffi_i_pair));
   else if (m->num_slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
     tvmffi_i_pool_free(
-        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->num_slots));
+        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes((size_t)m->num_slots));
   else
     tvmffi_i_free(m);
 }
@@ -21313,13 +21322,13 @@ TVMFFI_I_INLINE void tvmffi_i_map_free_data(const tvmffi_i_map_object *m) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
-  uint64_t i;
+  size_t i;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
     if (!tvmffi_i_map_is_row(m))
-      tvmffi_i_map_drop_table(m->data, m->num_slots);
+      tvmffi_i_map_drop_table(m->data, (size_t)m->num_slots);
     else
-      for (i = 0; i < m->size; ++i)
+      for (i = 0; i < (size_t)m->size; ++i)
         tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
     tvmffi_i_map_free_data(m);
     m->data_deleter = NULL;
@@ -21332,12 +21341,12 @@ TVMFFI_I_DELETER(map)
 /* Returns an empty map whose object contains memory for `places` entries, or
    NULL with the error set. */
 static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
-                                                 uint64_t places) {
+                                                 size_t places) {
   tvmffi_i_map_object *m;
   TVMFFI_ASSERT(places <= TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   m = (tvmffi_i_map_object *)tvmffi_i_object(
-      TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
+      TVMFFI_I_MAP_ROW + places * sizeof(tvmffi_i_pair), type_index,
       tvmffi_i_delete_map);
   if (!m) return m;
   m->data = (char *)m + TVMFFI_I_MAP_ROW;
@@ -21348,9 +21357,9 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
 }
 
 /* Returns a hash table of empty slots, or NULL with the error set. */
-static void *tvmffi_i_map_new_table(uint64_t num_slots) {
+static void *tvmffi_i_map_new_table(size_t num_slots) {
   char *data = NULL;
-  uint64_t i;
+  size_t i;
   TVMFFI_ASSERT(num_slots >= TVMFFI_I_MAP_TABLE_MIN);
   if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
     data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
@@ -21363,7 +21372,7 @@ static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   return data;
 }
 
-static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
+static uint32_t tvmffi_i_map_shift(size_t num_slots) {
   uint32_t shift = 64;
   TVMFFI_ASSERT(num_slots > 1 && !(num_slots & (num_slots - 1)));
   for (; num_slots > 1; num_slots >>= 1) --shift;
@@ -21372,9 +21381,9 @@ static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
 
 /* Returns the number of slots of a hash table for `entries` entries. The
    entries fill at most 7/8 of the slots. */
-static uint64_t tvmffi_i_map_slots(uint64_t entries) {
-  uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
-  TVMFFI_ASSERT(entries <= (uint64_t)1 << 62); /* the loop would not end */
+static size_t tvmffi_i_map_slots(size_t entries) {
+  size_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  TVMFFI_ASSERT(entries <= SIZE_MAX / 4); /* otherwise the loop would not end */
   while (num_slots - num_slots / 8 < entries) num_slots *= 2;
   return num_slots;
 }
@@ -21387,7 +21396,7 @@ static void tvmffi_i_map_free_nothing(void *data) { (void)data; }
    table of up to 16 slots is inside the object, a larger one in its own
    block. */
 static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
-                                                   uint64_t num_slots) {
+                                                   size_t num_slots) {
   int within = num_slots <= 16;
   void *data = within ? NULL : tvmffi_i_map_new_table(num_slots);
   tvmffi_i_map_object *m;
@@ -21408,7 +21417,7 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
   m->num_slots = num_slots;
   m->data_deleter = within ? tvmffi_i_map_free_nothing : tvmffi_i_free;
   m->fib_shift = tvmffi_i_map_shift(num_slots);
-  m->head = m->tail = TVMFFI_I_MAP_END;
+  m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return m;
 }
 
@@ -21418,9 +21427,9 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
   tvmffi_i_map_object *m =
       capacity > TVMFFI_I_MAP_ROW_MAX
           ? tvmffi_i_map_new_dense(type_index,
-                                   tvmffi_i_map_slots((uint64_t)capacity))
+                                   tvmffi_i_map_slots((size_t)capacity))
           : tvmffi_i_map_new_row(type_index,
-                                 capacity > 0 ? (uint64_t)capacity : 0);
+                                 capacity > 0 ? (size_t)capacity : 0);
   return m ? &m->base : NULL;
 }
 
@@ -21429,22 +21438,22 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
 static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
                                        int32_t type_index) {
   const tvmffi_i_map_object *from = tvmffi_i_map_of(map);
-  int row = tvmffi_i_map_is_row(from) || !from->num_slots;
-  tvmffi_i_map_object *m =
-      row ? tvmffi_i_map_new_row(type_index, from->size)
-          : tvmffi_i_map_new_dense(type_index, from->num_slots);
-  uint64_t i;
+  const size_t size = (size_t)from->size, num_slots = (size_t)from->num_slots;
+  int row = tvmffi_i_map_is_row(from) || !num_slots;
+  tvmffi_i_map_object *m = row ? tvmffi_i_map_new_row(type_index, size)
+                               : tvmffi_i_map_new_dense(type_index, num_slots);
+  size_t i;
   TVMFFI_ASSERT(from->size <= (from->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (!m) return NULL;
   if (!row) {
-    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));
+    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(num_slots));
     m->head = from->head;
     m->tail = from->tail;
-  } else if (from->size) {
-    memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
+  } else if (size) {
+    memcpy(m->data, from->data, size * sizeof(tvmffi_i_pair));
   }
-  m->size = from->size;
-  for (i = 0; i < (row ? m->size : m->num_slots); ++i) {
+  m->size = size;
+  for (i = 0; i < (row ? size : num_slots); ++i) {
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
     if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
@@ -21471,11 +21480,11 @@ static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
 }
 
 static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
-  uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
+  size_t places = tvmffi_i_map_places(m) * 2;
   void *data;
   TVMFFI_ASSERT(tvmffi_i_map_is_row(m) && m->size < TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
-  data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
+  data = tvmffi_i_alloc(places * sizeof(tvmffi_i_pair));
   if (!data) return tvmffi_i_no_memory();
   if (m->size) memcpy(data, m->data, (size_t)m->size * sizeof(tvmffi_i_pair));
   tvmffi_i_map_replace(m, data, places | TVMFFI_I_MAP_IS_ROW);
@@ -21484,13 +21493,13 @@ static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
 
 /* Appends the entry in slot `i` to the insertion order. */
 TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
-                                       tvmffi_i_map_item *item, uint64_t i) {
+                                       tvmffi_i_map_item *item, size_t i) {
   TVMFFI_ASSERT(item == tvmffi_i_map_at(m->data, i));
   TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, i) < TVMFFI_I_MAP_PROTECTED);
   item->prev = m->tail;
-  item->next = TVMFFI_I_MAP_END;
-  if (m->tail != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, m->tail)->next = i;
+  item->next = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
+  if ((size_t)m->tail != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, (size_t)m->tail)->next = i;
   else
     m->head = i;
   m->tail = i;
@@ -21501,16 +21510,13 @@ TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_join(tvmffi_i_map_object *m,
                                        const tvmffi_i_map_item *item,
                                        uint64_t next, uint64_t prev) {
-  TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END || item->prev < m->num_slots);
-  TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END || item->next < m->num_slots);
-  if (item->prev != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->prev)->next = next;
-  else
-    m->head = next;
-  if (item->next != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->next)->prev = prev;
-  else
-    m->tail = prev;
+  const size_t before = (size_t)item->prev, after = (size_t)item->next;
+  TVMFFI_ASSERT(before == TVMFFI_I_MAP_END || before < m->num_slots);
+  TVMFFI_ASSERT(after == TVMFFI_I_MAP_END || after < m->num_slots);
+  *(before != TVMFFI_I_MAP_END ? &tvmffi_i_map_at(m->data, before)->next
+                               : &m->head) = next;
+  *(after != TVMFFI_I_MAP_END ? &tvmffi_i_map_at(m->data, after)->prev
+                              : &m->tail) = prev;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
@@ -21522,7 +21528,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
    stores it in *to. Returns the jump from `i` to the empty slot, or 0 if all
    slots in range are taken. */
 TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
-                                               uint64_t i, uint64_t *to) {
+                                               size_t i, size_t *to) {
   uint8_t jump;
   for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
     *to = tvmffi_i_map_next(m, i, jump);
@@ -21532,7 +21538,7 @@ TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
 }
 
 TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
-                                           uint64_t i, uint8_t jump) {
+                                           size_t i, uint8_t jump) {
   uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   TVMFFI_ASSERT(jump < TVMFFI_I_MAP_NUM_JUMPS &&
                 *meta < TVMFFI_I_MAP_PROTECTED);
@@ -21542,7 +21548,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
 /* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to
    to the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
-                                        uint64_t i, uint64_t *to) {
+                                        size_t i, size_t *to) {
   uint8_t meta, jump;
   TVMFFI_ASSERT(!(*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY));
   while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
@@ -21559,11 +21565,12 @@ TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
    success, 0 if a bucket chain finds no empty slot, or an error code. */
 static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
                                const tvmffi_i_map_object *from,
-                               uint64_t *moved) {
-  const uint64_t waits = (uint64_t)1 << 63;
-  uint64_t i, hash, home, n = from->num_slots;
-  int is_row = tvmffi_i_map_is_row(from);
-  if (is_row) n = from->size;
+                               size_t *moved) {
+  const size_t waits = ~(SIZE_MAX >> 1); /* the highest bit */
+  const int is_row = tvmffi_i_map_is_row(from);
+  const size_t n = (size_t)(is_row ? from->size : from->num_slots);
+  size_t i, home;
+  uint64_t hash;
   TVMFFI_ASSERT(!is_row || n <= to->num_slots - to->num_slots / 8);
   /* First pass: fill all home slots, so that no entry is evicted later. The
      home slots nearly ascend with `i`, so the processor can prefetch. */
@@ -21586,43 +21593,43 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   /* Second pass: append the other entries to their bucket chains. */
   for (i = 0; i < n; ++i) {
     tvmffi_i_map_item *first;
+    size_t last;
     uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
     first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
-    TVMFFI_ASSERT(
-        !(*tvmffi_i_map_meta(to->data, first->next) & TVMFFI_I_MAP_JUMP));
-    jump = tvmffi_i_map_find_free(to, first->next, &moved[i]);
+    last = (size_t)first->next;
+    TVMFFI_ASSERT(!(*tvmffi_i_map_meta(to->data, last) & TVMFFI_I_MAP_JUMP));
+    jump = tvmffi_i_map_find_free(to, last, &moved[i]);
     if (!jump) return 0;
-    tvmffi_i_map_set_jump(to, first->next, jump);
+    tvmffi_i_map_set_jump(to, last, jump);
     *tvmffi_i_map_meta(to->data, moved[i]) = TVMFFI_I_MAP_BODY;
     tvmffi_i_map_at(to->data, moved[i])->pair =
         *tvmffi_i_map_pair(&from->base, i);
     first->next = moved[i];
   }
   /* Third pass: link the entries in insertion order. */
-  to->head = to->tail = TVMFFI_I_MAP_END;
+  to->head = to->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   for (i = 0; is_row && i < n; ++i)
     tvmffi_i_map_link(to, tvmffi_i_map_at(to->data, moved[i]), moved[i]);
   if (is_row) return 1;
   for (i = 0; i < n; ++i) {
     const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
     tvmffi_i_map_item *copy;
+    size_t prev, next;
     if (moved[i] == TVMFFI_I_MAP_END) continue;
-    TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END
-                      ? from->head == i
-                      : moved[item->prev] != TVMFFI_I_MAP_END);
-    TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END
-                      ? from->tail == i
-                      : moved[item->next] != TVMFFI_I_MAP_END);
+    prev = (size_t)item->prev;
+    next = (size_t)item->next;
+    TVMFFI_ASSERT(prev == TVMFFI_I_MAP_END ? from->head == i
+                                           : moved[prev] != TVMFFI_I_MAP_END);
+    TVMFFI_ASSERT(next == TVMFFI_I_MAP_END ? from->tail == i
+                                           : moved[next] != TVMFFI_I_MAP_END);
     copy = tvmffi_i_map_at(to->data, moved[i]);
-    copy->prev =
-        item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
-    copy->next =
-        item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
+    copy->prev = prev == TVMFFI_I_MAP_END ? item->prev : moved[prev];
+    copy->next = next == TVMFFI_I_MAP_END ? item->next : moved[next];
   }
   if (from->size) { /* else upstream may leave any head and tail */
-    to->head = moved[from->head];
-    to->tail = moved[from->tail];
+    to->head = moved[(size_t)from->head];
+    to->tail = moved[(size_t)from->tail];
   }
   return 1;
 }
@@ -21633,13 +21640,14 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
    new table is complete. `moved` is memory for tvmffi_i_map_refill. */
 static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_object *from,
-                                uint64_t num_slots, uint64_t *moved) {
+                                size_t num_slots, size_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
   TVMFFI_ASSERT(from->size <= num_slots);
-  for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
-    grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
-    grown.data = tvmffi_i_map_new_table(grown.num_slots);
+  for (; code == 0; num_slots *= 2) {
+    grown.num_slots = num_slots;
+    grown.fib_shift = tvmffi_i_map_shift(num_slots);
+    grown.data = tvmffi_i_map_new_table(num_slots);
     code = grown.data ? tvmffi_i_map_refill(&grown, from, moved) : -1;
     if (code > 0) break;
     tvmffi_i_free(grown.data);
@@ -21656,13 +21664,13 @@ static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
 /* Gives a small map a hash table, or doubles the slots of a hash table. On
    failure the map is unchanged. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
-  uint64_t few[64], *moved = few;
-  uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
+  size_t few[64], *moved = few;
+  size_t wanted = tvmffi_i_map_is_row(m) ? 0 : (size_t)m->num_slots * 2;
   int code;
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
-    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
+    moved = (size_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }
   code = tvmffi_i_map_rebuild(m, m, wanted, moved);
@@ -21672,12 +21680,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
 
 /* A move of an entry to another slot, recorded so that it can be undone. */
 typedef struct {
-  uint64_t from, to, link; /* old slot, new slot, previous slot in chain */
+  size_t from, to, link; /* old slot, new slot, previous slot in chain */
   uint8_t from_meta, link_meta;
 } tvmffi_i_map_move;
 
-static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
-                                   uint64_t to) {
+static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, size_t from,
+                                   size_t to) {
   tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
   TVMFFI_ASSERT(from != to);
   *item = *tvmffi_i_map_at(m->data, from);
@@ -21687,9 +21695,9 @@ static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
 /* Moves the entry in slot `target` and all later entries of the bucket chain to
    empty slots. `link` is the slot before `target`. Returns 1, or 0 with all
    moves undone if an entry finds no empty slot in range. */
-static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
-                                   uint64_t link, tvmffi_i_map_move *moves) {
-  uint64_t from = target, n = 0;
+static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, size_t target,
+                                   size_t link, tvmffi_i_map_move *moves) {
+  size_t from = target, n = 0;
   TVMFFI_ASSERT(tvmffi_i_map_next(m, link,
                                   *tvmffi_i_map_meta(m->data, link)) ==
                 target);
@@ -21722,9 +21730,10 @@ static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
 
 /* Vacates slot `target` by moving its entry and all later entries of the bucket
    chain. Returns 1 on success, 0 if the table must grow, or an error code. */
-TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
+TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, size_t target) {
   tvmffi_i_map_move few[16], *moves = few;
-  uint64_t hash, link, i, n = 1;
+  size_t link, i, n = 1;
+  uint64_t hash;
   uint8_t meta;
   int code;
   TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, target) & TVMFFI_I_MAP_BODY);
@@ -21746,7 +21755,7 @@ TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
     ++n;
   }
   if (n > sizeof(few) / sizeof(few[0])) {
-    moves = (tvmffi_i_map_move *)tvmffi_i_alloc((size_t)n * sizeof(*moves));
+    moves = (tvmffi_i_map_move *)tvmffi_i_alloc(n * sizeof(*moves));
     if (!moves) return tvmffi_i_no_memory();
   }
   code = tvmffi_i_map_move_chain(m, target, link, moves);
@@ -21758,8 +21767,8 @@ TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
    grow, or an error code. Like upstream's TryInsert, checks the load factor
    only if the home slot is taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
-                                           uint64_t hash, uint64_t *i) {
-  uint64_t home;
+                                           uint64_t hash, size_t *i) {
+  size_t home;
   uint8_t *meta;
   int code;
   if (!m->num_slots) return 0;
@@ -21767,7 +21776,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
   meta = tvmffi_i_map_meta(m->data, home);
   *i = home;
   if (*meta != TVMFFI_I_MAP_EMPTY) {
-    if ((m->size + 1) * 100 > m->num_slots * 99) return 0;
+    if (((size_t)m->size + 1) * 100 > (size_t)m->num_slots * 99) return 0;
     if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
     code = tvmffi_i_map_evict(m, home);
     if (code <= 0) return code;
@@ -21781,7 +21790,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
                                               uint64_t hash,
                                               tvmffi_i_pair **pair) {
-  uint64_t i;
+  size_t i;
   tvmffi_i_map_item *item;
   int code;
   while ((code = tvmffi_i_map_take_slot(m, hash, &i)) == 0)
@@ -21809,10 +21818,9 @@ TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
    Only a hash table needs `hash`. */
 TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
-  uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
   if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
   TVMFFI_ASSERT(m->size < TVMFFI_I_MAP_ROW_MAX);
-  if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
+  if (m->size >= tvmffi_i_map_places(m)) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
   *pair = (tvmffi_i_pair *)m->data + m->size++;
   return 0;
 }
@@ -21824,7 +21832,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
   TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, place->index));
   tvmffi_i_store_bits(&place->pair->value, value);
-  if (!tvmffi_i_map_is_row(m) && place->index != m->tail) {
+  if (!tvmffi_i_map_is_row(m) && place->index != (size_t)m->tail) {
     tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place->index);
     tvmffi_i_map_unlink(m, item);
     tvmffi_i_map_link(m, item, place->index);
@@ -21839,7 +21847,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
                                             const TVMFFIAny *key,
                                             const TVMFFIAny *value, int moves,
-                                            uint64_t *passed) {
+                                            size_t *passed) {
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
@@ -21892,7 +21900,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
 TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
                                           const TVMFFIAny *key,
                                           const TVMFFIAny *value) {
-  uint64_t passed;
+  size_t passed;
   return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
@@ -21918,7 +21926,7 @@ TVMFFI_I_UNUSED static const TVMFFIAny *tvmffi_i_map_get(TVMFFIObject *map,
    to the freed slot. */
 static void tvmffi_i_map_remove(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_position *place) {
-  uint64_t i = place->index, before = place->before, last = i;
+  size_t i = place->index, before = place->before, last = i;
   uint8_t meta;
   TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, i));
   tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
@@ -21948,7 +21956,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
     TVMFFI_ASSERT(place.index < m->size);
     --m->size;
     memmove((void *)place.pair, place.pair + 1,
-            (size_t)(m->size - place.index) * sizeof(pair));
+            ((size_t)m->size - place.index) * sizeof(pair));
   } else {
     tvmffi_i_map_remove(m, &place);
   }
@@ -21981,7 +21989,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->data_deleter = NULL;
   m->size = 0;
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
-  tvmffi_i_map_drop_table(table.data, table.num_slots);
+  tvmffi_i_map_drop_table(table.data, (size_t)table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
     tvmffi_i_map_free_data(&table);
     return 0;
@@ -21991,7 +21999,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;
   m->fib_shift = table.fib_shift;
-  m->head = m->tail = TVMFFI_I_MAP_END;
+  m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return 0;
 }
 #endif
@@ -22041,15 +22049,15 @@ TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
 static int tvmffi_i_map_key_less(const void *a, const void *b,
                                  const void *context) {
   const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
-  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
+  const size_t i = *(const size_t *)a, k = *(const size_t *)b;
   int order = tvmffi_i_map_key_order(&pairs[i].key, &pairs[k].key);
   return order ? order < 0 : i < k;
 }
 
 /* Drops the earlier of two pairs with equal keys. First exchanges the keys, so
    that the first key remains, with the last value. */
-static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
-                                    uint64_t last, char *drops) {
+static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, size_t first,
+                                    size_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
   TVMFFI_ASSERT(first < last && !drops[first] && !drops[last]);
   pairs[first].key = pairs[last].key;
@@ -22059,7 +22067,7 @@ static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
 
 /* Finds duplicates among the keys that can be sorted. */
 static void tvmffi_i_map_drop_sorted(tvmffi_i_pair *pairs, size_t total,
-                                     uint64_t *sorted, char *drops) {
+                                     size_t *sorted, char *drops) {
   size_t i, n = 0;
   for (i = 0; i < total; ++i)
     if (tvmffi_i_map_is_sortable(&pairs[i].key)) sorted[n++] = i;
@@ -22088,7 +22096,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
       break;
     }
     if (found)
-      tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
+      tvmffi_i_map_drop_first(pairs, (size_t)found->v_int64, i, drops);
     code = tvmffi_i_map_set(numbers, &pairs[i].key, &number);
   }
   tvmffi_i_release(numbers);
@@ -22100,7 +22108,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
    key, as if the pairs had been set one after another. `sorted` is memory for
    one number per pair, `drops` for one byte, which is 0. */
 static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
-                             uint64_t *sorted, char *drops, uint64_t *left) {
+                             size_t *sorted, char *drops, size_t *left) {
   size_t i;
   tvmffi_i_map_drop_sorted(pairs, total, sorted, drops);
   TVMFFI_TRY(tvmffi_i_map_drop_hashed(pairs, total, drops));
@@ -22118,18 +22126,20 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
 /* Builds the slots of a map from pairs, of which it drops duplicates: see
    tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
 static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
-                              size_t total, uint64_t *sorted, char *drops) {
+                              size_t total, size_t *sorted, char *drops) {
+  size_t left;
   TVMFFI_ASSERT(total >= m->size && row->data != m->data);
   TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
-                               &row->size));
-  row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
-  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
+                               &left));
+  row->size = left;
+  row->num_slots = left | TVMFFI_I_MAP_IS_ROW;
+  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(left), sorted);
 }
 
 /* Builds a map that a guard (core/guard.h) marks, because hooks of keys run. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
-                  size_t total, uint64_t *sorted, char *drops),
+                  size_t total, size_t *sorted, char *drops),
                  tvmffi_i_map_build(m, row, total, sorted, drops),
                  tvmffi_i_guard_leave_one)
 
@@ -22144,14 +22154,14 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   size_t total = (size_t)m->size + n / 2, at = 0, i;
   tvmffi_i_pair *pairs;
   const tvmffi_i_pair *pair;
-  uint64_t *sorted, slot;
+  size_t *sorted, slot;
   char *drops;
   int code;
   TVMFFI_ASSERT(n % 2 == 0 && m->size > TVMFFI_I_MAP_CHAIN_MAX);
   pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
       total * (sizeof(*pairs) + sizeof(*sorted) + 1));
   if (!pairs) return tvmffi_i_no_memory();
-  sorted = (uint64_t *)(void *)(pairs + total);
+  sorted = (size_t *)(void *)(pairs + total);
   drops = (char *)(sorted + total);
   memset(drops, 0, total);
   TVMFFI_I_EACH_PAIR(&m->base, slot, pair) pairs[at++] = *pair;
@@ -22180,7 +22190,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
    any other case. */
 static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
                                      size_t n) {
-  uint64_t moved[14];
+  size_t moved[14];
   tvmffi_i_map_object row = *m;
   size_t i, k;
   int code = 1;
@@ -22214,7 +22224,7 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
    failure the caller owns the others. */
 static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
                              size_t n) {
-  uint64_t passed;
+  size_t passed;
   size_t i;
   TVMFFI_ASSERT(n % 2 == 0 && (values || !n));
   TVMFFI_ASSERT(!tvmffi_i_map_may_change(m)); /* no hook has an unfilled map */
@@ -22370,11 +22380,11 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 }
 
 /* Returns the number of items or entries of a container. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+TVMFFI_I_INLINE size_t tvmffi_i_size_of(const TVMFFIObject *container) {
   TVMFFI_ASSERT(tvmffi_i_is_container(container->type_index));
   return tvmffi_i_is_map_type(container->type_index)
-             ? (uint64_t)tvmffi_i_map_size(container)
-             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
+             ? (size_t)tvmffi_i_map_size(container)
+             : (size_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
 /* Reads a field into *value (owned by the caller). Returns 0, or a negative
@@ -22388,8 +22398,8 @@ TVMFFI_I_INLINE int tvmffi_i_get_field(const TVMFFIFieldInfo *field,
 
 typedef struct {
   TVMFFIObject *object; /* borrowed */
-  uint64_t at;          /* index of the next item, or position in a map */
-  int64_t left; /* in a map: entries to visit; hooks may move entries behind */
+  size_t at;            /* index of the next item, or position in a map */
+  size_t left;  /* in a map: entries to visit; hooks may move entries behind */
   int on_value; /* in a map: 1 if the next child is a value, not a key */
   tvmffi_i_field_cursor fields; /* unused for a container */
   const TVMFFIFieldInfo *field; /* the field that was read last */
@@ -22408,7 +22418,7 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
   c->on_value = 0;
   if (tvmffi_i_is_map_type(object->type_index)) {
     c->at = tvmffi_i_map_begin(object);
-    c->left = tvmffi_i_map_size(object);
+    c->left = (size_t)tvmffi_i_map_size(object);
   }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
@@ -22416,11 +22426,11 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
 
 /* Sets *items to the items of an array or list from index `at` on (borrowed).
    Returns their number. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
-                                             uint64_t at,
-                                             const TVMFFIAny **items) {
+TVMFFI_I_INLINE size_t tvmffi_i_items_from(const TVMFFIObject *sequence,
+                                           size_t at,
+                                           const TVMFFIAny **items) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
-  const uint64_t size = (uint64_t)cell->size;
+  const size_t size = (size_t)cell->size;
   TVMFFI_ASSERT(tvmffi_i_is_sequence_type(sequence->type_index));
   *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
   return at < size ? size - at : 0;
@@ -22434,7 +22444,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
   TVMFFI_ASSERT(tvmffi_i_is_container(c->object->type_index));
   if (tvmffi_i_is_sequence_type(c->object->type_index)) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, c->object);
-    return c->at < (uint64_t)cell->size
+    return c->at < (size_t)cell->size
                ? (const TVMFFIAny *)cell->data + c->at++
                : NULL;
   }
@@ -23648,15 +23658,13 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
 static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
                                            TVMFFIObject *other) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
-  int64_t i, count = from ? from->cell.size : 0;
+  const size_t count = from ? (size_t)from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
+  TVMFFIObject *imports = tvmffi_i_new_array((int64_t)count + 1, &items);
   if (!imports) return NULL;
-  TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
   TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
-  for (i = 0; i < count; ++i)
-    items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
-  items[i] = tvmffi_obj(other);
+  if (from) tvmffi_i_copy_span(items, TVMFFI_I_ITEMS(from), count);
+  items[count] = tvmffi_obj(other);
   tvmffi_i_retain(other);
   return imports;
 }
@@ -25164,11 +25172,13 @@ static int tvmffi_i_same_path(const tvmffi_i_path *a, const tvmffi_i_path *b) {
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
                                                   TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  int64_t i, *numbers = NULL;
-  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
+  const size_t size = (size_t)from->size;
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape(size, &numbers);
+  size_t i;
   if (!shape) return -1;
-  TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
-  for (i = 0; i < from->size; ++i) {
+  TVMFFI_ASSERT(shape->cell.size == size);
+  for (i = 0; i < size; ++i) {
     TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
     numbers[i] = items[i].v_int64;
   }
@@ -25293,14 +25303,14 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
-  int64_t i, n;
+  size_t i, n;
   TVMFFIAny *items = NULL;
   TVMFFIObject *made;
   tvmffi_i_children c;
   const TVMFFIAny *child;
   tvmffi_i_children_open(&c, map, NULL);
   n = 2 * c.left; /* the cursor yields no more, even if the map grows */
-  made = tvmffi_i_new_array(n, &items);
+  made = tvmffi_i_new_array((int64_t)n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
@@ -25311,7 +25321,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
 /* Returns whether all keys of a map are immutable. */
 static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
-  uint64_t at;
+  size_t at;
   TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   TVMFFI_I_EACH_PAIR(map, at, pair)
     if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
@@ -25345,7 +25355,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   TVMFFIAny *held = &f->base.held;
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
-  uint64_t n, i = 0;
+  size_t n, i = 0;
   TVMFFI_ASSERT(tvmffi_i_has_new_parts(f) || held->type_index == kTVMFFINone);
   f->open = NULL;
   if (!tvmffi_i_has_new_parts(f)) {
@@ -25466,13 +25476,13 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   if (!tvmffi_i_has_new_parts(f)) return 0;
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
-    int64_t i, n = TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
+    size_t i, n = (size_t)TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
     TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
     TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
-    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
+    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, (int64_t)n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
-      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
+      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, n);
     else
       for (i = 0; i < n && !code; ++i)
         code = tvmffi_i_list_append(copy, &items[i]);
@@ -25489,8 +25499,8 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
 
 static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
-  int64_t i;
-  for (i = 0; i < cell->size; ++i) {
+  size_t i;
+  for (i = 0; i < (size_t)cell->size; ++i) {
     TVMFFIAny *item = (TVMFFIAny *)cell->data + i, old = *item;
     TVMFFIObject *copy = tvmffi_i_copy_of(c, item);
     if (!copy) continue;
@@ -25503,12 +25513,11 @@ static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
 /* Replaces originals among the keys and values of a dict by copies. As in
    upstream, the changed entries become the last ones. */
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
-  const int64_t n = 2 * tvmffi_i_map_size(dict);
+  const size_t n = 2 * tvmffi_i_size_of(dict);
   TVMFFIAny *made = NULL;
-  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
+  TVMFFIObject *patched = tvmffi_i_new_array((int64_t)n, &made);
   const tvmffi_i_pair *pair;
-  int64_t num_made = 0, num_kept = 0;
-  uint64_t at;
+  size_t at, num_made = 0, num_kept = 0;
   int changed, code = 0;
   if (!patched) return -1;
   for (changed = 0; changed < 2; ++changed) {
@@ -25526,8 +25535,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) {
     code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-    if (!code)
-      code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+    if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, n);
   }
   tvmffi_i_release(patched);
   return code;
@@ -25615,7 +25623,7 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
     TVMFFI_ASSERT(copy->type_index == copied->object->type_index);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
-                     tvmffi_i_seq_of(copy)->cell.size);
+                     (size_t)tvmffi_i_seq_of(copy)->cell.size);
     else if (copy->type_index == kTVMFFIDict)
       (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
     else if (!tvmffi_i_is_container(copy->type_index))
@@ -26563,7 +26571,7 @@ static int tvmffi_i_hash_again(void *walk, const TVMFFIAny *values,
 typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIAny held; /* owned: the value of the field in base.other */
-  uint64_t at;    /* if in_step is 1: position in the map base.other */
+  size_t at;      /* if in_step is 1: position in the map base.other */
   int in_step;    /* 1: both maps have equal keys in the same order */
 } tvmffi_i_compare_frame;
 
@@ -26743,7 +26751,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
    objects other than strings and bytes must be identical. */
 static int tvmffi_i_are_in_step(const TVMFFIObject *map,
                                 const TVMFFIObject *other) {
-  uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
+  size_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
   const tvmffi_i_pair *p, *q;
   TVMFFI_ASSERT(tvmffi_i_map_size(map) == tvmffi_i_map_size(other));
   while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
@@ -26776,8 +26784,8 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  uint64_t at = f->c.at;
-  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_map_size(f->other));
+  size_t at = f->c.at;
+  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_size_of(f->other));
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
@@ -26836,12 +26844,12 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
                               const TVMFFIAny **a, const TVMFFIAny **b) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIObject *other = f->base.other;
-  uint64_t at = c->at;
+  size_t at = c->at;
   TVMFFI_TRY(tvmffi_i_next_child(c, g->base.skip, &f->base.held, a));
   if (!*a) return 0;
   if (tvmffi_i_is_sequence_type(other->type_index)) {
     const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, other);
-    if (at < (uint64_t)cell->size)
+    if (at < (size_t)cell->size)
       *b = (const TVMFFIAny *)cell->data + at;
     else
       *a = NULL;
@@ -27290,7 +27298,7 @@ typedef struct {
    base.base.c.field is the current field. */
 typedef struct {
   tvmffi_i_structural_frame base;
-  uint64_t at;   /* position in the right map */
+  size_t at;     /* position in the right map */
   TVMFFIAny key; /* right key */
 } tvmffi_i_equal_frame;
 
@@ -27517,7 +27525,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                 int code) {
   tvmffi_i_children *c = &f->base.base.c;
   int is_list = c->object->type_index == kTVMFFIList;
-  uint64_t n, num_a, num_b, i;
+  size_t n, num_a, num_b, i;
   const TVMFFIAny *a, *b;
   TVMFFI_ASSERT(code >= 0 && tvmffi_i_top(s) == &f->base.base);
   if (code == TVMFFI_I_SAME) ++c->at;
@@ -27541,7 +27549,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
       return tvmffi_i_keep_pushed(&s->base, 0);
     if (code == TVMFFI_I_PUSHED || code < 0) return code;
     TVMFFI_ASSERT(code == 0 || code == 1);
-    c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
+    c->at += (size_t)code; /* 1 if TVMFFI_I_SAME */
   }
   if (s->wants_path) {
     const int both = code == TVMFFI_I_DIFFERENT;
@@ -27596,7 +27604,8 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   const int is_row = tvmffi_i_map_is_row(m);
   const tvmffi_i_pair *pair = NULL;
   const uintptr_t frame = tvmffi_i_stack_address();
-  uint64_t i = 0, hash;
+  uint64_t hash;
+  size_t i = 0;
   uint8_t meta = 1; /* a small map is searched to its end */
   int code = 0;
   TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
@@ -27649,7 +27658,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   TVMFFIAny key, other;
-  uint64_t at;
+  size_t at;
   int code;
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
@@ -27677,7 +27686,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
 static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
-  uint64_t at = f->base.base.c.at, other = f->at;
+  size_t at = f->base.base.c.at, other = f->at;
   TVMFFI_ASSERT(tvmffi_i_is_map_type(a->type_index));
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&
@@ -28123,8 +28132,8 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
 static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;
-  uint64_t at, hash;
-  size_t n;
+  uint64_t hash;
+  size_t at, n;
   TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
   TVMFFI_I_EACH_PAIR(map, at, pair) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
@@ -28194,7 +28203,8 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIAny *item;
-  uint64_t hash = 0, n, i;
+  uint64_t hash = 0;
+  size_t n, i;
   int code;
   TVMFFI_ASSERT(f->first == f->end && tvmffi_i_top(s) == &f->base.base);
   while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {
@@ -28604,7 +28614,7 @@ enum {
    changed children, or NULL. */
 typedef struct {
   tvmffi_i_walk_frame base;
-  uint64_t after; /* map: position after the current child */
+  size_t after; /* map: position after the current child */
   int32_t outer;  /* TVMFFIDefRegionKind around the value */
   unsigned char is_object;
   /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
@@ -28676,8 +28686,8 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
    second visit of the current entry does not take the turn of another. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
-  uint64_t i = f->base.c.at;
-  TVMFFI_ASSERT(map == tvmffi_i_visited(f) && f->base.c.left >= 0);
+  size_t i = f->base.c.at;
+  TVMFFI_ASSERT(map == tvmffi_i_visited(f));
   f->base.c.at = tvmffi_i_map_begin(map);
   while (i--) f->base.c.at = tvmffi_i_map_after(map, f->base.c.at);
   ++f->base.c.left;
@@ -28689,7 +28699,7 @@ TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
    the beginning. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = tvmffi_i_visited(f);
-  uint64_t after;
+  size_t after;
   if (!tvmffi_i_is_map_type(o->type_index)) {
     ++f->base.c.at;
     return;
@@ -28716,7 +28726,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFI_ASSERT(!f->in_place || !f->base.other);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     const uint64_t passed = e ? e->passed[0] : 0;
-    uint64_t i, n = tvmffi_i_items_from(o, c->at, &child);
+    size_t i, n = tvmffi_i_items_from(o, c->at, &child);
     for (i = 0; i < n; ++i) {
       const int32_t index = child[i].type_index;
       if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
@@ -28755,16 +28765,17 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->base.c.object);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny *to = NULL;
-  int64_t i, at = (int64_t)f->base.c.at;
+  const size_t size = (size_t)cell->size, at = f->base.c.at;
+  size_t i;
   TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
                       : tvmffi_i_new_items(index, cell->size, &to);
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
-  for (i = 0; to && i < cell->size; ++i)
+  for (i = 0; to && i < size; ++i)
     if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
-  if (!to || at >= cell->size) return 0;
+  if (!to || at >= size) return 0;
   to[at] = *value;
   *value = tvmffi_none();
   return 0;
@@ -29523,15 +29534,15 @@ unpaired:
 }
 
 /* Returns 0 if no byte of a word is below `c`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
-  const uint64_t ones = UINT64_MAX / 255;
+TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
+  const size_t ones = SIZE_MAX / 255;
   TVMFFI_ASSERT(c <= 128);
   return (word - ones * c) & ~word & ones * 128;
 }
 
 /* Returns 0 if no byte of a word is `c`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
-  return tvmffi_i_bytes_below(word ^ UINT64_MAX / 255 * c, 1);
+TVMFFI_I_INLINE size_t tvmffi_i_bytes_equal(size_t word, unsigned c) {
+  return tvmffi_i_bytes_below(word ^ SIZE_MAX / 255 * c, 1);
 }
 
 /* Skips the characters of a string up to a quote, backslash or control
@@ -29539,10 +29550,11 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
-  uint64_t word, found;
+  const ptrdiff_t size = (ptrdiff_t)sizeof(size_t);
+  size_t word, found;
   TVMFFI_ASSERT(p <= end);
-  for (; end - p >= 8; p += 8) {
-    memcpy(&word, p, 8);
+  for (; end - p >= size; p += size) {
+    memcpy(&word, p, sizeof(word));
     found = tvmffi_i_bytes_below(word, ' ') |
             tvmffi_i_bytes_equal(word, '"') | tvmffi_i_bytes_equal(word, '\\');
     if (written)
@@ -30622,13 +30634,13 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
    container is created after all of its children, an object before its fields
    are set. */
 typedef struct {
-  int64_t node;
+  size_t node;
   int32_t type_index;
   /* Owned: for a container the array of its children's node indices, for an
      object the map of its fields. */
   TVMFFIObject *data;
   TVMFFIObject *made;           /* owned: the object; NULL for a container */
-  int64_t at;                   /* container: index of the next `data` item */
+  size_t at;                    /* container: index of the next `data` item */
   const TVMFFIFieldInfo *field; /* the field whose node is being loaded */
   tvmffi_i_field_cursor cursor;
 } tvmffi_i_loading;
@@ -30680,12 +30692,12 @@ static int tvmffi_i_cast_ints(const TVMFFIAny *value,
                               const TVMFFISeqCell **out) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *items;
-  int64_t i;
+  size_t i;
   if (!tvmffi_i_is_sequence_type(value->type_index))
     return tvmffi_i_bad_cast(value, "Array<int>");
   *out = cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
   items = (const TVMFFIAny *)cell->data;
-  for (i = 0; i < cell->size; ++i)
+  for (i = 0; i < (size_t)cell->size; ++i)
     if (!TVMFFI_I_IS_INT(&items[i]))
       return tvmffi_i_fail("TypeError",
                            "Cannot convert from type `Array[index %lld: %s]` "
@@ -30783,7 +30795,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
 
 /* Pushes a stack frame for a container or object. Creates the object, with
    empty fields. */
-static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
+static int tvmffi_i_enter_loading(tvmffi_i_loader *l, size_t node,
                                   int32_t type_index, const TVMFFIAny *data) {
   tvmffi_i_loading *f = TVMFFI_I_PUSH(tvmffi_i_loading, &l->frames, NULL);
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
@@ -30851,7 +30863,7 @@ static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
 
 /* Makes a node's value (owned) from the node's data. If the value has children,
    pushes a frame instead. */
-static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
+static int tvmffi_i_load_data(tvmffi_i_loader *l, size_t node, int32_t index,
                               const TVMFFIAny *data, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = NULL;
   const TVMFFIAny *hook;
@@ -30884,7 +30896,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
 
 /* Loads the value of a node. If the value has children, pushes a stack frame
    instead. */
-static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
+static int tvmffi_i_load_node(tvmffi_i_loader *l, size_t node) {
   tvmffi_i_loaded *loaded = &l->loaded[node];
   TVMFFIAny value = tvmffi_none(), map = tvmffi_none();
   const TVMFFIAny *data = &value;
@@ -30937,10 +30949,10 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  int64_t is_map = tvmffi_i_is_map_type(f->type_index);
+  const size_t is_map = (size_t)tvmffi_i_is_map_type(f->type_index);
   TVMFFI_ASSERT(f->data->type_index == kTVMFFIArray);
   TVMFFI_ASSERT(!is_map || cell->size % 2 == 0);
-  for (; f->at < cell->size; ++f->at) {
+  for (; f->at < (size_t)cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
     if ((uint64_t)*index >= l->num_nodes ||
@@ -30960,12 +30972,14 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   TVMFFIObject *map,
       *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
                                  cell->size, &items);
-  int64_t i;
-  TVMFFI_ASSERT(f->at == cell->size);
+  const size_t size = (size_t)cell->size;
+  size_t i;
+  TVMFFI_ASSERT(f->at == size);
   if (!made) return -1;
-  for (i = 0; i < cell->size; ++i) {
-    TVMFFI_ASSERT(l->loaded[indices[i].v_int64].state == TVMFFI_I_KNOWN);
-    items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
+  for (i = 0; i < size; ++i) {
+    const tvmffi_i_loaded *loaded = &l->loaded[(size_t)indices[i].v_int64];
+    TVMFFI_ASSERT(loaded->state == TVMFFI_I_KNOWN);
+    items[i] = tvmffi_i_copy_owned(&loaded->value);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
   *out = tvmffi_obj(made);
@@ -30973,8 +30987,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   map = tvmffi_i_new_map(f->type_index, cell->size / 2);
   *out = tvmffi_obj(map);
   code =
-      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, (size_t)cell->size)
-          : -1;
+      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;
   tvmffi_i_release(made);
   if (code) tvmffi_i_any_release(out);
   return code;
@@ -30997,21 +31010,23 @@ static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
 }
 
 /* Loads the value of a node and of all nodes that the value contains. */
-static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
+static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
   tvmffi_i_loading *f;
+  size_t node;
   int code = 1;
   do {
     if (code) {
-      if (node < 0 || (uint64_t)node >= l->num_nodes)
+      node = (size_t)index;
+      if ((uint64_t)index >= l->num_nodes)
         return tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: invalid node index "
                              "%lld",
-                             (long long)node);
+                             (long long)index);
       if (l->loaded[node].state == TVMFFI_I_IN_PROGRESS)
         return tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: node %lld refers to "
                              "itself",
-                             (long long)node);
+                             (long long)index);
       if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
@@ -31024,8 +31039,8 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
     TVMFFI_ASSERT(!f->field || f->made);
     if (f->field)
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
-    code = f->made ? tvmffi_i_load_fields(f, &node)
-                   : tvmffi_i_load_items(l, f, &node);
+    code = f->made ? tvmffi_i_load_fields(f, &index)
+                   : tvmffi_i_load_items(l, f, &index);
   } while (code >= 0);
   return code;
 }
@@ -31495,7 +31510,7 @@ TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
                       (int64, stop)) {
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(list, start, stop));
-    tvmffi_i_erase(list, start, stop);
+    tvmffi_i_erase(list, (size_t)start, (size_t)stop);
   }
   return 0;
 }
@@ -31507,7 +31522,7 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
     TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
-    tvmffi_i_erase(s, start, stop);
+    tvmffi_i_erase(s, (size_t)start, (size_t)stop);
   }
   return tvmffi_i_insert_items(s, start, from);
 }
@@ -31531,10 +31546,10 @@ TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
 /* Reverses the order of the items. */
 TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
   TVMFFIAny *items = TVMFFI_I_ITEMS(list), item;
-  int64_t i, k;
-  for (i = 0, k = list->cell.size - 1; i < k; ++i, --k) {
+  size_t i = 0, k = (size_t)list->cell.size;
+  for (; i + 1 < k; ++i) {
     item = items[i];
-    items[i] = items[k];
+    items[i] = items[--k];
     items[k] = item;
   }
   return 0;
@@ -31675,7 +31690,7 @@ TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
    iterator does not. */
 typedef struct {
   TVMFFIObject *map;
-  uint64_t at, end;
+  size_t at, end;
 } tvmffi_i_map_iterator;
 
 static void tvmffi_i_map_end_iterator(void *self) {
@@ -31712,7 +31727,7 @@ static TVMFFIObject *tvmffi_i_map_new_iterator(TVMFFIObject *map) {
   it->map = map;
   it->at = tvmffi_i_map_begin(map);
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
-                ? (uint64_t)tvmffi_i_map_size(map)
+                ? (size_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
   tvmffi_i_retain(map);
   return tvmffi_i_new_closure(it, tvmffi_i_map_iterate,
@@ -32580,14 +32595,14 @@ TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
   const TVMFFISeqCell *cell;
-  int64_t i;
+  size_t i;
   int code = 0;
   if (self->type_index != TVMFFI_I_ACCESS_PATH)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessPath");
   TVMFFI_TRY(tvmffi_i_call_typed(&tvmffi_func_i_path_steps, &path, 1, &steps));
   cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
   tvmffi_i_text_str(&b, "<root>");
-  for (i = 0; i < cell->size && !code; ++i)
+  for (i = 0; i < (size_t)cell->size && !code; ++i)
     code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
   tvmffi_i_any_release(&steps);
   if (!code) return tvmffi_i_text_take(&b, tvmffi_result);
@@ -32996,13 +33011,13 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
   const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
   const size_t count = (cell ? (size_t)cell->size : 0) + 1;
   const TVMFFIObject *o;
-  int64_t i;
+  size_t i;
   s->pattern =
       (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
   s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
   if (s->barren) memset(s->barren, 0, count * sizeof(*s->barren));
   if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
-  for (i = 0; cell && i < cell->size; ++i) {
+  for (i = 0; i + 1 < count; ++i) {
     const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
     o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
     if (o && (!s->length || s->pattern[s->length - 1] != o))

@@ -1188,7 +1188,7 @@ static TVMFFI_I_UNUSED PyObject *tvmffi_py_items(TVMFFIObject *o,
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, o);
   const Py_ssize_t n =
       (Py_ssize_t)(is_map ? (int64_t)tvmffi_size(o) * 2 : cell->size);
-  uint64_t at = is_map ? tvmffi_i_map_begin(o) : 0;
+  size_t at = is_map ? tvmffi_i_map_begin(o) : 0;
   PyObject *tuple = PyTuple_New(n), *made = NULL;
   Py_ssize_t i;
   for (i = 0; tuple && i < n; ++i) {

@@ -48,7 +48,11 @@ enum {
   TVMFFI_I_MAP_NUM_JUMPS = 126
 };
 #define TVMFFI_I_MAP_IS_ROW ((uint64_t)1 << 63)
-#define TVMFFI_I_MAP_END UINT64_MAX
+/* A slot, and the index of an entry of a small map, is a size_t, or MAP_END for
+   none. A link is a slot in the memory of a map, where it has 64 bits on all
+   machines. A cast to size_t makes a slot of a link. */
+#define TVMFFI_I_MAP_END SIZE_MAX
+#define TVMFFI_I_MAP_LINK(slot) ((uint64_t)(int64_t)(ptrdiff_t)(slot))
 
 TVMFFI_STATIC_ASSERT(sizeof(tvmffi_i_map_item) == 48, map_item_size);
 TVMFFI_STATIC_ASSERT(sizeof(void *) != 8 ||
@@ -69,13 +73,18 @@ TVMFFI_I_INLINE int tvmffi_i_map_is_row(const tvmffi_i_map_object *m) {
   return (m->num_slots & TVMFFI_I_MAP_IS_ROW) != 0;
 }
 
-TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, uint64_t i) {
-  return (uint8_t *)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK + i % 16;
+/* Returns the number of entries that a small map has memory for. */
+TVMFFI_I_INLINE size_t tvmffi_i_map_places(const tvmffi_i_map_object *m) {
+  return (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW);
+}
+
+TVMFFI_I_INLINE uint8_t *tvmffi_i_map_meta(const void *data, size_t i) {
+  return (uint8_t *)data + i / 16 * TVMFFI_I_MAP_BLOCK + i % 16;
 }
 
 TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
-                                                   uint64_t i) {
-  char *block = (char *)(uintptr_t)data + (size_t)(i / 16) * TVMFFI_I_MAP_BLOCK;
+                                                   size_t i) {
+  char *block = (char *)(uintptr_t)data + i / 16 * TVMFFI_I_MAP_BLOCK;
   return (tvmffi_i_map_item *)(void *)(block + 16) + i % 16;
 }
 
@@ -88,27 +97,26 @@ TVMFFI_I_INLINE tvmffi_i_map_item *tvmffi_i_map_at(const void *data,
        (i) = tvmffi_i_map_after(map, i))
 
 /* Returns the index of a map's first entry. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_begin(const TVMFFIObject *map) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_begin(const TVMFFIObject *map) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  return tvmffi_i_map_is_row(m) ? 0 : m->head;
+  return tvmffi_i_map_is_row(m) ? 0 : (size_t)m->head;
 }
 
 TVMFFI_I_INLINE tvmffi_i_pair *tvmffi_i_map_pair(const TVMFFIObject *map,
-                                                 uint64_t i) {
+                                                 size_t i) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   if (tvmffi_i_map_is_row(m))
-    return i < m->size ? (tvmffi_i_pair *)m->data + i : NULL;
-  if (i >= m->num_slots ||
+    return i < (size_t)m->size ? (tvmffi_i_pair *)m->data + i : NULL;
+  if (i >= (size_t)m->num_slots ||
       *tvmffi_i_map_meta(m->data, i) >= TVMFFI_I_MAP_PROTECTED)
     return NULL;
   return &tvmffi_i_map_at(m->data, i)->pair;
 }
 
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_after(const TVMFFIObject *map,
-                                            uint64_t i) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_after(const TVMFFIObject *map, size_t i) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
   if (tvmffi_i_map_is_row(m)) return i + 1;
-  return tvmffi_i_map_pair(map, i) ? tvmffi_i_map_at(m->data, i)->next
+  return tvmffi_i_map_pair(map, i) ? (size_t)tvmffi_i_map_at(m->data, i)->next
                                    : TVMFFI_I_MAP_END;
 }
 

@@ -149,7 +149,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
                int why)) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  uint64_t at;
+  size_t at;
   int64_t i;
   if (of->of[1]) {
     TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)

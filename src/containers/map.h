@@ -22,10 +22,9 @@ TVMFFI_I_INLINE void tvmffi_i_drop_bits(tvmffi_i_bits bits) {
    Only a hash table needs `hash`. */
 TVMFFI_I_INLINE int tvmffi_i_map_add(tvmffi_i_map_object *m, uint64_t hash,
                                      tvmffi_i_pair **pair) {
-  uint64_t places = m->num_slots & ~TVMFFI_I_MAP_IS_ROW;
   if (!tvmffi_i_map_is_row(m)) return tvmffi_i_map_add_to_table(m, hash, pair);
   TVMFFI_ASSERT(m->size < TVMFFI_I_MAP_ROW_MAX);
-  if (m->size >= places) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
+  if (m->size >= tvmffi_i_map_places(m)) TVMFFI_TRY(tvmffi_i_map_grow_row(m));
   *pair = (tvmffi_i_pair *)m->data + m->size++;
   return 0;
 }
@@ -37,7 +36,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
   tvmffi_i_bits old = tvmffi_i_load_bits(&place->pair->value);
   TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, place->index));
   tvmffi_i_store_bits(&place->pair->value, value);
-  if (!tvmffi_i_map_is_row(m) && place->index != m->tail) {
+  if (!tvmffi_i_map_is_row(m) && place->index != (size_t)m->tail) {
     tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, place->index);
     tvmffi_i_map_unlink(m, item);
     tvmffi_i_map_link(m, item, place->index);
@@ -52,7 +51,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_renew(tvmffi_i_map_object *m,
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
                                             const TVMFFIAny *key,
                                             const TVMFFIAny *value, int moves,
-                                            uint64_t *passed) {
+                                            size_t *passed) {
   tvmffi_i_map_key k;
   tvmffi_i_map_position place = {NULL, 0, TVMFFI_I_MAP_END, 0};
   tvmffi_i_bits key_bits, value_bits;
@@ -105,7 +104,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_put(tvmffi_i_map_object *m,
 TVMFFI_I_NOINLINE int tvmffi_i_map_set_in(tvmffi_i_map_object *m,
                                           const TVMFFIAny *key,
                                           const TVMFFIAny *value) {
-  uint64_t passed;
+  size_t passed;
   return tvmffi_i_map_put(m, key, value, 0, &passed);
 }
 
@@ -131,7 +130,7 @@ TVMFFI_I_UNUSED static const TVMFFIAny *tvmffi_i_map_get(TVMFFIObject *map,
    to the freed slot. */
 static void tvmffi_i_map_remove(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_position *place) {
-  uint64_t i = place->index, before = place->before, last = i;
+  size_t i = place->index, before = place->before, last = i;
   uint8_t meta;
   TVMFFI_ASSERT(place->pair == tvmffi_i_map_pair(&m->base, i));
   tvmffi_i_map_unlink(m, tvmffi_i_map_at(m->data, i));
@@ -161,7 +160,7 @@ static int tvmffi_i_map_erase_in(tvmffi_i_map_object *m, const TVMFFIAny *key) {
     TVMFFI_ASSERT(place.index < m->size);
     --m->size;
     memmove((void *)place.pair, place.pair + 1,
-            (size_t)(m->size - place.index) * sizeof(pair));
+            ((size_t)m->size - place.index) * sizeof(pair));
   } else {
     tvmffi_i_map_remove(m, &place);
   }
@@ -194,7 +193,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->data_deleter = NULL;
   m->size = 0;
   m->num_slots = TVMFFI_I_MAP_IS_ROW;
-  tvmffi_i_map_drop_table(table.data, table.num_slots);
+  tvmffi_i_map_drop_table(table.data, (size_t)table.num_slots);
   if (m->num_slots != TVMFFI_I_MAP_IS_ROW) {
     tvmffi_i_map_free_data(&table);
     return 0;
@@ -204,7 +203,7 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;
   m->fib_shift = table.fib_shift;
-  m->head = m->tail = TVMFFI_I_MAP_END;
+  m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return 0;
 }
 #endif

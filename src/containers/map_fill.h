@@ -56,15 +56,15 @@ TVMFFI_I_INLINE int tvmffi_i_map_key_order(const TVMFFIAny *a,
 static int tvmffi_i_map_key_less(const void *a, const void *b,
                                  const void *context) {
   const tvmffi_i_pair *pairs = (const tvmffi_i_pair *)context;
-  const uint64_t i = *(const uint64_t *)a, k = *(const uint64_t *)b;
+  const size_t i = *(const size_t *)a, k = *(const size_t *)b;
   int order = tvmffi_i_map_key_order(&pairs[i].key, &pairs[k].key);
   return order ? order < 0 : i < k;
 }
 
 /* Drops the earlier of two pairs with equal keys. First exchanges the keys, so
    that the first key remains, with the last value. */
-static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
-                                    uint64_t last, char *drops) {
+static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, size_t first,
+                                    size_t last, char *drops) {
   TVMFFIAny key = pairs[first].key;
   TVMFFI_ASSERT(first < last && !drops[first] && !drops[last]);
   pairs[first].key = pairs[last].key;
@@ -74,7 +74,7 @@ static void tvmffi_i_map_drop_first(tvmffi_i_pair *pairs, uint64_t first,
 
 /* Finds duplicates among the keys that can be sorted. */
 static void tvmffi_i_map_drop_sorted(tvmffi_i_pair *pairs, size_t total,
-                                     uint64_t *sorted, char *drops) {
+                                     size_t *sorted, char *drops) {
   size_t i, n = 0;
   for (i = 0; i < total; ++i)
     if (tvmffi_i_map_is_sortable(&pairs[i].key)) sorted[n++] = i;
@@ -103,7 +103,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
       break;
     }
     if (found)
-      tvmffi_i_map_drop_first(pairs, (uint64_t)found->v_int64, i, drops);
+      tvmffi_i_map_drop_first(pairs, (size_t)found->v_int64, i, drops);
     code = tvmffi_i_map_set(numbers, &pairs[i].key, &number);
   }
   tvmffi_i_release(numbers);
@@ -115,7 +115,7 @@ static int tvmffi_i_map_drop_hashed(tvmffi_i_pair *pairs, size_t total,
    key, as if the pairs had been set one after another. `sorted` is memory for
    one number per pair, `drops` for one byte, which is 0. */
 static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
-                             uint64_t *sorted, char *drops, uint64_t *left) {
+                             size_t *sorted, char *drops, size_t *left) {
   size_t i;
   tvmffi_i_map_drop_sorted(pairs, total, sorted, drops);
   TVMFFI_TRY(tvmffi_i_map_drop_hashed(pairs, total, drops));
@@ -133,18 +133,20 @@ static int tvmffi_i_map_part(tvmffi_i_pair *pairs, size_t total,
 /* Builds the slots of a map from pairs, of which it drops duplicates: see
    tvmffi_i_map_part. `row` is the map with `pairs` as its row. */
 static int tvmffi_i_map_build(tvmffi_i_map_object *m, tvmffi_i_map_object *row,
-                              size_t total, uint64_t *sorted, char *drops) {
+                              size_t total, size_t *sorted, char *drops) {
+  size_t left;
   TVMFFI_ASSERT(total >= m->size && row->data != m->data);
   TVMFFI_TRY(tvmffi_i_map_part((tvmffi_i_pair *)row->data, total, sorted, drops,
-                               &row->size));
-  row->num_slots = row->size | TVMFFI_I_MAP_IS_ROW;
-  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(row->size), sorted);
+                               &left));
+  row->size = left;
+  row->num_slots = left | TVMFFI_I_MAP_IS_ROW;
+  return tvmffi_i_map_rebuild(m, row, tvmffi_i_map_slots(left), sorted);
 }
 
 /* Builds a map that a guard (core/guard.h) marks, because hooks of keys run. */
 TVMFFI_I_UNWOUND(tvmffi_i_map_run_build,
                  (tvmffi_i_map_object * m, tvmffi_i_map_object *row,
-                  size_t total, uint64_t *sorted, char *drops),
+                  size_t total, size_t *sorted, char *drops),
                  tvmffi_i_map_build(m, row, total, sorted, drops),
                  tvmffi_i_guard_leave_one)
 
@@ -159,14 +161,14 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
   size_t total = (size_t)m->size + n / 2, at = 0, i;
   tvmffi_i_pair *pairs;
   const tvmffi_i_pair *pair;
-  uint64_t *sorted, slot;
+  size_t *sorted, slot;
   char *drops;
   int code;
   TVMFFI_ASSERT(n % 2 == 0 && m->size > TVMFFI_I_MAP_CHAIN_MAX);
   pairs = (tvmffi_i_pair *)tvmffi_i_alloc(
       total * (sizeof(*pairs) + sizeof(*sorted) + 1));
   if (!pairs) return tvmffi_i_no_memory();
-  sorted = (uint64_t *)(void *)(pairs + total);
+  sorted = (size_t *)(void *)(pairs + total);
   drops = (char *)(sorted + total);
   memset(drops, 0, total);
   TVMFFI_I_EACH_PAIR(&m->base, slot, pair) pairs[at++] = *pair;
@@ -195,7 +197,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_untangle(tvmffi_i_map_object *m,
    any other case. */
 static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
                                      size_t n) {
-  uint64_t moved[14];
+  size_t moved[14];
   tvmffi_i_map_object row = *m;
   size_t i, k;
   int code = 1;
@@ -229,7 +231,7 @@ static int tvmffi_i_map_take_strings(tvmffi_i_map_object *m, TVMFFIAny *values,
    failure the caller owns the others. */
 static int tvmffi_i_map_take(tvmffi_i_map_object *m, TVMFFIAny *values,
                              size_t n) {
-  uint64_t passed;
+  size_t passed;
   size_t i;
   TVMFFI_ASSERT(n % 2 == 0 && (values || !n));
   TVMFFI_ASSERT(!tvmffi_i_map_may_change(m)); /* no hook has an unfilled map */

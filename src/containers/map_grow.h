@@ -22,11 +22,11 @@ static void tvmffi_i_map_replace(tvmffi_i_map_object *m, void *data,
 }
 
 static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
-  uint64_t places = (m->num_slots & ~TVMFFI_I_MAP_IS_ROW) * 2;
+  size_t places = tvmffi_i_map_places(m) * 2;
   void *data;
   TVMFFI_ASSERT(tvmffi_i_map_is_row(m) && m->size < TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
-  data = tvmffi_i_alloc((size_t)places * sizeof(tvmffi_i_pair));
+  data = tvmffi_i_alloc(places * sizeof(tvmffi_i_pair));
   if (!data) return tvmffi_i_no_memory();
   if (m->size) memcpy(data, m->data, (size_t)m->size * sizeof(tvmffi_i_pair));
   tvmffi_i_map_replace(m, data, places | TVMFFI_I_MAP_IS_ROW);
@@ -35,13 +35,13 @@ static int tvmffi_i_map_grow_row(tvmffi_i_map_object *m) {
 
 /* Appends the entry in slot `i` to the insertion order. */
 TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
-                                       tvmffi_i_map_item *item, uint64_t i) {
+                                       tvmffi_i_map_item *item, size_t i) {
   TVMFFI_ASSERT(item == tvmffi_i_map_at(m->data, i));
   TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, i) < TVMFFI_I_MAP_PROTECTED);
   item->prev = m->tail;
-  item->next = TVMFFI_I_MAP_END;
-  if (m->tail != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, m->tail)->next = i;
+  item->next = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
+  if ((size_t)m->tail != TVMFFI_I_MAP_END)
+    tvmffi_i_map_at(m->data, (size_t)m->tail)->next = i;
   else
     m->head = i;
   m->tail = i;
@@ -52,16 +52,13 @@ TVMFFI_I_INLINE void tvmffi_i_map_link(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE void tvmffi_i_map_join(tvmffi_i_map_object *m,
                                        const tvmffi_i_map_item *item,
                                        uint64_t next, uint64_t prev) {
-  TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END || item->prev < m->num_slots);
-  TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END || item->next < m->num_slots);
-  if (item->prev != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->prev)->next = next;
-  else
-    m->head = next;
-  if (item->next != TVMFFI_I_MAP_END)
-    tvmffi_i_map_at(m->data, item->next)->prev = prev;
-  else
-    m->tail = prev;
+  const size_t before = (size_t)item->prev, after = (size_t)item->next;
+  TVMFFI_ASSERT(before == TVMFFI_I_MAP_END || before < m->num_slots);
+  TVMFFI_ASSERT(after == TVMFFI_I_MAP_END || after < m->num_slots);
+  *(before != TVMFFI_I_MAP_END ? &tvmffi_i_map_at(m->data, before)->next
+                               : &m->head) = next;
+  *(after != TVMFFI_I_MAP_END ? &tvmffi_i_map_at(m->data, after)->prev
+                              : &m->tail) = prev;
 }
 
 TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
@@ -73,7 +70,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_unlink(tvmffi_i_map_object *m,
    stores it in *to. Returns the jump from `i` to the empty slot, or 0 if all
    slots in range are taken. */
 TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
-                                               uint64_t i, uint64_t *to) {
+                                               size_t i, size_t *to) {
   uint8_t jump;
   for (jump = 1; jump < TVMFFI_I_MAP_NUM_JUMPS; ++jump) {
     *to = tvmffi_i_map_next(m, i, jump);
@@ -83,7 +80,7 @@ TVMFFI_I_INLINE uint8_t tvmffi_i_map_find_free(const tvmffi_i_map_object *m,
 }
 
 TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
-                                           uint64_t i, uint8_t jump) {
+                                           size_t i, uint8_t jump) {
   uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   TVMFFI_ASSERT(jump < TVMFFI_I_MAP_NUM_JUMPS &&
                 *meta < TVMFFI_I_MAP_PROTECTED);
@@ -93,7 +90,7 @@ TVMFFI_I_INLINE void tvmffi_i_map_set_jump(const tvmffi_i_map_object *m,
 /* Appends an empty slot to the bucket chain that begins at slot `i`. Sets *to
    to the new slot. Returns 1, or 0 if all slots in range are taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
-                                        uint64_t i, uint64_t *to) {
+                                        size_t i, size_t *to) {
   uint8_t meta, jump;
   TVMFFI_ASSERT(!(*tvmffi_i_map_meta(m->data, i) & TVMFFI_I_MAP_BODY));
   while ((meta = *tvmffi_i_map_meta(m->data, i)) & TVMFFI_I_MAP_JUMP)
@@ -110,11 +107,12 @@ TVMFFI_I_INLINE int tvmffi_i_map_extend(const tvmffi_i_map_object *m,
    success, 0 if a bucket chain finds no empty slot, or an error code. */
 static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
                                const tvmffi_i_map_object *from,
-                               uint64_t *moved) {
-  const uint64_t waits = (uint64_t)1 << 63;
-  uint64_t i, hash, home, n = from->num_slots;
-  int is_row = tvmffi_i_map_is_row(from);
-  if (is_row) n = from->size;
+                               size_t *moved) {
+  const size_t waits = ~(SIZE_MAX >> 1); /* the highest bit */
+  const int is_row = tvmffi_i_map_is_row(from);
+  const size_t n = (size_t)(is_row ? from->size : from->num_slots);
+  size_t i, home;
+  uint64_t hash;
   TVMFFI_ASSERT(!is_row || n <= to->num_slots - to->num_slots / 8);
   /* First pass: fill all home slots, so that no entry is evicted later. The
      home slots nearly ascend with `i`, so the processor can prefetch. */
@@ -137,43 +135,43 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
   /* Second pass: append the other entries to their bucket chains. */
   for (i = 0; i < n; ++i) {
     tvmffi_i_map_item *first;
+    size_t last;
     uint8_t jump;
     if (moved[i] == TVMFFI_I_MAP_END || !(moved[i] & waits)) continue;
     first = tvmffi_i_map_at(to->data, moved[i] & ~waits);
-    TVMFFI_ASSERT(
-        !(*tvmffi_i_map_meta(to->data, first->next) & TVMFFI_I_MAP_JUMP));
-    jump = tvmffi_i_map_find_free(to, first->next, &moved[i]);
+    last = (size_t)first->next;
+    TVMFFI_ASSERT(!(*tvmffi_i_map_meta(to->data, last) & TVMFFI_I_MAP_JUMP));
+    jump = tvmffi_i_map_find_free(to, last, &moved[i]);
     if (!jump) return 0;
-    tvmffi_i_map_set_jump(to, first->next, jump);
+    tvmffi_i_map_set_jump(to, last, jump);
     *tvmffi_i_map_meta(to->data, moved[i]) = TVMFFI_I_MAP_BODY;
     tvmffi_i_map_at(to->data, moved[i])->pair =
         *tvmffi_i_map_pair(&from->base, i);
     first->next = moved[i];
   }
   /* Third pass: link the entries in insertion order. */
-  to->head = to->tail = TVMFFI_I_MAP_END;
+  to->head = to->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   for (i = 0; is_row && i < n; ++i)
     tvmffi_i_map_link(to, tvmffi_i_map_at(to->data, moved[i]), moved[i]);
   if (is_row) return 1;
   for (i = 0; i < n; ++i) {
     const tvmffi_i_map_item *item = tvmffi_i_map_at(from->data, i);
     tvmffi_i_map_item *copy;
+    size_t prev, next;
     if (moved[i] == TVMFFI_I_MAP_END) continue;
-    TVMFFI_ASSERT(item->prev == TVMFFI_I_MAP_END
-                      ? from->head == i
-                      : moved[item->prev] != TVMFFI_I_MAP_END);
-    TVMFFI_ASSERT(item->next == TVMFFI_I_MAP_END
-                      ? from->tail == i
-                      : moved[item->next] != TVMFFI_I_MAP_END);
+    prev = (size_t)item->prev;
+    next = (size_t)item->next;
+    TVMFFI_ASSERT(prev == TVMFFI_I_MAP_END ? from->head == i
+                                           : moved[prev] != TVMFFI_I_MAP_END);
+    TVMFFI_ASSERT(next == TVMFFI_I_MAP_END ? from->tail == i
+                                           : moved[next] != TVMFFI_I_MAP_END);
     copy = tvmffi_i_map_at(to->data, moved[i]);
-    copy->prev =
-        item->prev == TVMFFI_I_MAP_END ? item->prev : moved[item->prev];
-    copy->next =
-        item->next == TVMFFI_I_MAP_END ? item->next : moved[item->next];
+    copy->prev = prev == TVMFFI_I_MAP_END ? item->prev : moved[prev];
+    copy->next = next == TVMFFI_I_MAP_END ? item->next : moved[next];
   }
   if (from->size) { /* else upstream may leave any head and tail */
-    to->head = moved[from->head];
-    to->tail = moved[from->tail];
+    to->head = moved[(size_t)from->head];
+    to->tail = moved[(size_t)from->tail];
   }
   return 1;
 }
@@ -184,13 +182,14 @@ static int tvmffi_i_map_refill(tvmffi_i_map_object *to,
    new table is complete. `moved` is memory for tvmffi_i_map_refill. */
 static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
                                 const tvmffi_i_map_object *from,
-                                uint64_t num_slots, uint64_t *moved) {
+                                size_t num_slots, size_t *moved) {
   tvmffi_i_map_object grown = *m;
   int code = 0;
   TVMFFI_ASSERT(from->size <= num_slots);
-  for (grown.num_slots = num_slots; code == 0; grown.num_slots *= 2) {
-    grown.fib_shift = tvmffi_i_map_shift(grown.num_slots);
-    grown.data = tvmffi_i_map_new_table(grown.num_slots);
+  for (; code == 0; num_slots *= 2) {
+    grown.num_slots = num_slots;
+    grown.fib_shift = tvmffi_i_map_shift(num_slots);
+    grown.data = tvmffi_i_map_new_table(num_slots);
     code = grown.data ? tvmffi_i_map_refill(&grown, from, moved) : -1;
     if (code > 0) break;
     tvmffi_i_free(grown.data);
@@ -207,13 +206,13 @@ static int tvmffi_i_map_rebuild(tvmffi_i_map_object *m,
 /* Gives a small map a hash table, or doubles the slots of a hash table. On
    failure the map is unchanged. */
 TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
-  uint64_t few[64], *moved = few;
-  uint64_t wanted = tvmffi_i_map_is_row(m) ? 0 : m->num_slots * 2;
+  size_t few[64], *moved = few;
+  size_t wanted = tvmffi_i_map_is_row(m) ? 0 : (size_t)m->num_slots * 2;
   int code;
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
   if (wanted > 128) {
-    moved = (uint64_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
+    moved = (size_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }
   code = tvmffi_i_map_rebuild(m, m, wanted, moved);
@@ -223,12 +222,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
 
 /* A move of an entry to another slot, recorded so that it can be undone. */
 typedef struct {
-  uint64_t from, to, link; /* old slot, new slot, previous slot in chain */
+  size_t from, to, link; /* old slot, new slot, previous slot in chain */
   uint8_t from_meta, link_meta;
 } tvmffi_i_map_move;
 
-static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
-                                   uint64_t to) {
+static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, size_t from,
+                                   size_t to) {
   tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, to);
   TVMFFI_ASSERT(from != to);
   *item = *tvmffi_i_map_at(m->data, from);
@@ -238,9 +237,9 @@ static void tvmffi_i_map_move_item(tvmffi_i_map_object *m, uint64_t from,
 /* Moves the entry in slot `target` and all later entries of the bucket chain to
    empty slots. `link` is the slot before `target`. Returns 1, or 0 with all
    moves undone if an entry finds no empty slot in range. */
-static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
-                                   uint64_t link, tvmffi_i_map_move *moves) {
-  uint64_t from = target, n = 0;
+static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, size_t target,
+                                   size_t link, tvmffi_i_map_move *moves) {
+  size_t from = target, n = 0;
   TVMFFI_ASSERT(tvmffi_i_map_next(m, link,
                                   *tvmffi_i_map_meta(m->data, link)) ==
                 target);
@@ -273,9 +272,10 @@ static int tvmffi_i_map_move_chain(tvmffi_i_map_object *m, uint64_t target,
 
 /* Vacates slot `target` by moving its entry and all later entries of the bucket
    chain. Returns 1 on success, 0 if the table must grow, or an error code. */
-TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
+TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, size_t target) {
   tvmffi_i_map_move few[16], *moves = few;
-  uint64_t hash, link, i, n = 1;
+  size_t link, i, n = 1;
+  uint64_t hash;
   uint8_t meta;
   int code;
   TVMFFI_ASSERT(*tvmffi_i_map_meta(m->data, target) & TVMFFI_I_MAP_BODY);
@@ -297,7 +297,7 @@ TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
     ++n;
   }
   if (n > sizeof(few) / sizeof(few[0])) {
-    moves = (tvmffi_i_map_move *)tvmffi_i_alloc((size_t)n * sizeof(*moves));
+    moves = (tvmffi_i_map_move *)tvmffi_i_alloc(n * sizeof(*moves));
     if (!moves) return tvmffi_i_no_memory();
   }
   code = tvmffi_i_map_move_chain(m, target, link, moves);
@@ -309,8 +309,8 @@ TVMFFI_I_SLOW int tvmffi_i_map_evict(tvmffi_i_map_object *m, uint64_t target) {
    grow, or an error code. Like upstream's TryInsert, checks the load factor
    only if the home slot is taken. */
 TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
-                                           uint64_t hash, uint64_t *i) {
-  uint64_t home;
+                                           uint64_t hash, size_t *i) {
+  size_t home;
   uint8_t *meta;
   int code;
   if (!m->num_slots) return 0;
@@ -318,7 +318,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
   meta = tvmffi_i_map_meta(m->data, home);
   *i = home;
   if (*meta != TVMFFI_I_MAP_EMPTY) {
-    if ((m->size + 1) * 100 > m->num_slots * 99) return 0;
+    if (((size_t)m->size + 1) * 100 > (size_t)m->num_slots * 99) return 0;
     if (!(*meta & TVMFFI_I_MAP_BODY)) return tvmffi_i_map_extend(m, home, i);
     code = tvmffi_i_map_evict(m, home);
     if (code <= 0) return code;
@@ -332,7 +332,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_take_slot(tvmffi_i_map_object *m,
 TVMFFI_I_INLINE int tvmffi_i_map_add_to_table(tvmffi_i_map_object *m,
                                               uint64_t hash,
                                               tvmffi_i_pair **pair) {
-  uint64_t i;
+  size_t i;
   tvmffi_i_map_item *item;
   int code;
   while ((code = tvmffi_i_map_take_slot(m, hash, &i)) == 0)

@@ -51,20 +51,20 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
-                                           uint64_t hash) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
+                                         uint64_t hash) {
   TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
-  return (hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63);
+  return (size_t)((hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63));
 }
 
 /* Returns the slot that follows slot `i` in its bucket chain. `meta` is the
    metadata byte of slot `i`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_map_next(const tvmffi_i_map_object *m,
-                                           uint64_t i, uint8_t meta) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_next(const tvmffi_i_map_object *m, size_t i,
+                                         uint8_t meta) {
   TVMFFI_ASSERT(i < m->num_slots);
   TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
   return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
-         (m->num_slots - 1);
+         ((size_t)m->num_slots - 1);
 }
 
 /* -------- Keys -------- */

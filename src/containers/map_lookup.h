@@ -15,15 +15,15 @@
    TVMFFI_I_MAP_END. */
 typedef struct {
   tvmffi_i_pair *pair;
-  uint64_t index, before;
-  uint64_t passed; /* number of unequal keys compared before */
+  size_t index, before;
+  size_t passed; /* number of unequal keys compared before */
 } tvmffi_i_map_position;
 
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key,
     tvmffi_i_map_position *place) {
   tvmffi_i_pair *pair = (tvmffi_i_pair *)m->data;
-  uint64_t i, n = m->size;
+  size_t i, n = (size_t)m->size;
   int code;
   TVMFFI_ASSERT(tvmffi_i_map_is_row(m));
   TVMFFI_ASSERT(n <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
@@ -40,7 +40,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_row(
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_find_in_table(
     const tvmffi_i_map_object *m, const tvmffi_i_map_key *key, uint64_t hash,
     tvmffi_i_map_position *place) {
-  uint64_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
+  size_t i = tvmffi_i_map_home(m, hash), before = TVMFFI_I_MAP_END, next;
   uint8_t meta = *tvmffi_i_map_meta(m->data, i);
   tvmffi_i_map_item *item;
   int code;
@@ -109,7 +109,8 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_map_lookup_bits(
     TVMFFIObject *map, const TVMFFIAny *key, tvmffi_i_bits bits, int32_t other,
     uint64_t hash) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(map);
-  uint64_t i = tvmffi_i_map_home(m, hash), head;
+  size_t i = tvmffi_i_map_home(m, hash);
+  uint64_t head;
   const uint8_t *meta = tvmffi_i_map_meta(m->data, i);
   const tvmffi_i_map_item *item = tvmffi_i_map_at(m->data, i);
   TVMFFI_ASSERT(bits.head == tvmffi_i_load_bits(key).head);

@@ -17,8 +17,8 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 }
 
 /* Releases the entries of a hash table that is no longer part of a map. */
-static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
-  uint64_t first, n, i;
+static void tvmffi_i_map_drop_table(void *data, size_t num_slots) {
+  size_t first, n, i;
   TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
@@ -33,10 +33,10 @@ static void tvmffi_i_map_drop_table(void *data, uint64_t num_slots) {
 
 /* Returns the size of a hash table in bytes. A table of 8 slots has metadata
    for 16 slots, but memory for only 8 items. The other metadata stays empty. */
-TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(uint64_t num_slots) {
+TVMFFI_I_INLINE size_t tvmffi_i_map_table_bytes(size_t num_slots) {
   TVMFFI_ASSERT(num_slots && !(num_slots & (num_slots - 1)));
-  return num_slots < 16 ? 16 + (size_t)num_slots * sizeof(tvmffi_i_map_item)
-                        : (size_t)(num_slots / 16) * TVMFFI_I_MAP_BLOCK;
+  return num_slots < 16 ? 16 + num_slots * sizeof(tvmffi_i_map_item)
+                        : num_slots / 16 * TVMFFI_I_MAP_BLOCK;
 }
 
 /* Frees a map object. tvmffi_i_pool_free needs the object's size, which is
@@ -46,11 +46,10 @@ TVMFFI_I_INLINE void tvmffi_i_map_free(tvmffi_i_map_object *m) {
   TVMFFI_ASSERT(!m->size && !m->data_deleter);
   if (tvmffi_i_map_is_row(m) && m->data == self + TVMFFI_I_MAP_ROW)
     tvmffi_i_pool_free(
-        m, TVMFFI_I_MAP_ROW + (size_t)(m->num_slots & ~TVMFFI_I_MAP_IS_ROW) *
-                                  sizeof(tvmffi_i_pair));
+        m, TVMFFI_I_MAP_ROW + tvmffi_i_map_places(m) * sizeof(tvmffi_i_pair));
   else if (m->num_slots <= 16 && m->data == self + TVMFFI_I_MAP_HEAD)
     tvmffi_i_pool_free(
-        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes(m->num_slots));
+        m, TVMFFI_I_MAP_HEAD + tvmffi_i_map_table_bytes((size_t)m->num_slots));
   else
     tvmffi_i_free(m);
 }
@@ -62,13 +61,13 @@ TVMFFI_I_INLINE void tvmffi_i_map_free_data(const tvmffi_i_map_object *m) {
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_map(void *self, int flags) {
   tvmffi_i_map_object *m = (tvmffi_i_map_object *)self;
-  uint64_t i;
+  size_t i;
   if (flags & kTVMFFIObjectDeleterFlagBitMaskStrong) {
     TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
     if (!tvmffi_i_map_is_row(m))
-      tvmffi_i_map_drop_table(m->data, m->num_slots);
+      tvmffi_i_map_drop_table(m->data, (size_t)m->num_slots);
     else
-      for (i = 0; i < m->size; ++i)
+      for (i = 0; i < (size_t)m->size; ++i)
         tvmffi_i_map_drop_pair((tvmffi_i_pair *)m->data + i);
     tvmffi_i_map_free_data(m);
     m->data_deleter = NULL;
@@ -81,12 +80,12 @@ TVMFFI_I_DELETER(map)
 /* Returns an empty map whose object contains memory for `places` entries, or
    NULL with the error set. */
 static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
-                                                 uint64_t places) {
+                                                 size_t places) {
   tvmffi_i_map_object *m;
   TVMFFI_ASSERT(places <= TVMFFI_I_MAP_ROW_MAX);
   if (places < TVMFFI_I_MAP_ROW_MIN) places = TVMFFI_I_MAP_ROW_MIN;
   m = (tvmffi_i_map_object *)tvmffi_i_object(
-      TVMFFI_I_MAP_ROW + (size_t)places * sizeof(tvmffi_i_pair), type_index,
+      TVMFFI_I_MAP_ROW + places * sizeof(tvmffi_i_pair), type_index,
       tvmffi_i_delete_map);
   if (!m) return m;
   m->data = (char *)m + TVMFFI_I_MAP_ROW;
@@ -97,9 +96,9 @@ static tvmffi_i_map_object *tvmffi_i_map_new_row(int32_t type_index,
 }
 
 /* Returns a hash table of empty slots, or NULL with the error set. */
-static void *tvmffi_i_map_new_table(uint64_t num_slots) {
+static void *tvmffi_i_map_new_table(size_t num_slots) {
   char *data = NULL;
-  uint64_t i;
+  size_t i;
   TVMFFI_ASSERT(num_slots >= TVMFFI_I_MAP_TABLE_MIN);
   if (num_slots / 16 <= PTRDIFF_MAX / TVMFFI_I_MAP_BLOCK)
     data = (char *)tvmffi_i_alloc(tvmffi_i_map_table_bytes(num_slots));
@@ -112,7 +111,7 @@ static void *tvmffi_i_map_new_table(uint64_t num_slots) {
   return data;
 }
 
-static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
+static uint32_t tvmffi_i_map_shift(size_t num_slots) {
   uint32_t shift = 64;
   TVMFFI_ASSERT(num_slots > 1 && !(num_slots & (num_slots - 1)));
   for (; num_slots > 1; num_slots >>= 1) --shift;
@@ -121,9 +120,9 @@ static uint32_t tvmffi_i_map_shift(uint64_t num_slots) {
 
 /* Returns the number of slots of a hash table for `entries` entries. The
    entries fill at most 7/8 of the slots. */
-static uint64_t tvmffi_i_map_slots(uint64_t entries) {
-  uint64_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
-  TVMFFI_ASSERT(entries <= (uint64_t)1 << 62); /* the loop would not end */
+static size_t tvmffi_i_map_slots(size_t entries) {
+  size_t num_slots = TVMFFI_I_MAP_TABLE_MIN;
+  TVMFFI_ASSERT(entries <= SIZE_MAX / 4); /* otherwise the loop would not end */
   while (num_slots - num_slots / 8 < entries) num_slots *= 2;
   return num_slots;
 }
@@ -136,7 +135,7 @@ static void tvmffi_i_map_free_nothing(void *data) { (void)data; }
    table of up to 16 slots is inside the object, a larger one in its own
    block. */
 static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
-                                                   uint64_t num_slots) {
+                                                   size_t num_slots) {
   int within = num_slots <= 16;
   void *data = within ? NULL : tvmffi_i_map_new_table(num_slots);
   tvmffi_i_map_object *m;
@@ -157,7 +156,7 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
   m->num_slots = num_slots;
   m->data_deleter = within ? tvmffi_i_map_free_nothing : tvmffi_i_free;
   m->fib_shift = tvmffi_i_map_shift(num_slots);
-  m->head = m->tail = TVMFFI_I_MAP_END;
+  m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return m;
 }
 
@@ -167,9 +166,9 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
   tvmffi_i_map_object *m =
       capacity > TVMFFI_I_MAP_ROW_MAX
           ? tvmffi_i_map_new_dense(type_index,
-                                   tvmffi_i_map_slots((uint64_t)capacity))
+                                   tvmffi_i_map_slots((size_t)capacity))
           : tvmffi_i_map_new_row(type_index,
-                                 capacity > 0 ? (uint64_t)capacity : 0);
+                                 capacity > 0 ? (size_t)capacity : 0);
   return m ? &m->base : NULL;
 }
 
@@ -178,22 +177,22 @@ static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
 static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
                                        int32_t type_index) {
   const tvmffi_i_map_object *from = tvmffi_i_map_of(map);
-  int row = tvmffi_i_map_is_row(from) || !from->num_slots;
-  tvmffi_i_map_object *m =
-      row ? tvmffi_i_map_new_row(type_index, from->size)
-          : tvmffi_i_map_new_dense(type_index, from->num_slots);
-  uint64_t i;
+  const size_t size = (size_t)from->size, num_slots = (size_t)from->num_slots;
+  int row = tvmffi_i_map_is_row(from) || !num_slots;
+  tvmffi_i_map_object *m = row ? tvmffi_i_map_new_row(type_index, size)
+                               : tvmffi_i_map_new_dense(type_index, num_slots);
+  size_t i;
   TVMFFI_ASSERT(from->size <= (from->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (!m) return NULL;
   if (!row) {
-    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(from->num_slots));
+    memcpy(m->data, from->data, tvmffi_i_map_table_bytes(num_slots));
     m->head = from->head;
     m->tail = from->tail;
-  } else if (from->size) {
-    memcpy(m->data, from->data, (size_t)from->size * sizeof(tvmffi_i_pair));
+  } else if (size) {
+    memcpy(m->data, from->data, size * sizeof(tvmffi_i_pair));
   }
-  m->size = from->size;
-  for (i = 0; i < (row ? m->size : m->num_slots); ++i) {
+  m->size = size;
+  for (i = 0; i < (row ? size : num_slots); ++i) {
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
     if (pair->key.type_index >= kTVMFFIStaticObjectBegin)

@@ -49,6 +49,14 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
   return *any;
 }
 
+/* Copies `n` owned items. */
+static void tvmffi_i_copy_span(TVMFFIAny *to, const TVMFFIAny *items,
+                               size_t n) {
+  size_t i;
+  TVMFFI_ASSERT(items || !n);
+  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+}
+
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
   tvmffi_i_seq *s = (tvmffi_i_seq *)self;
   const int is_array = s->base.type_index == kTVMFFIArray;
@@ -142,16 +150,11 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
    sequence. */
 static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
                                 TVMFFIAny *out) {
-  const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  const int64_t n = from->size;
-  tvmffi_i_seq *made = tvmffi_i_new_seq(index, n);
-  TVMFFIAny *to;
-  int64_t i;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, from->size);
   if (!made) return -1;
-  TVMFFI_ASSERT(n >= 0 && (items || !n));
-  to = TVMFFI_I_ITEMS(made);
-  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
-  made->cell.size = n;
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
+                     (size_t)from->size);
+  made->cell.size = from->size;
   *out = tvmffi_obj(made);
   return 0;
 }
@@ -264,17 +267,17 @@ TVMFFI_I_INLINE TVMFFIAny tvmffi_i_take_item(tvmffi_i_seq *s, int64_t i) {
 /* Removes the items [first, last). First releases these items and sets them to
    None. A destructor may change the list, so the second loop removes only items
    that are None. */
-static void tvmffi_i_erase(tvmffi_i_seq *s, int64_t first, int64_t last) {
+static void tvmffi_i_erase(tvmffi_i_seq *s, size_t first, size_t last) {
   TVMFFIAny *items;
-  int64_t i;
-  TVMFFI_ASSERT(first >= 0 && first <= last && last <= s->cell.size);
-  for (i = first; i < last && i < s->cell.size; ++i)
+  size_t i;
+  TVMFFI_ASSERT(first <= last && last <= (size_t)s->cell.size);
+  for (i = first; i < last && i < (size_t)s->cell.size; ++i)
     tvmffi_i_any_release(&TVMFFI_I_ITEMS(s)[i]);
   items = TVMFFI_I_ITEMS(s);
-  for (i = first; i < s->cell.size; ++i)
+  for (i = first; i < (size_t)s->cell.size; ++i)
     if (i >= last || items[i].type_index != kTVMFFINone)
       items[first++] = items[i];
-  if (first < s->cell.size) s->cell.size = first;
+  if (first < (size_t)s->cell.size) s->cell.size = (int64_t)first;
 }
 
 /* Inserts `n` uninitialised items before item `i` and returns their address. */
@@ -290,16 +293,14 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_open_gap(tvmffi_i_seq *s, int64_t i,
 
 static int tvmffi_i_insert_items(tvmffi_i_seq *s, int64_t at,
                                  const tvmffi_i_seq *from) {
-  int64_t n = from->cell.size, i;
-  TVMFFIAny *gap;
+  const int64_t n = from->cell.size;
   TVMFFI_ASSERT(from != s);
   if (n == 0) return 0;
   TVMFFI_TRY(tvmffi_i_seq_reserve(s, n));
   if (at < 0 || at > s->cell.size)
     return tvmffi_i_bad_position(at, s->cell.size);
-  gap = tvmffi_i_open_gap(s, at, n);
-  for (i = 0; i < n; ++i)
-    gap[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
+  tvmffi_i_copy_span(tvmffi_i_open_gap(s, at, n), TVMFFI_I_ITEMS(from),
+                     (size_t)n);
   return 0;
 }
 
@@ -307,10 +308,10 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
                              TVMFFIAny *result) {
   const tvmffi_i_seq *s = tvmffi_i_seq_of(seq);
   TVMFFIAny value;
-  int64_t i;
+  size_t i;
   int has = 0;
   TVMFFI_TRY(tvmffi_i_own(view, &value));
-  for (i = 0; !has && i < s->cell.size; ++i)
+  for (i = 0; !has && i < (size_t)s->cell.size; ++i)
     has = tvmffi_i_any_equal(&TVMFFI_I_ITEMS(s)[i], &value);
   tvmffi_i_any_release(&value);
   if (has < 0) return has;

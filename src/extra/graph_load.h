@@ -17,13 +17,13 @@
    container is created after all of its children, an object before its fields
    are set. */
 typedef struct {
-  int64_t node;
+  size_t node;
   int32_t type_index;
   /* Owned: for a container the array of its children's node indices, for an
      object the map of its fields. */
   TVMFFIObject *data;
   TVMFFIObject *made;           /* owned: the object; NULL for a container */
-  int64_t at;                   /* container: index of the next `data` item */
+  size_t at;                    /* container: index of the next `data` item */
   const TVMFFIFieldInfo *field; /* the field whose node is being loaded */
   tvmffi_i_field_cursor cursor;
 } tvmffi_i_loading;
@@ -75,12 +75,12 @@ static int tvmffi_i_cast_ints(const TVMFFIAny *value,
                               const TVMFFISeqCell **out) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *items;
-  int64_t i;
+  size_t i;
   if (!tvmffi_i_is_sequence_type(value->type_index))
     return tvmffi_i_bad_cast(value, "Array<int>");
   *out = cell = TVMFFI_I_CELL(TVMFFISeqCell, value->v_obj);
   items = (const TVMFFIAny *)cell->data;
-  for (i = 0; i < cell->size; ++i)
+  for (i = 0; i < (size_t)cell->size; ++i)
     if (!TVMFFI_I_IS_INT(&items[i]))
       return tvmffi_i_fail("TypeError",
                            "Cannot convert from type `Array[index %lld: %s]` "
@@ -178,7 +178,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
 
 /* Pushes a stack frame for a container or object. Creates the object, with
    empty fields. */
-static int tvmffi_i_enter_loading(tvmffi_i_loader *l, int64_t node,
+static int tvmffi_i_enter_loading(tvmffi_i_loader *l, size_t node,
                                   int32_t type_index, const TVMFFIAny *data) {
   tvmffi_i_loading *f = TVMFFI_I_PUSH(tvmffi_i_loading, &l->frames, NULL);
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(type_index);
@@ -246,7 +246,7 @@ static int tvmffi_i_look_at_node(TVMFFIObject *node, int32_t *type_index,
 
 /* Makes a node's value (owned) from the node's data. If the value has children,
    pushes a frame instead. */
-static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
+static int tvmffi_i_load_data(tvmffi_i_loader *l, size_t node, int32_t index,
                               const TVMFFIAny *data, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = NULL;
   const TVMFFIAny *hook;
@@ -279,7 +279,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, int64_t node, int32_t index,
 
 /* Loads the value of a node. If the value has children, pushes a stack frame
    instead. */
-static int tvmffi_i_load_node(tvmffi_i_loader *l, int64_t node) {
+static int tvmffi_i_load_node(tvmffi_i_loader *l, size_t node) {
   tvmffi_i_loaded *loaded = &l->loaded[node];
   TVMFFIAny value = tvmffi_none(), map = tvmffi_none();
   const TVMFFIAny *data = &value;
@@ -332,10 +332,10 @@ static int tvmffi_i_load_items(tvmffi_i_loader *l, tvmffi_i_loading *f,
                                int64_t *index) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
-  int64_t is_map = tvmffi_i_is_map_type(f->type_index);
+  const size_t is_map = (size_t)tvmffi_i_is_map_type(f->type_index);
   TVMFFI_ASSERT(f->data->type_index == kTVMFFIArray);
   TVMFFI_ASSERT(!is_map || cell->size % 2 == 0);
-  for (; f->at < cell->size; ++f->at) {
+  for (; f->at < (size_t)cell->size; ++f->at) {
     if (is_map) TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at & ~is_map], index));
     TVMFFI_TRY(tvmffi_i_cast_int(&items[f->at ^ is_map], index));
     if ((uint64_t)*index >= l->num_nodes ||
@@ -355,12 +355,14 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   TVMFFIObject *map,
       *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
                                  cell->size, &items);
-  int64_t i;
-  TVMFFI_ASSERT(f->at == cell->size);
+  const size_t size = (size_t)cell->size;
+  size_t i;
+  TVMFFI_ASSERT(f->at == size);
   if (!made) return -1;
-  for (i = 0; i < cell->size; ++i) {
-    TVMFFI_ASSERT(l->loaded[indices[i].v_int64].state == TVMFFI_I_KNOWN);
-    items[i] = tvmffi_i_copy_owned(&l->loaded[indices[i].v_int64].value);
+  for (i = 0; i < size; ++i) {
+    const tvmffi_i_loaded *loaded = &l->loaded[(size_t)indices[i].v_int64];
+    TVMFFI_ASSERT(loaded->state == TVMFFI_I_KNOWN);
+    items[i] = tvmffi_i_copy_owned(&loaded->value);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
   *out = tvmffi_obj(made);
@@ -368,8 +370,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   map = tvmffi_i_new_map(f->type_index, cell->size / 2);
   *out = tvmffi_obj(map);
   code =
-      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, (size_t)cell->size)
-          : -1;
+      map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;
   tvmffi_i_release(made);
   if (code) tvmffi_i_any_release(out);
   return code;
@@ -392,21 +393,23 @@ static int tvmffi_i_leave_loading(tvmffi_i_loader *l) {
 }
 
 /* Loads the value of a node and of all nodes that the value contains. */
-static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
+static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
   tvmffi_i_loading *f;
+  size_t node;
   int code = 1;
   do {
     if (code) {
-      if (node < 0 || (uint64_t)node >= l->num_nodes)
+      node = (size_t)index;
+      if ((uint64_t)index >= l->num_nodes)
         return tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: invalid node index "
                              "%lld",
-                             (long long)node);
+                             (long long)index);
       if (l->loaded[node].state == TVMFFI_I_IN_PROGRESS)
         return tvmffi_i_fail("ValueError",
                              "Invalid JSON Object Graph: node %lld refers to "
                              "itself",
-                             (long long)node);
+                             (long long)index);
       if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
@@ -419,8 +422,8 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t node) {
     TVMFFI_ASSERT(!f->field || f->made);
     if (f->field)
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
-    code = f->made ? tvmffi_i_load_fields(f, &node)
-                   : tvmffi_i_load_items(l, f, &node);
+    code = f->made ? tvmffi_i_load_fields(f, &index)
+                   : tvmffi_i_load_items(l, f, &index);
   } while (code >= 0);
   return code;
 }

@@ -120,15 +120,15 @@ unpaired:
 }
 
 /* Returns 0 if no byte of a word is below `c`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_below(uint64_t word, unsigned c) {
-  const uint64_t ones = UINT64_MAX / 255;
+TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
+  const size_t ones = SIZE_MAX / 255;
   TVMFFI_ASSERT(c <= 128);
   return (word - ones * c) & ~word & ones * 128;
 }
 
 /* Returns 0 if no byte of a word is `c`. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
-  return tvmffi_i_bytes_below(word ^ UINT64_MAX / 255 * c, 1);
+TVMFFI_I_INLINE size_t tvmffi_i_bytes_equal(size_t word, unsigned c) {
+  return tvmffi_i_bytes_below(word ^ SIZE_MAX / 255 * c, 1);
 }
 
 /* Skips the characters of a string up to a quote, backslash or control
@@ -136,10 +136,11 @@ TVMFFI_I_INLINE uint64_t tvmffi_i_bytes_equal(uint64_t word, unsigned c) {
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
-  uint64_t word, found;
+  const ptrdiff_t size = (ptrdiff_t)sizeof(size_t);
+  size_t word, found;
   TVMFFI_ASSERT(p <= end);
-  for (; end - p >= 8; p += 8) {
-    memcpy(&word, p, 8);
+  for (; end - p >= size; p += size) {
+    memcpy(&word, p, sizeof(word));
     found = tvmffi_i_bytes_below(word, ' ') |
             tvmffi_i_bytes_equal(word, '"') | tvmffi_i_bytes_equal(word, '\\');
     if (written)

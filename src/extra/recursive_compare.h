@@ -16,7 +16,7 @@
 typedef struct {
   tvmffi_i_walk_frame base;
   TVMFFIAny held; /* owned: the value of the field in base.other */
-  uint64_t at;    /* if in_step is 1: position in the map base.other */
+  size_t at;      /* if in_step is 1: position in the map base.other */
   int in_step;    /* 1: both maps have equal keys in the same order */
 } tvmffi_i_compare_frame;
 
@@ -196,7 +196,7 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
    objects other than strings and bytes must be identical. */
 static int tvmffi_i_are_in_step(const TVMFFIObject *map,
                                 const TVMFFIObject *other) {
-  uint64_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
+  size_t i = tvmffi_i_map_begin(map), j = tvmffi_i_map_begin(other);
   const tvmffi_i_pair *p, *q;
   TVMFFI_ASSERT(tvmffi_i_map_size(map) == tvmffi_i_map_size(other));
   while ((p = tvmffi_i_map_pair(map, i)) != NULL) {
@@ -229,8 +229,8 @@ static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
 static int tvmffi_i_has_keys(tvmffi_i_walk_frame *f) {
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
-  uint64_t at = f->c.at;
-  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_map_size(f->other));
+  size_t at = f->c.at;
+  TVMFFI_ASSERT(!f->c.on_value && f->c.left == tvmffi_i_size_of(f->other));
   for (; (pair = tvmffi_i_map_pair(f->c.object, at)) != NULL;
        at = tvmffi_i_map_after(f->c.object, at)) {
     value = tvmffi_i_lookup_retained(f, &pair->key);
@@ -289,12 +289,12 @@ static int tvmffi_i_next_pair(tvmffi_i_comparison *g, tvmffi_i_compare_frame *f,
                               const TVMFFIAny **a, const TVMFFIAny **b) {
   tvmffi_i_children *c = &f->base.c;
   TVMFFIObject *other = f->base.other;
-  uint64_t at = c->at;
+  size_t at = c->at;
   TVMFFI_TRY(tvmffi_i_next_child(c, g->base.skip, &f->base.held, a));
   if (!*a) return 0;
   if (tvmffi_i_is_sequence_type(other->type_index)) {
     const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, other);
-    if (at < (uint64_t)cell->size)
+    if (at < (size_t)cell->size)
       *b = (const TVMFFIAny *)cell->data + at;
     else
       *a = NULL;

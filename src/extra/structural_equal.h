@@ -27,7 +27,7 @@ typedef struct {
    base.base.c.field is the current field. */
 typedef struct {
   tvmffi_i_structural_frame base;
-  uint64_t at;   /* position in the right map */
+  size_t at;     /* position in the right map */
   TVMFFIAny key; /* right key */
 } tvmffi_i_equal_frame;
 
@@ -254,7 +254,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                 int code) {
   tvmffi_i_children *c = &f->base.base.c;
   int is_list = c->object->type_index == kTVMFFIList;
-  uint64_t n, num_a, num_b, i;
+  size_t n, num_a, num_b, i;
   const TVMFFIAny *a, *b;
   TVMFFI_ASSERT(code >= 0 && tvmffi_i_top(s) == &f->base.base);
   if (code == TVMFFI_I_SAME) ++c->at;
@@ -278,7 +278,7 @@ static int tvmffi_i_equal_items(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
       return tvmffi_i_keep_pushed(&s->base, 0);
     if (code == TVMFFI_I_PUSHED || code < 0) return code;
     TVMFFI_ASSERT(code == 0 || code == 1);
-    c->at += (uint64_t)code; /* 1 if TVMFFI_I_SAME */
+    c->at += (size_t)code; /* 1 if TVMFFI_I_SAME */
   }
   if (s->wants_path) {
     const int both = code == TVMFFI_I_DIFFERENT;
@@ -333,7 +333,8 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   const int is_row = tvmffi_i_map_is_row(m);
   const tvmffi_i_pair *pair = NULL;
   const uintptr_t frame = tvmffi_i_stack_address();
-  uint64_t i = 0, hash;
+  uint64_t hash;
+  size_t i = 0;
   uint8_t meta = 1; /* a small map is searched to its end */
   int code = 0;
   TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
@@ -386,7 +387,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   const tvmffi_i_pair *pair;
   const TVMFFIAny *value;
   TVMFFIAny key, other;
-  uint64_t at;
+  size_t at;
   int code;
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
@@ -414,7 +415,7 @@ TVMFFI_I_INLINE int tvmffi_i_is_alike(const TVMFFIAny *a, const TVMFFIAny *b) {
 static void tvmffi_i_pass_alike(tvmffi_i_equal_frame *f) {
   const TVMFFIObject *a = f->base.base.c.object, *b = f->base.base.other;
   const tvmffi_i_pair *x, *y;
-  uint64_t at = f->base.base.c.at, other = f->at;
+  size_t at = f->base.base.c.at, other = f->at;
   TVMFFI_ASSERT(tvmffi_i_is_map_type(a->type_index));
   while ((x = tvmffi_i_map_pair(a, at)) != NULL &&
          (y = tvmffi_i_map_pair(b, other)) != NULL &&

@@ -205,8 +205,8 @@ static void tvmffi_i_sort_few_items(tvmffi_i_hash_item *items, size_t n) {
 static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   const TVMFFIObject *map = f->base.base.c.object;
   const tvmffi_i_pair *pair;
-  uint64_t at, hash;
-  size_t n;
+  uint64_t hash;
+  size_t at, n;
   TVMFFI_ASSERT(f->first == s->num_items && f->end == f->first);
   TVMFFI_I_EACH_PAIR(map, at, pair) {
     if (!tvmffi_i_hash_key(s, &pair->key, &hash)) {
@@ -276,7 +276,8 @@ static int tvmffi_i_hash_step(tvmffi_i_hasher *s, const TVMFFIAny *any,
 static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
   tvmffi_i_children *c = &f->base.base.c;
   const TVMFFIAny *item;
-  uint64_t hash = 0, n, i;
+  uint64_t hash = 0;
+  size_t n, i;
   int code;
   TVMFFI_ASSERT(f->first == f->end && tvmffi_i_top(s) == &f->base.base);
   while ((n = tvmffi_i_items_from(c->object, c->at, &item)) != 0) {

@@ -28,7 +28,7 @@ enum {
    changed children, or NULL. */
 typedef struct {
   tvmffi_i_walk_frame base;
-  uint64_t after; /* map: position after the current child */
+  size_t after; /* map: position after the current child */
   int32_t outer;  /* TVMFFIDefRegionKind around the value */
   unsigned char is_object;
   /* The TVMFFISEqHashKind of a variable or DAG node, or 0 for other objects. */
@@ -100,8 +100,8 @@ TVMFFI_I_INLINE TVMFFIAny *tvmffi_i_child_at(const tvmffi_i_visit_frame *f) {
    second visit of the current entry does not take the turn of another. */
 TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
                                           tvmffi_i_visit_frame *f) {
-  uint64_t i = f->base.c.at;
-  TVMFFI_ASSERT(map == tvmffi_i_visited(f) && f->base.c.left >= 0);
+  size_t i = f->base.c.at;
+  TVMFFI_ASSERT(map == tvmffi_i_visited(f));
   f->base.c.at = tvmffi_i_map_begin(map);
   while (i--) f->base.c.at = tvmffi_i_map_after(map, f->base.c.at);
   ++f->base.c.left;
@@ -113,7 +113,7 @@ TVMFFI_I_COLD void tvmffi_i_find_position(const TVMFFIObject *map,
    the beginning. */
 TVMFFI_I_INLINE void tvmffi_i_next_position(tvmffi_i_visit_frame *f) {
   TVMFFIObject *o = tvmffi_i_visited(f);
-  uint64_t after;
+  size_t after;
   if (!tvmffi_i_is_map_type(o->type_index)) {
     ++f->base.c.at;
     return;
@@ -140,7 +140,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFI_ASSERT(!f->in_place || !f->base.other);
   if (tvmffi_i_is_sequence_type(o->type_index)) {
     const uint64_t passed = e ? e->passed[0] : 0;
-    uint64_t i, n = tvmffi_i_items_from(o, c->at, &child);
+    size_t i, n = tvmffi_i_items_from(o, c->at, &child);
     for (i = 0; i < n; ++i) {
       const int32_t index = child[i].type_index;
       if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
@@ -179,16 +179,17 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->base.c.object);
   const TVMFFIAny *items = (const TVMFFIAny *)cell->data;
   TVMFFIAny *to = NULL;
-  int64_t i, at = (int64_t)f->base.c.at;
+  const size_t size = (size_t)cell->size, at = f->base.c.at;
+  size_t i;
   TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
                       : tvmffi_i_new_items(index, cell->size, &to);
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
-  for (i = 0; to && i < cell->size; ++i)
+  for (i = 0; to && i < size; ++i)
     if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
-  if (!to || at >= cell->size) return 0;
+  if (!to || at >= size) return 0;
   to[at] = *value;
   *value = tvmffi_none();
   return 0;

@@ -127,7 +127,7 @@ TVMFFI_I_BUILTIN_FUNC(DictClear, none, (i_any_dict, dict)) {
    iterator does not. */
 typedef struct {
   TVMFFIObject *map;
-  uint64_t at, end;
+  size_t at, end;
 } tvmffi_i_map_iterator;
 
 static void tvmffi_i_map_end_iterator(void *self) {
@@ -164,7 +164,7 @@ static TVMFFIObject *tvmffi_i_map_new_iterator(TVMFFIObject *map) {
   it->map = map;
   it->at = tvmffi_i_map_begin(map);
   it->end = tvmffi_i_map_is_row(tvmffi_i_map_of(map))
-                ? (uint64_t)tvmffi_i_map_size(map)
+                ? (size_t)tvmffi_i_map_size(map)
                 : TVMFFI_I_MAP_END;
   tvmffi_i_retain(map);
   return tvmffi_i_new_closure(it, tvmffi_i_map_iterate,

@@ -168,14 +168,14 @@ TVMFFI_I_BUILTIN_NAMED(i_path_repr, "ffi.reflection.AccessPath.__ffi_repr__",
   tvmffi_i_text_buffer b = TVMFFI_I_ZERO;
   TVMFFIAny path = tvmffi_obj(self), steps = tvmffi_none();
   const TVMFFISeqCell *cell;
-  int64_t i;
+  size_t i;
   int code = 0;
   if (self->type_index != TVMFFI_I_ACCESS_PATH)
     return tvmffi_i_cannot_treat(self->type_index, "ffi.reflection.AccessPath");
   TVMFFI_TRY(tvmffi_i_call_typed(&tvmffi_func_i_path_steps, &path, 1, &steps));
   cell = TVMFFI_I_CELL(TVMFFISeqCell, steps.v_obj);
   tvmffi_i_text_str(&b, "<root>");
-  for (i = 0; i < cell->size && !code; ++i)
+  for (i = 0; i < (size_t)cell->size && !code; ++i)
     code = tvmffi_i_text_repr(&b, repr, ((const TVMFFIAny *)cell->data)[i]);
   tvmffi_i_any_release(&steps);
   if (!code) return tvmffi_i_text_take(&b, tvmffi_result);

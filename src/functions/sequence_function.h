@@ -132,7 +132,7 @@ TVMFFI_I_BUILTIN_FUNC(ListEraseRange, none, (i_any_list, list), (int64, start),
                       (int64, stop)) {
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(list, start, stop));
-    tvmffi_i_erase(list, start, stop);
+    tvmffi_i_erase(list, (size_t)start, (size_t)stop);
   }
   return 0;
 }
@@ -144,7 +144,7 @@ static int tvmffi_i_replace(tvmffi_i_seq *s, int64_t start, int64_t stop,
   if (start != stop) {
     TVMFFI_TRY(tvmffi_i_check_range(s, start, stop));
     TVMFFI_TRY(tvmffi_i_seq_reserve(s, from->cell.size - (stop - start)));
-    tvmffi_i_erase(s, start, stop);
+    tvmffi_i_erase(s, (size_t)start, (size_t)stop);
   }
   return tvmffi_i_insert_items(s, start, from);
 }
@@ -168,10 +168,10 @@ TVMFFI_I_BUILTIN_FUNC(ListReplaceSlice, none, (i_any_list, list),
 /* Reverses the order of the items. */
 TVMFFI_I_BUILTIN_FUNC(ListReverse, none, (i_any_list, list)) {
   TVMFFIAny *items = TVMFFI_I_ITEMS(list), item;
-  int64_t i, k;
-  for (i = 0, k = list->cell.size - 1; i < k; ++i, --k) {
+  size_t i = 0, k = (size_t)list->cell.size;
+  for (; i + 1 < k; ++i) {
     item = items[i];
-    items[i] = items[k];
+    items[i] = items[--k];
     items[k] = item;
   }
   return 0;

@@ -174,13 +174,13 @@ static int tvmffi_i_read_pattern(tvmffi_i_finder *s, const TVMFFIObject *list) {
   const TVMFFISeqCell *cell = list ? TVMFFI_I_CELL(TVMFFISeqCell, list) : NULL;
   const size_t count = (cell ? (size_t)cell->size : 0) + 1;
   const TVMFFIObject *o;
-  int64_t i;
+  size_t i;
   s->pattern =
       (const TVMFFIObject **)tvmffi_i_alloc(count * sizeof(*s->pattern));
   s->barren = (tvmffi_i_ptr_table *)tvmffi_i_alloc(count * sizeof(*s->barren));
   if (s->barren) memset(s->barren, 0, count * sizeof(*s->barren));
   if (!s->pattern || !s->barren) return tvmffi_i_no_memory();
-  for (i = 0; cell && i < cell->size; ++i) {
+  for (i = 0; i + 1 < count; ++i) {
     const TVMFFIAny *item = (const TVMFFIAny *)cell->data + i;
     o = item->type_index >= kTVMFFIStaticObjectBegin ? item->v_obj : NULL;
     if (o && (!s->length || s->pattern[s->length - 1] != o))

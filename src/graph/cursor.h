@@ -80,11 +80,11 @@ TVMFFI_I_INLINE int tvmffi_i_is_container(int32_t index) {
 }
 
 /* Returns the number of items or entries of a container. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_size_of(const TVMFFIObject *container) {
+TVMFFI_I_INLINE size_t tvmffi_i_size_of(const TVMFFIObject *container) {
   TVMFFI_ASSERT(tvmffi_i_is_container(container->type_index));
   return tvmffi_i_is_map_type(container->type_index)
-             ? (uint64_t)tvmffi_i_map_size(container)
-             : (uint64_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
+             ? (size_t)tvmffi_i_map_size(container)
+             : (size_t)TVMFFI_I_CELL(TVMFFISeqCell, container)->size;
 }
 
 /* Reads a field into *value (owned by the caller). Returns 0, or a negative
@@ -98,8 +98,8 @@ TVMFFI_I_INLINE int tvmffi_i_get_field(const TVMFFIFieldInfo *field,
 
 typedef struct {
   TVMFFIObject *object; /* borrowed */
-  uint64_t at;          /* index of the next item, or position in a map */
-  int64_t left; /* in a map: entries to visit; hooks may move entries behind */
+  size_t at;            /* index of the next item, or position in a map */
+  size_t left;  /* in a map: entries to visit; hooks may move entries behind */
   int on_value; /* in a map: 1 if the next child is a value, not a key */
   tvmffi_i_field_cursor fields; /* unused for a container */
   const TVMFFIFieldInfo *field; /* the field that was read last */
@@ -118,7 +118,7 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
   c->on_value = 0;
   if (tvmffi_i_is_map_type(object->type_index)) {
     c->at = tvmffi_i_map_begin(object);
-    c->left = tvmffi_i_map_size(object);
+    c->left = (size_t)tvmffi_i_map_size(object);
   }
   if (type) c->fields = tvmffi_i_begin_fields(type);
   c->field = NULL;
@@ -126,11 +126,11 @@ TVMFFI_I_INLINE void tvmffi_i_children_open(tvmffi_i_children *c,
 
 /* Sets *items to the items of an array or list from index `at` on (borrowed).
    Returns their number. */
-TVMFFI_I_INLINE uint64_t tvmffi_i_items_from(const TVMFFIObject *sequence,
-                                             uint64_t at,
-                                             const TVMFFIAny **items) {
+TVMFFI_I_INLINE size_t tvmffi_i_items_from(const TVMFFIObject *sequence,
+                                           size_t at,
+                                           const TVMFFIAny **items) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, sequence);
-  const uint64_t size = (uint64_t)cell->size;
+  const size_t size = (size_t)cell->size;
   TVMFFI_ASSERT(tvmffi_i_is_sequence_type(sequence->type_index));
   *items = at < size ? (const TVMFFIAny *)cell->data + at : NULL;
   return at < size ? size - at : 0;
@@ -144,7 +144,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
   TVMFFI_ASSERT(tvmffi_i_is_container(c->object->type_index));
   if (tvmffi_i_is_sequence_type(c->object->type_index)) {
     cell = TVMFFI_I_CELL(TVMFFISeqCell, c->object);
-    return c->at < (uint64_t)cell->size
+    return c->at < (size_t)cell->size
                ? (const TVMFFIAny *)cell->data + c->at++
                : NULL;
   }

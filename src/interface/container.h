@@ -423,7 +423,7 @@ typedef struct tvmffi_i_loop_value {
 /* A loop over a sequence. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
-  uint64_t next;       /* index of the next item */
+  size_t next;         /* index of the next item */
   tvmffi_i_loop_value tvmffi_item;
 } tvmffi_i_sequence_loop;
 
@@ -434,10 +434,10 @@ typedef struct {
    tail. Two changes may undo that. */
 typedef struct {
   TVMFFIAny container; /* None: no items */
-  uint64_t next;       /* index of the next entry */
+  size_t next;         /* index of the next entry */
   tvmffi_i_loop_value tvmffi_item, tvmffi_key;
-  uint64_t slot;       /* of the entry that was read last */
-  uint64_t size, tail; /* entries; slot of the newest */
+  size_t slot;         /* of the entry that was read last */
+  size_t size, tail;   /* entries; slot of the newest */
   const void *data;
 } tvmffi_i_map_loop;
 #if defined(__cplusplus)
@@ -615,27 +615,27 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_sequence_loop,
 TVMFFI_I_SMALL_ONCE(int, tvmffi_i_next_of_map_loop, (tvmffi_i_map_loop *it)) {
   const tvmffi_i_map_object *m = tvmffi_i_map_of(it->container.v_obj);
   const tvmffi_i_pair *pair = NULL;
-  uint64_t i;
+  size_t i;
   if (it->tvmffi_item.is_in_body || it->tvmffi_key.is_in_body ||
-      !it->container.v_obj || it->next >= m->size)
+      !it->container.v_obj || it->next >= (size_t)m->size)
     return 0;
   if (tvmffi_i_map_is_row(m)) {
     pair = tvmffi_i_map_pair(&m->base, it->next);
   } else {
-    if (it->next && it->data == m->data && it->size == m->size &&
-        it->tail == m->tail) {
+    if (it->next && it->data == m->data && it->size == (size_t)m->size &&
+        it->tail == (size_t)m->tail) {
       it->slot = tvmffi_i_map_after(&m->base, it->slot);
       pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
     if (TVMFFI_I_UNLIKELY(!pair)) {
-      it->slot = m->head;
+      it->slot = (size_t)m->head;
       for (i = 0; i < it->next; ++i)
         it->slot = tvmffi_i_map_after(&m->base, it->slot);
       pair = tvmffi_i_map_pair(&m->base, it->slot);
     }
     it->data = m->data;
-    it->size = m->size;
-    it->tail = m->tail;
+    it->size = (size_t)m->size;
+    it->tail = (size_t)m->tail;
   }
   ++it->next;
   if (!pair) return 0;

@@ -95,7 +95,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_each,
               (const tvmffi_i_word *word, const TVMFFIObject *map,
                const TVMFFIAny *list)) {
   const tvmffi_i_pair *pair;
-  uint64_t i;
+  size_t i;
   TVMFFI_I_EACH_PAIR(map, i, pair) {
     int code = tvmffi_i_convert_pair(word, pair, list);
     if (code && (code != TVMFFI_I_CONVERTED || !list)) return code;

@@ -62,15 +62,13 @@ static int tvmffi_i_is_same_module(tvmffi_i_module *m, void *other) {
 static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
                                            TVMFFIObject *other) {
   const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
-  int64_t i, count = from ? from->cell.size : 0;
+  const size_t count = from ? (size_t)from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
+  TVMFFIObject *imports = tvmffi_i_new_array((int64_t)count + 1, &items);
   if (!imports) return NULL;
-  TVMFFI_ASSERT(tvmffi_i_seq_of(imports)->cell.size == count + 1);
   TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
-  for (i = 0; i < count; ++i)
-    items[i] = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(from)[i]);
-  items[i] = tvmffi_obj(other);
+  if (from) tvmffi_i_copy_span(items, TVMFFI_I_ITEMS(from), count);
+  items[count] = tvmffi_obj(other);
   tvmffi_i_retain(other);
   return imports;
 }

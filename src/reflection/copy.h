@@ -86,14 +86,14 @@ static int tvmffi_i_copy_leaf(tvmffi_i_copier *c, const TVMFFIAny *from,
 
 /* Returns a new array of alternating keys and values of a map or dict. */
 static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
-  int64_t i, n;
+  size_t i, n;
   TVMFFIAny *items = NULL;
   TVMFFIObject *made;
   tvmffi_i_children c;
   const TVMFFIAny *child;
   tvmffi_i_children_open(&c, map, NULL);
   n = 2 * c.left; /* the cursor yields no more, even if the map grows */
-  made = tvmffi_i_new_array(n, &items);
+  made = tvmffi_i_new_array((int64_t)n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     items[i] = tvmffi_i_copy_owned(child);
@@ -104,7 +104,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
 /* Returns whether all keys of a map are immutable. */
 static int tvmffi_i_has_own_keys(const TVMFFIObject *map) {
   const tvmffi_i_pair *pair;
-  uint64_t at;
+  size_t at;
   TVMFFI_ASSERT(map->type_index == kTVMFFIMap);
   TVMFFI_I_EACH_PAIR(map, at, pair)
     if (!tvmffi_i_is_own_copy(&pair->key)) return 0;
@@ -138,7 +138,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_copied(tvmffi_i_copy_frame *f) {
   TVMFFIAny *held = &f->base.held;
   const TVMFFIAny *item;
   tvmffi_i_pair *pair;
-  uint64_t n, i = 0;
+  size_t n, i = 0;
   TVMFFI_ASSERT(tvmffi_i_has_new_parts(f) || held->type_index == kTVMFFINone);
   f->open = NULL;
   if (!tvmffi_i_has_new_parts(f)) {
@@ -259,13 +259,13 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
   if (!tvmffi_i_has_new_parts(f)) return 0;
   if (parts->type_index != from->type_index) {
     TVMFFIAny *items = TVMFFI_I_ITEMS((tvmffi_i_seq *)(void *)parts);
-    int64_t i, n = TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
+    size_t i, n = (size_t)TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
     TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
     TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
-    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
+    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, (int64_t)n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
-      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, (size_t)n);
+      code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, n);
     else
       for (i = 0; i < n && !code; ++i)
         code = tvmffi_i_list_append(copy, &items[i]);
@@ -282,8 +282,8 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
 
 static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
   TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, list);
-  int64_t i;
-  for (i = 0; i < cell->size; ++i) {
+  size_t i;
+  for (i = 0; i < (size_t)cell->size; ++i) {
     TVMFFIAny *item = (TVMFFIAny *)cell->data + i, old = *item;
     TVMFFIObject *copy = tvmffi_i_copy_of(c, item);
     if (!copy) continue;
@@ -296,12 +296,11 @@ static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
 /* Replaces originals among the keys and values of a dict by copies. As in
    upstream, the changed entries become the last ones. */
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
-  const int64_t n = 2 * tvmffi_i_map_size(dict);
+  const size_t n = 2 * tvmffi_i_size_of(dict);
   TVMFFIAny *made = NULL;
-  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
+  TVMFFIObject *patched = tvmffi_i_new_array((int64_t)n, &made);
   const tvmffi_i_pair *pair;
-  int64_t num_made = 0, num_kept = 0;
-  uint64_t at;
+  size_t at, num_made = 0, num_kept = 0;
   int changed, code = 0;
   if (!patched) return -1;
   for (changed = 0; changed < 2; ++changed) {
@@ -319,8 +318,7 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   TVMFFI_ASSERT(num_made == n);
   if (num_kept < n) {
     code = tvmffi_i_map_clear_in(tvmffi_i_map_of(dict));
-    if (!code)
-      code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, (size_t)n);
+    if (!code) code = tvmffi_i_map_take(tvmffi_i_map_of(dict), made, n);
   }
   tvmffi_i_release(patched);
   return code;
@@ -408,7 +406,7 @@ static void tvmffi_i_abandon_copies(const tvmffi_i_copier *c) {
     TVMFFI_ASSERT(copy->type_index == copied->object->type_index);
     if (copy->type_index == kTVMFFIList)
       tvmffi_i_erase(tvmffi_i_seq_of(copy), 0,
-                     tvmffi_i_seq_of(copy)->cell.size);
+                     (size_t)tvmffi_i_seq_of(copy)->cell.size);
     else if (copy->type_index == kTVMFFIDict)
       (void)tvmffi_i_map_clear_in(tvmffi_i_map_of(copy));
     else if (!tvmffi_i_is_container(copy->type_index))

@@ -13,11 +13,13 @@
 TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
                                                   TVMFFIAny *out) {
   const TVMFFIAny *items = (const TVMFFIAny *)from->data;
-  int64_t i, *numbers = NULL;
-  tvmffi_i_shape *shape = tvmffi_i_new_shape((size_t)from->size, &numbers);
+  const size_t size = (size_t)from->size;
+  int64_t *numbers = NULL;
+  tvmffi_i_shape *shape = tvmffi_i_new_shape(size, &numbers);
+  size_t i;
   if (!shape) return -1;
-  TVMFFI_ASSERT(shape->cell.size == (size_t)from->size);
-  for (i = 0; i < from->size; ++i) {
+  TVMFFI_ASSERT(shape->cell.size == size);
+  for (i = 0; i < size; ++i) {
     TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
     numbers[i] = items[i].v_int64;
   }

@@ -60,7 +60,7 @@ static void test_own_copies(TVMFFI_HERE) {
   const tvmffi_i_pair *pair;
   tvmffi_i_shape *shape;
   int64_t *numbers = NULL;
-  uint64_t at;
+  size_t at;
   int i, code = 0;
   OK(list ? 0 : -1);
   OWN(list);

@@ -501,7 +501,7 @@ static void test_json_tangled_keys(TVMFFI_HERE) {
   TVMFFIAny string, map;
   TVMFFIByteArray bytes;
   const tvmffi_i_pair *pair;
-  uint64_t at;
+  size_t at;
   if (!text) return;
   key[8] = 0;
   *p++ = '{';
