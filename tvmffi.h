@@ -6532,8 +6532,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
   union {
     TVMFFIAny any;
     TVMFFIByteArray text;
+    DLDataType dtype;
+    DLDevice device;
+    float single;
+    double number;
   } value;
-  TVMFFIAny made;
+  TVMFFIAny made = tvmffi_int(from->v_int64);
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -6543,7 +6547,17 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  (void)tvmffi_i_plain_to_any(word, NULL, &made, &value); /* fits in an Any */
+  if (word->kind == TVMFFI_I_BOOL)
+    made = tvmffi_bool(from->v_int64 != 0);
+  else if (word->kind == TVMFFI_I_DTYPE)
+    made = tvmffi_dtype(value.dtype);
+  else if (word->kind == TVMFFI_I_DEVICE)
+    made = tvmffi_device(value.device);
+#if !TVMFFI_NO_FLOAT
+  else if (word->kind == TVMFFI_I_FLOAT)
+    made = tvmffi_float(word->size == sizeof(float) ? value.single
+                                                    : value.number);
+#endif
   if (made.type_index == from->type_index) return 0;
   if (to) *to = made;
   return TVMFFI_I_CONVERTED;
@@ -7670,15 +7684,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
 #define TVMFFI_I_GIVE(x)      \
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
-
-/* In a function of the runtime, returns a new object, or -1 if the expression
-   is NULL (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_I_GIVE(made);                \
-  } while (0)
 
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */
@@ -14645,7 +14650,8 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   }
 }
 
-TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s, size_t size) {
+TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s,
+                                              size_t size) {
   TVMFFI_ASSERT(s->depth > 0);
   return s->next - size;
 }
@@ -15654,6 +15660,17 @@ static void *tvmffi_i_object(size_t size, int32_t type_index,
   return self;
 }
 
+/* Stores a new object as a result. Returns 0, or -1 if it is NULL, whose error
+   is raised already. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_new(TVMFFIAny *result, void *made) {
+  if (!made) return -1;
+  *result = tvmffi_obj(made);
+  return 0;
+}
+
+/* Returns a new object from the body of a built-in function. */
+#define TVMFFI_I_RETURN_NEW(made) return tvmffi_i_give_new(tvmffi_result, made)
+
 /* Sentinel objects that mean "no value" and "keyword arguments follow". */
 static TVMFFIObject tvmffi_i_invalid_object = {
     TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};
@@ -15957,8 +15974,7 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
   if (!s) return -1;
   TVMFFI_ASSERT(data || !size);
   memcpy((void *)(s + 1), data, size);
-  *out = tvmffi_obj(s);
-  return 0;
+  return tvmffi_i_give_new(out, s);
 }
 
 /* Creates an owned string or bytes. `data` may point into `out`. */
@@ -16053,8 +16069,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
   if (!b) return -1;
   b->size = n;
   memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, words, n * 8);
-  *out = tvmffi_obj(b);
-  return 0;
+  return tvmffi_i_give_new(out, b);
 }
 
 int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
@@ -20650,8 +20665,7 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
   tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
                      (size_t)from->size);
   made->cell.size = from->size;
-  *out = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(out, made);
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
@@ -20724,8 +20738,7 @@ static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
     }
   }
   s->cell.size = n;
-  *result = tvmffi_obj(s);
-  return 0;
+  return tvmffi_i_give_new(result, s);
 }
 
 TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {
@@ -20861,8 +20874,8 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
-TVMFFI_I_INLINE size_t tvmffi_i_map_home(const tvmffi_i_map_object *m,
-                                         uint64_t hash) {
+TVMFFI_I_INLINE size_t
+tvmffi_i_map_home(const tvmffi_i_map_object *m, uint64_t hash) {
   TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
   return (size_t)((hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63));
 }
@@ -22556,10 +22569,11 @@ typedef struct tvmffi_i_walk {
 } tvmffi_i_walk;
 
 /* Opens a walk. `room` is memory of `size` bytes for the first frames. */
-TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
-                                        void (*pop)(tvmffi_i_walk *),
-                                        size_t frame_size, void *room,
-                                        size_t size) {
+TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
+                                                const char *name,
+                                                void (*pop)(tvmffi_i_walk *),
+                                                size_t frame_size, void *room,
+                                                size_t size) {
   TVMFFI_ASSERT(pop && frame_size >= sizeof(tvmffi_i_walk_frame));
   TVMFFI_ASSERT(size % frame_size == 0);
   tvmffi_i_stack_open(&w->frames, room, size);
@@ -23524,8 +23538,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
   f->module = &m->base;
   tvmffi_i_retain(&m->base);
-  *out = tvmffi_obj(f);
-  return 0;
+  return tvmffi_i_give_new(out, f);
 }
 
 static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,
@@ -25182,8 +25195,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
     TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
     numbers[i] = items[i].v_int64;
   }
-  *out = tvmffi_obj(shape);
-  return 0;
+  return tvmffi_i_give_new(out, shape);
 }
 
 /* Converts a container (borrowed) to the container type `index`. The caller
@@ -25206,9 +25218,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
                           : index != kTVMFFIDict || got != kTVMFFIMap)
     return TVMFFI_I_MISMATCH;
   made = tvmffi_i_map_copy(value->v_obj, index);
-  if (!made) return -1;
-  *out = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(out, made);
 }
 
 /* Converts `value` (borrowed) to an array or a map, as `index` says. The caller
@@ -30218,8 +30228,7 @@ static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   if (!array) return -1;
   TVMFFI_ASSERT(numbers || !n);
   for (i = 0; i < n; ++i) items[i] = tvmffi_int(numbers[i]);
-  *out = tvmffi_obj(array);
-  return 0;
+  return tvmffi_i_give_new(out, array);
 }
 
 /* Looks up the value (owned) that is right behind the last of `saved`, and sets
@@ -31381,8 +31390,7 @@ TVMFFI_I_PACKED(Shape) {
                            "Expect shape to take list of int arguments");
     }
   }
-  *result = tvmffi_obj(shape);
-  return 0;
+  return tvmffi_i_give_new(result, shape);
 }
 
 /* ======== Sequence functions =================== >>functions/sequence_function
@@ -31918,63 +31926,62 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
 
 /* Defines a function that searches a module for a name. If query_imports is
    true, the function also searches the module's imports. */
-#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
-  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),       \
-                        (bool, query_imports)) {                               \
-    TVMFFIAny found;                                                           \
-    TVMFFI_TRY(                                                                \
-        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
-    *tvmffi_result = result;                                                   \
-    return 0;                                                                  \
+#define TVMFFI_I_MODULE_SEARCH(function, type, method)                     \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),   \
+                        (bool, query_imports)) {                           \
+    return tvmffi_i_search_modules(module, TVMFFI_I_METHOD_##method, name, \
+                                   query_imports, tvmffi_result);          \
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
-TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
-                       TVMFFI_I_METHOD_IMPLEMENTS,
-                       tvmffi_bool(found.v_int64 != 0))
+TVMFFI_I_BUILTIN_FUNC(ModuleImplementsFunction, bool, (i_module, module),
+                      (str, name), (bool, query_imports)) {
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_IMPLEMENTS, name,
+                                     query_imports, tvmffi_result));
+  TVMFFI_RETURN(tvmffi_result->v_int64 != 0);
+}
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
-                       TVMFFI_I_METHOD_METADATA, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str, METADATA)
 /* Returns the documentation of a module's function, or None. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str,
-                       TVMFFI_I_METHOD_DOC, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str, DOC)
 /* Returns a function of a module, or None. The function keeps the module
    loaded. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
-                       TVMFFI_I_METHOD_GET_FUNCTION, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func, GET_FUNCTION)
 
 /* Defines a function that calls a method with the strings `a` and `b`. The
-   arguments behind `result` are the function's parameters. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)       \
-  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                        \
-    const TVMFFIByteArray none = {"", 0};                                     \
-    TVMFFIAny value;                                                          \
-    (void)none;                                                               \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),               \
-                                    TVMFFI_I_METHOD_##method, a, b, &value)); \
-    *tvmffi_result = result;                                                  \
-    return 0;                                                                 \
+   arguments behind `b` are the function's parameters. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, ...)     \
+  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {              \
+    const TVMFFIByteArray none = {"", 0};                           \
+    (void)none;                                                     \
+    return tvmffi_i_call_method(tvmffi_i_module_of(module),         \
+                                TVMFFI_I_METHOD_##method, a, b,     \
+                                tvmffi_result);                     \
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
-                     tvmffi_int((int32_t)value.v_int64), (i_module, module))
+TVMFFI_I_BUILTIN_FUNC(ModuleGetPropertyMask, int32, (i_module, module)) {
+  const TVMFFIByteArray none = {"", 0};
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_PROPERTY_MASK, none, none,
+                                  tvmffi_result));
+  TVMFFI_RETURN((int32_t)tvmffi_result->v_int64);
+}
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none, value,
+TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none,
                      (i_module, module))
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
 TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats, WRITE_FORMATS,
-                     none, none, value, (i_module, module))
+                     none, none, (i_module, module))
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
 TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
-                     value, (i_module, module), (str, format))
+                     (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
 TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
-                     tvmffi_none(), (i_module, module), (str, file_name),
-                     (str, format))
+                     (i_module, module), (str, file_name), (str, format))
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
@@ -32009,8 +32016,7 @@ TVMFFI_I_PACKED(SystemLib) {
     return tvmffi_i_bad_cast(args, "str");
   TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
   tvmffi_i_retain(module);
-  *result = tvmffi_obj(module);
-  return 0;
+  return tvmffi_i_give_new(result, module);
 }
 #endif
 
@@ -32086,9 +32092,7 @@ static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
   (void)args;
   if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
   o = tvmffi_i_new_object(layout->type->type_index, layout->size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  return tvmffi_i_give_new(result, o);
 }
 
 /* Copies the only argument, an object of `type`. Returns 0, -1 with the error
@@ -32101,9 +32105,7 @@ static int tvmffi_i_copy_arg(const TVMFFITypeInfo *type, size_t size,
       !args->v_obj || !tvmffi_is_instance(args->type_index, type->type_index))
     return TVMFFI_I_MISMATCH;
   o = tvmffi_i_copy_object(args->v_obj, type, size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  return tvmffi_i_give_new(result, o);
 }
 
 static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,
@@ -32763,8 +32765,7 @@ static int tvmffi_i_new_structural_key(const TVMFFIAny *value,
     return code;
   }
   key->hash = (int64_t)hash;
-  *result = tvmffi_obj(key);
-  return 0;
+  return tvmffi_i_give_new(result, key);
 }
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other
@@ -33846,8 +33847,7 @@ static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
   TVMFFIObjectHandle made = NULL;
   if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
   TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
-  *result = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(result, made);
 }
 
 static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,

@@ -155,8 +155,7 @@ static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
   tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
                      (size_t)from->size);
   made->cell.size = from->size;
-  *out = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(out, made);
 }
 
 TVMFFI_I_NOINLINE int tvmffi_i_set_capacity(tvmffi_i_seq *s, int64_t capacity) {
@@ -229,8 +228,7 @@ static int tvmffi_i_return_seq(tvmffi_i_seq *s, const TVMFFIAny *views,
     }
   }
   s->cell.size = n;
-  *result = tvmffi_obj(s);
-  return 0;
+  return tvmffi_i_give_new(result, s);
 }
 
 TVMFFI_I_SLOW int tvmffi_i_no_index(int64_t i, int64_t size) {

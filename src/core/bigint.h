@@ -43,8 +43,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_make_bigint(const char *words, size_t n,
   if (!b) return -1;
   b->size = n;
   memcpy((char *)(void *)b + TVMFFI_I_BIGINT_WORDS, words, n * 8);
-  *out = tvmffi_obj(b);
-  return 0;
+  return tvmffi_i_give_new(out, b);
 }
 
 int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {

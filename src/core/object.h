@@ -47,6 +47,17 @@ static void *tvmffi_i_object(size_t size, int32_t type_index,
   return self;
 }
 
+/* Stores a new object as a result. Returns 0, or -1 if it is NULL, whose error
+   is raised already. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_new(TVMFFIAny *result, void *made) {
+  if (!made) return -1;
+  *result = tvmffi_obj(made);
+  return 0;
+}
+
+/* Returns a new object from the body of a built-in function. */
+#define TVMFFI_I_RETURN_NEW(made) return tvmffi_i_give_new(tvmffi_result, made)
+
 /* Sentinel objects that mean "no value" and "keyword arguments follow". */
 static TVMFFIObject tvmffi_i_invalid_object = {
     TVMFFI_I_PINNED | TVMFFI_I_WEAK_ONE, kTVMFFIObject, 0, {NULL}};

@@ -68,8 +68,7 @@ static int tvmffi_i_make_large(const char *data, size_t size, int32_t large,
   if (!s) return -1;
   TVMFFI_ASSERT(data || !size);
   memcpy((void *)(s + 1), data, size);
-  *out = tvmffi_obj(s);
-  return 0;
+  return tvmffi_i_give_new(out, s);
 }
 
 /* Creates an owned string or bytes. `data` may point into `out`. */

@@ -86,8 +86,7 @@ static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   if (!array) return -1;
   TVMFFI_ASSERT(numbers || !n);
   for (i = 0; i < n; ++i) items[i] = tvmffi_int(numbers[i]);
-  *out = tvmffi_obj(array);
-  return 0;
+  return tvmffi_i_give_new(out, array);
 }
 
 /* Looks up the value (owned) that is right behind the last of `saved`, and sets

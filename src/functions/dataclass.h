@@ -34,9 +34,7 @@ static int tvmffi_i_call_py_new(void *self, const TVMFFIAny *args,
   (void)args;
   if (num_args) return tvmffi_i_bad_call(&tvmffi_i_py_new, num_args, result);
   o = tvmffi_i_new_object(layout->type->type_index, layout->size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  return tvmffi_i_give_new(result, o);
 }
 
 /* Copies the only argument, an object of `type`. Returns 0, -1 with the error
@@ -49,9 +47,7 @@ static int tvmffi_i_copy_arg(const TVMFFITypeInfo *type, size_t size,
       !args->v_obj || !tvmffi_is_instance(args->type_index, type->type_index))
     return TVMFFI_I_MISMATCH;
   o = tvmffi_i_copy_object(args->v_obj, type, size);
-  if (!o) return -1;
-  *result = tvmffi_obj(o);
-  return 0;
+  return tvmffi_i_give_new(result, o);
 }
 
 static int tvmffi_i_call_py_copy(void *self, const TVMFFIAny *args,

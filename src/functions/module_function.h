@@ -93,63 +93,62 @@ TVMFFI_I_BUILTIN_NAMED(i_Module_load_from_file_so,
 
 /* Defines a function that searches a module for a name. If query_imports is
    true, the function also searches the module's imports. */
-#define TVMFFI_I_MODULE_SEARCH(function, type, method, result)                 \
-  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),       \
-                        (bool, query_imports)) {                               \
-    TVMFFIAny found;                                                           \
-    TVMFFI_TRY(                                                                \
-        tvmffi_i_search_modules(module, method, name, query_imports, &found)); \
-    *tvmffi_result = result;                                                   \
-    return 0;                                                                  \
+#define TVMFFI_I_MODULE_SEARCH(function, type, method)                     \
+  TVMFFI_I_BUILTIN_FUNC(function, type, (i_module, module), (str, name),   \
+                        (bool, query_imports)) {                           \
+    return tvmffi_i_search_modules(module, TVMFFI_I_METHOD_##method, name, \
+                                   query_imports, tvmffi_result);          \
   }
 /* Returns whether a module has a function. If query_imports is true, also
    searches the module's imports. */
-TVMFFI_I_MODULE_SEARCH(ModuleImplementsFunction, bool,
-                       TVMFFI_I_METHOD_IMPLEMENTS,
-                       tvmffi_bool(found.v_int64 != 0))
+TVMFFI_I_BUILTIN_FUNC(ModuleImplementsFunction, bool, (i_module, module),
+                      (str, name), (bool, query_imports)) {
+  TVMFFI_TRY(tvmffi_i_search_modules(module, TVMFFI_I_METHOD_IMPLEMENTS, name,
+                                     query_imports, tvmffi_result));
+  TVMFFI_RETURN(tvmffi_result->v_int64 != 0);
+}
 /* Returns the metadata of a module's function, or None. The metadata is JSON
    with the function's type schema. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str,
-                       TVMFFI_I_METHOD_METADATA, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionMetadata, i_optional_str, METADATA)
 /* Returns the documentation of a module's function, or None. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str,
-                       TVMFFI_I_METHOD_DOC, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunctionDoc, i_optional_str, DOC)
 /* Returns a function of a module, or None. The function keeps the module
    loaded. */
-TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func,
-                       TVMFFI_I_METHOD_GET_FUNCTION, found)
+TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func, GET_FUNCTION)
 
 /* Defines a function that calls a method with the strings `a` and `b`. The
-   arguments behind `result` are the function's parameters. */
-#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, result, ...)       \
-  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {                        \
-    const TVMFFIByteArray none = {"", 0};                                     \
-    TVMFFIAny value;                                                          \
-    (void)none;                                                               \
-    TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),               \
-                                    TVMFFI_I_METHOD_##method, a, b, &value)); \
-    *tvmffi_result = result;                                                  \
-    return 0;                                                                 \
+   arguments behind `b` are the function's parameters. */
+#define TVMFFI_I_MODULE_CALL(function, type, method, a, b, ...)     \
+  TVMFFI_I_BUILTIN_FUNC(function, type, __VA_ARGS__) {              \
+    const TVMFFIByteArray none = {"", 0};                           \
+    (void)none;                                                     \
+    return tvmffi_i_call_method(tvmffi_i_module_of(module),         \
+                                TVMFFI_I_METHOD_##method, a, b,     \
+                                tvmffi_result);                     \
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
-                     tvmffi_int((int32_t)value.v_int64), (i_module, module))
+TVMFFI_I_BUILTIN_FUNC(ModuleGetPropertyMask, int32, (i_module, module)) {
+  const TVMFFIByteArray none = {"", 0};
+  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
+                                  TVMFFI_I_METHOD_PROPERTY_MASK, none, none,
+                                  tvmffi_result));
+  TVMFFI_RETURN((int32_t)tvmffi_result->v_int64);
+}
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none, value,
+TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none,
                      (i_module, module))
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
 TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats, WRITE_FORMATS,
-                     none, none, value, (i_module, module))
+                     none, none, (i_module, module))
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
 TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
-                     value, (i_module, module), (str, format))
+                     (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
 TVMFFI_I_MODULE_CALL(ModuleWriteToFile, none, WRITE, file_name, format,
-                     tvmffi_none(), (i_module, module), (str, file_name),
-                     (str, format))
+                     (i_module, module), (str, file_name), (str, format))
 
 /* Appends the module `other` to the imports of `module`. RuntimeError if
    `module` would then import itself. */
@@ -184,7 +183,6 @@ TVMFFI_I_PACKED(SystemLib) {
     return tvmffi_i_bad_cast(args, "str");
   TVMFFI_TRY(tvmffi_i_system_module(prefix, &module));
   tvmffi_i_retain(module);
-  *result = tvmffi_obj(module);
-  return 0;
+  return tvmffi_i_give_new(result, module);
 }
 #endif

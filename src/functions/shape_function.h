@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../base.h"
+#include "../core.h"
 #include "../platform.h"
 #include "../containers.h"
 #include "../interface.h"
@@ -22,6 +23,5 @@ TVMFFI_I_PACKED(Shape) {
                            "Expect shape to take list of int arguments");
     }
   }
-  *result = tvmffi_obj(shape);
-  return 0;
+  return tvmffi_i_give_new(result, shape);
 }

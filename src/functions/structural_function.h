@@ -28,8 +28,7 @@ static int tvmffi_i_new_structural_key(const TVMFFIAny *value,
     return code;
   }
   key->hash = (int64_t)hash;
-  *result = tvmffi_obj(key);
-  return 0;
+  return tvmffi_i_give_new(result, key);
 }
 
 /* Compares two values as tvmffi_i_equal_keys does, outside of any other

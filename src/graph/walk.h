@@ -77,10 +77,11 @@ typedef struct tvmffi_i_walk {
 } tvmffi_i_walk;
 
 /* Opens a walk. `room` is memory of `size` bytes for the first frames. */
-TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w, const char *name,
-                                        void (*pop)(tvmffi_i_walk *),
-                                        size_t frame_size, void *room,
-                                        size_t size) {
+TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
+                                                const char *name,
+                                                void (*pop)(tvmffi_i_walk *),
+                                                size_t frame_size, void *room,
+                                                size_t size) {
   TVMFFI_ASSERT(pop && frame_size >= sizeof(tvmffi_i_walk_frame));
   TVMFFI_ASSERT(size % frame_size == 0);
   tvmffi_i_stack_open(&w->frames, room, size);

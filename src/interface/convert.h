@@ -166,8 +166,12 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
   union {
     TVMFFIAny any;
     TVMFFIByteArray text;
+    DLDataType dtype;
+    DLDevice device;
+    float single;
+    double number;
   } value;
-  TVMFFIAny made;
+  TVMFFIAny made = tvmffi_int(from->v_int64);
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -177,7 +181,17 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  (void)tvmffi_i_plain_to_any(word, NULL, &made, &value); /* fits in an Any */
+  if (word->kind == TVMFFI_I_BOOL)
+    made = tvmffi_bool(from->v_int64 != 0);
+  else if (word->kind == TVMFFI_I_DTYPE)
+    made = tvmffi_dtype(value.dtype);
+  else if (word->kind == TVMFFI_I_DEVICE)
+    made = tvmffi_device(value.device);
+#if !TVMFFI_NO_FLOAT
+  else if (word->kind == TVMFFI_I_FLOAT)
+    made = tvmffi_float(word->size == sizeof(float) ? value.single
+                                                    : value.number);
+#endif
   if (made.type_index == from->type_index) return 0;
   if (to) *to = made;
   return TVMFFI_I_CONVERTED;

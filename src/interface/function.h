@@ -729,15 +729,6 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_make_closure(
   return *tvmffi_value = (x), \
          tvmffi_i_to_any(tvmffi_word, NULL, tvmffi_result, tvmffi_value)
 
-/* In a function of the runtime, returns a new object, or -1 if the expression
-   is NULL (its error is raised already). */
-#define TVMFFI_I_RETURN_NEW(...)        \
-  do {                                  \
-    TVMFFIObject *made = (__VA_ARGS__); \
-    if (!made) return -1;               \
-    TVMFFI_I_GIVE(made);                \
-  } while (0)
-
 /* Makes a function object from a typed function. The scope owns *out. Returns
    0, or -1 with an error. */
 #define TVMFFI_FUNCTION_NEW(name, out) \

@@ -250,8 +250,7 @@ static int tvmffi_i_library_function_of(tvmffi_i_module *m, void *address,
   f->call = (TVMFFISafeCallType)(uintptr_t)address;
   f->module = &m->base;
   tvmffi_i_retain(&m->base);
-  *out = tvmffi_obj(f);
-  return 0;
+  return tvmffi_i_give_new(out, f);
 }
 
 static int tvmffi_i_module_symbol(const tvmffi_i_module *m, const char *head,

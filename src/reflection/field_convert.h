@@ -23,8 +23,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_convert_shape(const TVMFFISeqCell *from,
     TVMFFI_ASSERT(TVMFFI_I_IS_INT(&items[i]));
     numbers[i] = items[i].v_int64;
   }
-  *out = tvmffi_obj(shape);
-  return 0;
+  return tvmffi_i_give_new(out, shape);
 }
 
 /* Converts a container (borrowed) to the container type `index`. The caller
@@ -47,9 +46,7 @@ TVMFFI_I_UNUSED static int tvmffi_i_to_container(int32_t index,
                           : index != kTVMFFIDict || got != kTVMFFIMap)
     return TVMFFI_I_MISMATCH;
   made = tvmffi_i_map_copy(value->v_obj, index);
-  if (!made) return -1;
-  *out = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(out, made);
 }
 
 /* Converts `value` (borrowed) to an array or a map, as `index` says. The caller

@@ -191,8 +191,7 @@ static int tvmffi_i_call_new(void *self, const TVMFFIAny *args,
   TVMFFIObjectHandle made = NULL;
   if (num_args) return tvmffi_i_bad_attr_call(attr, args, num_args, result);
   TVMFFI_TRY(TVMFFIGetTypeInfo(attr->type_index)->metadata->creator(&made));
-  *result = tvmffi_obj(made);
-  return 0;
+  return tvmffi_i_give_new(result, made);
 }
 
 static int tvmffi_i_call_copy(void *self, const TVMFFIAny *args,
