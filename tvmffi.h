@@ -688,11 +688,16 @@
 #if defined(__OPTIMIZE_SIZE__)
 /* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
+#else
+#define TVMFFI_I_ALWAYS_INLINE \
+  static inline __attribute__((__always_inline__, __unused__))
+#endif
+/* Begins a function that is not inlined with -Os, but in a file without the
+   runtime, which calls it in few places. */
+#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
 #define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
 #else
 #define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
-#define TVMFFI_I_ALWAYS_INLINE \
-  static inline __attribute__((__always_inline__, __unused__))
 #endif
 /* For a function that constant arguments, such as a type's word, reduce to few
    instructions. Without optimisation, the function is not inlined. */
@@ -2786,8 +2791,9 @@ TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
    The functions are inline and use only the ABI, so they work with this runtime
    and with upstream's library. */
 
-/* Returns a view of an integer. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_int(int64_t x) {
+/* Returns a view of an integer. With -Os it is not inlined, as other views are
+   made by it, for which a call is smaller than their stores. */
+TVMFFI_I_SMALL_NOINLINE TVMFFIAny tvmffi_int(int64_t x) {
   TVMFFIAny any;
   any.type_index = kTVMFFIInt;
   any.zero_padding = 0;
@@ -14650,7 +14656,7 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   }
 }
 
-TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s,
+TVMFFI_I_SMALL_NOINLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s,
                                               size_t size) {
   TVMFFI_ASSERT(s->depth > 0);
   return s->next - size;
@@ -20874,7 +20880,7 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
-TVMFFI_I_INLINE size_t
+TVMFFI_I_SMALL_NOINLINE size_t
 tvmffi_i_map_home(const tvmffi_i_map_object *m, uint64_t hash) {
   TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
   return (size_t)((hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63));
@@ -22335,7 +22341,7 @@ typedef struct {
   int32_t depth;                     /* of the next ancestor */
 } tvmffi_i_field_cursor;
 
-TVMFFI_I_INLINE tvmffi_i_field_cursor
+TVMFFI_I_SMALL_NOINLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
   TVMFFI_ASSERT(type->type_depth >= 0);
@@ -22569,7 +22575,7 @@ typedef struct tvmffi_i_walk {
 } tvmffi_i_walk;
 
 /* Opens a walk. `room` is memory of `size` bytes for the first frames. */
-TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
+TVMFFI_I_SMALL_NOINLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
                                                 const char *name,
                                                 void (*pop)(tvmffi_i_walk *),
                                                 size_t frame_size, void *room,

@@ -51,7 +51,7 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
 
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
-TVMFFI_I_INLINE size_t
+TVMFFI_I_SMALL_NOINLINE size_t
 tvmffi_i_map_home(const tvmffi_i_map_object *m, uint64_t hash) {
   TVMFFI_ASSERT(UINT64_MAX >> (m->fib_shift & 63) == m->num_slots - 1);
   return (size_t)((hash * 0x9E3779B97F4A7C15u) >> (m->fib_shift & 63));

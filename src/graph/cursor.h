@@ -22,7 +22,7 @@ typedef struct {
   int32_t depth;                     /* of the next ancestor */
 } tvmffi_i_field_cursor;
 
-TVMFFI_I_INLINE tvmffi_i_field_cursor
+TVMFFI_I_SMALL_NOINLINE tvmffi_i_field_cursor
 tvmffi_i_begin_fields(const TVMFFITypeInfo *type) {
   tvmffi_i_field_cursor w;
   TVMFFI_ASSERT(type->type_depth >= 0);

@@ -77,7 +77,7 @@ typedef struct tvmffi_i_walk {
 } tvmffi_i_walk;
 
 /* Opens a walk. `room` is memory of `size` bytes for the first frames. */
-TVMFFI_I_INLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
+TVMFFI_I_SMALL_NOINLINE void tvmffi_i_walk_open(tvmffi_i_walk *w,
                                                 const char *name,
                                                 void (*pop)(tvmffi_i_walk *),
                                                 size_t frame_size, void *room,

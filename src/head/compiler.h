@@ -37,11 +37,16 @@
 #if defined(__OPTIMIZE_SIZE__)
 /* Inlined copies of fast paths would add 3 % to the code. */
 #define TVMFFI_I_ALWAYS_INLINE static inline TVMFFI_I_UNUSED
+#else
+#define TVMFFI_I_ALWAYS_INLINE \
+  static inline __attribute__((__always_inline__, __unused__))
+#endif
+/* Begins a function that is not inlined with -Os, but in a file without the
+   runtime, which calls it in few places. */
+#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
 #define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
 #else
 #define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
-#define TVMFFI_I_ALWAYS_INLINE \
-  static inline __attribute__((__always_inline__, __unused__))
 #endif
 /* For a function that constant arguments, such as a type's word, reduce to few
    instructions. Without optimisation, the function is not inlined. */

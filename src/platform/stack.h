@@ -116,7 +116,7 @@ TVMFFI_I_INLINE void tvmffi_i_pop(tvmffi_i_stack *s, size_t size) {
   }
 }
 
-TVMFFI_I_INLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s,
+TVMFFI_I_SMALL_NOINLINE void *tvmffi_i_top_of(const tvmffi_i_stack *s,
                                               size_t size) {
   TVMFFI_ASSERT(s->depth > 0);
   return s->next - size;
