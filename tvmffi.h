@@ -21442,13 +21442,11 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
 
 /* Returns an empty map or dict (owned) for `capacity` entries, or NULL with the
    error set. */
-static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
+static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, size_t capacity) {
   tvmffi_i_map_object *m =
       capacity > TVMFFI_I_MAP_ROW_MAX
-          ? tvmffi_i_map_new_dense(type_index,
-                                   tvmffi_i_map_slots((size_t)capacity))
-          : tvmffi_i_map_new_row(type_index,
-                                 capacity > 0 ? (size_t)capacity : 0);
+          ? tvmffi_i_map_new_dense(type_index, tvmffi_i_map_slots(capacity))
+          : tvmffi_i_map_new_row(type_index, capacity);
   return m ? &m->base : NULL;
 }
 
@@ -25495,7 +25493,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     size_t i, n = (size_t)TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
     TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
     TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
-    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, (int64_t)n / 2);
+    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
       code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, n);
@@ -30999,7 +30997,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   }
   *out = tvmffi_obj(made);
   if (!is_map) return 0;
-  map = tvmffi_i_new_map(f->type_index, cell->size / 2);
+  map = tvmffi_i_new_map(f->type_index, size / 2);
   *out = tvmffi_obj(map);
   code =
       map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;

@@ -162,13 +162,11 @@ static tvmffi_i_map_object *tvmffi_i_map_new_dense(int32_t type_index,
 
 /* Returns an empty map or dict (owned) for `capacity` entries, or NULL with the
    error set. */
-static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, int64_t capacity) {
+static TVMFFIObject *tvmffi_i_new_map(int32_t type_index, size_t capacity) {
   tvmffi_i_map_object *m =
       capacity > TVMFFI_I_MAP_ROW_MAX
-          ? tvmffi_i_map_new_dense(type_index,
-                                   tvmffi_i_map_slots((size_t)capacity))
-          : tvmffi_i_map_new_row(type_index,
-                                 capacity > 0 ? (size_t)capacity : 0);
+          ? tvmffi_i_map_new_dense(type_index, tvmffi_i_map_slots(capacity))
+          : tvmffi_i_map_new_row(type_index, capacity);
   return m ? &m->base : NULL;
 }
 

@@ -367,7 +367,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   }
   *out = tvmffi_obj(made);
   if (!is_map) return 0;
-  map = tvmffi_i_new_map(f->type_index, cell->size / 2);
+  map = tvmffi_i_new_map(f->type_index, size / 2);
   *out = tvmffi_obj(map);
   code =
       map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;

@@ -262,7 +262,7 @@ static int tvmffi_i_close_copy(tvmffi_i_copier *c, tvmffi_i_copy_frame *f) {
     size_t i, n = (size_t)TVMFFI_I_CELL(TVMFFISeqCell, parts)->size;
     TVMFFI_ASSERT(from->type_index != kTVMFFIArray);
     TVMFFI_ASSERT((f->copy == NULL) == (from->type_index == kTVMFFIMap));
-    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, (int64_t)n / 2);
+    if (!f->copy) copy = tvmffi_i_new_map(kTVMFFIMap, n / 2);
     if (!copy) return -1;
     if (from->type_index != kTVMFFIList)
       code = tvmffi_i_map_take(tvmffi_i_map_of(copy), items, n);

@@ -11,7 +11,7 @@
   tvmffi_call(tvmffi_str("ffi." name), tvmffi_out_any(NULL), __VA_ARGS__)
 
 /* A dict or map that the test owns; NULL when memory is refused. */
-static TVMFFIObject *test_map(int32_t index, int64_t capacity) {
+static TVMFFIObject *test_map(int32_t index, size_t capacity) {
   TVMFFIObject *map = tvmffi_i_new_map(index, capacity);
   if (map)
     test_own(map);
@@ -340,7 +340,7 @@ static void test_bad_map_keys(TVMFFI_HERE) {
   FAILS(tvmffi_i_map_set(map, &key, &one), "InternalError",
         "RValueRef already moved");
   CHECK_INT(tvmffi_i_map_size(map), 0);
-  FAILS(tvmffi_i_new_map(kTVMFFIDict, (int64_t)1 << 60) == NULL, "MemoryError",
+  FAILS(tvmffi_i_new_map(kTVMFFIDict, SIZE_MAX / 16) == NULL, "MemoryError",
         NULL);
 }
 
