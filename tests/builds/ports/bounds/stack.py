@@ -76,8 +76,9 @@ POINTERS = {
     # The arguments of built-in functions, and those that the runtime calls.
     "tvmffi_i_call_builtin": ["tvmffi_i_get_i_*"],
     "tvmffi_i_refuse_builtin": ["tvmffi_i_array_to_list"],
-    "tvmffi_i_call_typed": ["tvmffi_i_get_i_*", "tvmffi_call_i_List?*",
-                            "tvmffi_call_i_Dict?*", "tvmffi_call_i_path_steps",
+    "tvmffi_i_call_typed": ["tvmffi_i_get_i_*", "tvmffi_i_array_to_list",
+                            "tvmffi_call_i_List?*", "tvmffi_call_i_Dict?*",
+                            "tvmffi_call_i_path_steps",
                             "tvmffi_call_i_json_Stringify"],
     # Conversions of the items of a container.
     "tvmffi_i_say_part": CASTS,
@@ -137,7 +138,8 @@ CYCLES = [
      ["tvmffi_i_delete_*"], 6,
      "destructors nest up to TVMFFI_I_NESTED, 4, and one that is resumed; one "
      "more only puts its object on the list of pending objects"),
-    (["tvmffi_i_refuse_builtin"], ["tvmffi_i_call_typed"], 1,
+    (["tvmffi_i_call_typed", "tvmffi_i_refuse_builtin"],
+     ["tvmffi_i_call_typed"], 1,
      "the second call gets a list"),
     (["tvmffi_i_visit_imports"], ["tvmffi_i_search_module"], 1,
      "a module that is searched may compare its imports, and searches none"),
