@@ -16375,14 +16375,13 @@ static char *tvmffi_i_demangle(const char *symbol) {
   typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
   demangle_t demangle;
   void *library, *address;
-  int status = 0;
   char *name;
   if (symbol[0] != '_' || symbol[1] != 'Z') return NULL;
   library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return NULL;
   address = dlsym(library, "__cxa_demangle");
   memcpy((void *)(&demangle), &address, sizeof(address));
-  name = address ? demangle(symbol, NULL, NULL, &status) : NULL;
+  name = address ? demangle(symbol, NULL, NULL, NULL) : NULL;
   (void)dlclose(library);
   return name;
 }
@@ -16443,8 +16442,8 @@ static uint64_t tvmffi_i_loader_age(void) {
 }
 
 /* Finds the symbol of a return address. The call instruction precedes the
-   address. Returns 0 if the address is in no library, else 1. In a static
-   program, dladdr finds nothing. */
+   address. Returns 0 if the address is in no library. In a static program,
+   dladdr finds nothing. */
 static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
@@ -16456,7 +16455,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
     return found;
   }
 #endif
-  return tvmffi_i_dladdr(call, out) != 0;
+  return tvmffi_i_dladdr(call, out);
 }
 
 /* -------- The cache of return addresses -------- */
@@ -16507,8 +16506,8 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 /* Replaces the current generation unless it has this age. Enters the new one
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
-  static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
-  tvmffi_i_name_table map = empty.map;
+  static const tvmffi_i_name_table empty = {NULL, NULL, NULL, 0, 0};
+  tvmffi_i_name_table map = empty;
   tvmffi_i_frame_cache *cache;
   TVMFFI_ASSERT(age > 0);
   tvmffi_i_lock();
@@ -16520,7 +16519,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
       cache = NULL;
     } else {
       map = cache->map;
-      cache->map = empty.map;
+      cache->map = empty;
       cache->size = 0;
       tvmffi_i_store64(&cache->age, age);
       TVMFFI_I_STORE_SEQ(&tvmffi_i_frames_now, other);
@@ -16592,7 +16591,8 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     known = tvmffi_i_cached_frame(reader, frame->address);
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
-    } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
+    } else if (!known &&
+               tvmffi_i_reserve(&cache->map, sizeof(uintptr_t)) == 0) {
       cache->size += size;
       TVMFFI_ASSERT(cache->size <= TVMFFI_I_FRAME_BYTES);
       known = frame;
@@ -16650,9 +16650,9 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(tvmffi_i_frame_reader *reader,
 
 static int tvmffi_i_read_limit(const char *text) {
   char *end = NULL;
-  const long n = text && *text ? strtol(text, &end, 10) : -1;
-  return n >= 0 && n < TVMFFI_I_MAX_FRAMES && !*end ? (int)n
-                                                    : TVMFFI_I_MAX_FRAMES;
+  const long most = TVMFFI_I_MAX_FRAMES;
+  const long n = text && *text ? strtol(text, &end, 10) : most;
+  return (int)(n >= 0 && n < most && !*end ? n : most);
 }
 
 /* Stored as limit + 1; 0 before the environment variable is read. */
@@ -16806,9 +16806,9 @@ static uint64_t tvmffi_i_cfi_leb(tvmffi_i_cfi *c, int is_signed) {
   int shift;
   for (shift = 0; byte & 0x80; shift += 7) {
     byte = tvmffi_i_cfi_bytes(c, 1);
-    if (shift < 64) value |= (byte & 0x7F) << shift;
+    if (shift <= 63) value |= (byte & 0x7F) << shift;
   }
-  if (is_signed && (byte & 0x40) && shift < 64) value |= UINT64_MAX << shift;
+  if (is_signed && (byte & 0x40) && shift <= 63) value |= UINT64_MAX << shift;
   return value;
 }
 static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
@@ -16887,12 +16887,12 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
   TVMFFI_ASSERT(code < 0x40);
   TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
-    case 0x00: return 1; /* nop */
+    case 0x00: break; /* nop */
     case 0x02:           /* advance_loc1, 2, 4 */
     case 0x03:
     case 0x04:
       r->pc += tvmffi_i_cfi_bytes(c, (size_t)1 << (code - 2)) * r->code_align;
-      return 1;
+      break;
     case 0x05: /* offset_extended, _sf, negative_offset */
     case 0x11:
     case 0x2F:
@@ -16902,60 +16902,61 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                      : (int64_t)tvmffi_i_cfi_number(c)) *
                            (code == 0x2F ? -r->data_align : r->data_align),
                        0);
-      return 1;
+      break;
     case 0x06: /* restore_extended */
       tvmffi_i_row_reset(r, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x07: /* undefined, same_value */
     case 0x08:
       reg = tvmffi_i_cfi_number(c);
       if (reg == TVMFFI_I_BP) row->bp_offset = 0;
       if (reg == TVMFFI_I_RA) row->last = code == 0x07;
-      return 1;
+      break;
     case 0x09: /* register */
     case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
       reg = tvmffi_i_cfi_number(c);
       (void)tvmffi_i_cfi_number(c);
       tvmffi_i_row_set(row, reg, 0, 1);
-      return 1;
+      break;
     case 0x10: /* expression, val_expression */
     case 0x16:
       tvmffi_i_row_set(row, tvmffi_i_cfi_number(c), 0, 1);
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x0A: /* remember_state */
       if (r->num_saved == 4) return 0;
       r->saved[r->num_saved++] = *row;
-      return 1;
+      break;
     case 0x0B: /* restore_state */
       if (!r->num_saved) return 0;
       *row = r->saved[--r->num_saved];
-      return 1;
+      break;
     case 0x0C: /* def_cfa, def_cfa_sf */
     case 0x12:
       row->cfa_reg = tvmffi_i_cfi_number(c);
       row->cfa_offset = code == 0x0C ? (int64_t)tvmffi_i_cfi_number(c)
                                      : tvmffi_i_cfi_signed(c) * r->data_align;
-      return 1;
+      break;
     case 0x0D: /* def_cfa_register */
       row->cfa_reg = tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     case 0x0E: /* def_cfa_offset */
       row->cfa_offset = (int64_t)tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     case 0x13: /* def_cfa_offset_sf */
       row->cfa_offset = tvmffi_i_cfi_signed(c) * r->data_align;
-      return 1;
+      break;
     case 0x0F: /* def_cfa_expression */
       row->cfa_reg = 0;
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x2E: /* GNU_args_size */
       (void)tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     default: return 0;
   }
+  return 1;
 }
 
 /* Executes instructions until `row` is valid for `target`. Returns 0 if an
@@ -16989,7 +16990,7 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   int sized;
   int32_t back = (int32_t)tvmffi_i_cfi_bytes(&f, 4);
   TVMFFI_ASSERT(!r->pc && !r->num_saved && !r->row.cfa_reg);
-  if (!f.at || !back) return 0;
+  if (!back) return 0;
   c = tvmffi_i_cfi_open(id - back);
   tvmffi_i_cfi_skip(&c, 5); /* id and version (1 or 3) */
   if (!c.at || (c.at[-1] != 1 && c.at[-1] != 3)) return 0;
@@ -26219,7 +26220,7 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = f->begin;
   tvmffi_i_seen *s;
-  TVMFFI_ASSERT(g->to == f->to && begin <= b->size);
+  TVMFFI_ASSERT(g->to == f->to && begin <= b->size && f->has_child <= 1);
   switch (c->object->type_index) {
     case kTVMFFIArray:
       if (c->at == 1) tvmffi_i_text_char(b, ',');
@@ -26281,6 +26282,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
                              uint32_t own) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   g->has_root_frame |= !g->base.base.nested;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
@@ -26297,6 +26299,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
     }
     TVMFFI_TRY(tvmffi_i_repr_before(g, f));
     code = tvmffi_i_repr_leaf(g, child);
+    TVMFFI_ASSERT(code <= 1);
     if (code < 0) return code;
     if (!code)
       TVMFFI_TRY(tvmffi_i_repr_push(g, child->v_obj,
@@ -26541,6 +26544,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
                              uint64_t *hash) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_hash_leaf(g, value, hash);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
   for (;;) {
@@ -26553,6 +26557,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
       if (tvmffi_i_depth(g) == depth) return 0;
     } else {
       code = tvmffi_i_hash_leaf(g, child, hash);
+      TVMFFI_ASSERT(code <= 1);
       if (code < 0) return code;
       if (!code) {
         TVMFFI_TRY(
@@ -26646,39 +26651,41 @@ TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
   return bits >> 63 ? -size : size;
 }
 
+/* Compares two values that are not objects, of one type. Returns 1, or an error
+   code. */
 static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
                                   const TVMFFIAny *a, const TVMFFIAny *b,
                                   int *sign) {
   TVMFFI_ASSERT(a->type_index == b->type_index);
   TVMFFI_ASSERT(a->type_index < kTVMFFIStaticObjectBegin);
   switch (a->type_index) {
-    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
-    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
+    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 1;
+    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 1;
     case kTVMFFIFloat:
       if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
         if (!g->is_equality)
           return tvmffi_i_fail("TypeError", "Cannot order NaN values");
         *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
-        return 0;
+        return 1;
       }
       *sign = TVMFFI_I_SIGN(tvmffi_i_float_rank(a->v_uint64),
                             tvmffi_i_float_rank(b->v_uint64));
-      return 0;
+      return 1;
     case kTVMFFIDataType:
       *sign = TVMFFI_I_SIGN(a->v_dtype.code, b->v_dtype.code);
       if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.bits, b->v_dtype.bits);
       if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.lanes, b->v_dtype.lanes);
-      return 0;
+      return 1;
     case kTVMFFIDevice:
       *sign = TVMFFI_I_SIGN((int32_t)a->v_device.device_type,
                             (int32_t)b->v_device.device_type);
       if (!*sign)
         *sign = TVMFFI_I_SIGN(a->v_device.device_id, b->v_device.device_id);
-      return 0;
+      return 1;
     default: break;
   }
   *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
-  if (!*sign || g->is_equality) return 0;
+  if (!*sign || g->is_equality) return 1;
   return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
                        tvmffi_i_type_key(a->type_index));
 }
@@ -26734,10 +26741,8 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     *sign = tvmffi_i_bigint_sign(a, b);
     return 1;
   }
-  if (i < kTVMFFIStaticObjectBegin) {
-    TVMFFI_TRY(tvmffi_i_compare_plain(g, a, b, sign));
-    return 1;
-  }
+  if (i < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_compare_plain(g, a, b, sign);
   if (a->v_obj == b->v_obj || !a->v_obj || !b->v_obj) {
     *sign = (a->v_obj != NULL) - (b->v_obj != NULL);
     return 1;
@@ -26923,6 +26928,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
   if (*sign) return *sign < 0 ? *sign : 0;
@@ -26933,6 +26939,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
       *sign = tvmffi_i_compare_pop(g);
     } else {
       code = tvmffi_i_compare_leaf(g, a, b, sign);
+      TVMFFI_ASSERT(code <= 1);
       if (code < 0) return code;
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,
@@ -28506,8 +28513,8 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
   /* A target without a registered type matches nothing. tvmffi_is_instance
      would raise an error for such a target. */
-  return index > target && target >= kTVMFFIStaticObjectBegin &&
-         tvmffi_i_type_at(target) && tvmffi_is_instance(index, target);
+  return target >= kTVMFFIStaticObjectBegin && tvmffi_i_type_at(target) &&
+         tvmffi_is_instance(index, target);
 }
 
 /* Searches the callbacks for a type index, and caches the result. */
@@ -28517,6 +28524,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
   int64_t k;
   int i;
   TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
+  TVMFFI_ASSERT(index < 128 || e->missed_for != index);
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
@@ -28539,11 +28547,9 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
 
 /* Returns the callback for a type index (borrowed), or NULL. Item [0] is the
    type index, [1] the function. For TVMFFI_I_MUTATE, [2] tells whether the
-   function also gets the argument `unique` of tvmffi_i_call_for. *with_region
-   tells whether the function also gets the TVMFFIDefRegionKind. */
+   function also gets the argument `unique` of tvmffi_i_call_for. */
 TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
-                                                        int32_t index,
-                                                        int *with_region) {
+                                                        int32_t index) {
   const TVMFFIAny *row;
   if (index < 128 ? tvmffi_i_has_bit(e->uncalled, index)
                   : e->missed_for == index)
@@ -28551,7 +28557,6 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
   TVMFFI_ASSERT(!row || (row == e->found && index == e->found_for));
-  *with_region = e->found_with_region;
   return row;
 }
 
@@ -28573,11 +28578,10 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
    error, and in a walk an integer. Replaces any other result by a TypeError. */
 TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
-  if (r->type_index == kTVMFFINone) {
-    if (is_walk) *r = tvmffi_int(0);
-  } else if (is_walk && TVMFFI_I_IS_INT(r)) {
+  if (is_walk && TVMFFI_I_IS_INT(r)) {
     *r = tvmffi_int((int32_t)r->v_int64);
-  } else if (r->type_index != kTVMFFIVisitInterrupt &&
+  } else if (r->type_index != kTVMFFINone &&
+             r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
     (void)tvmffi_i_fail("TypeError",
                         "CallExpected: result type mismatch, expected %s, but "
@@ -28589,23 +28593,24 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
   }
 }
 
-/* Calls the callback `row` for a value, with the arguments for this kind of
-   visit. */
+/* Calls the callback `row`, which was found last, for a value, with the
+   arguments for this kind of visit. */
 static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
-                              const TVMFFIAny *value, int with_region,
-                              int unique, TVMFFIAny *r) {
+                              const TVMFFIAny *value, int unique,
+                              TVMFFIAny *r) {
   TVMFFIAny args[3];
   int32_t n = 1;
+  TVMFFI_ASSERT(row == e->found);
+  args[0] = *value;
   if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) {
     args[n++] = tvmffi_obj(&e->visitor.base);
     if (e->kind == TVMFFI_I_MUTATE && row[2].v_int64)
       args[n++] = tvmffi_int(unique);
-  } else if (with_region) {
+  } else if (e->found_with_region) {
     args[n++] = tvmffi_int(e->visitor.region);
   }
   TVMFFI_ASSERT(n <= 3 && (!unique || e->kind >= TVMFFI_I_MAP_BEFORE));
-  if (n > 1) args[0] = *value;
-  tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
+  tvmffi_i_call_back(&row[1], args, n, r);
   if (e->kind < TVMFFI_I_MAP_BEFORE)
     tvmffi_i_check_result(r, e->kind != TVMFFI_I_VISIT);
 }
@@ -28743,7 +28748,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     size_t i, n = tvmffi_i_items_from(o, c->at, &child);
     for (i = 0; i < n; ++i) {
       const int32_t index = child[i].type_index;
-      if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
+      if (TVMFFI_I_LIKELY((uint32_t)index < kTVMFFIStaticObjectBegin)) {
         if (!(passed >> index & 1)) break;
       } else if (!e || !tvmffi_i_has_bit(e->passed, index)) {
         break;
@@ -28762,6 +28767,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     }
   }
   TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
+  TVMFFI_ASSERT(!e || !tvmffi_i_has_bit(e->passed, child->type_index));
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->base.held =
       f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
@@ -28942,10 +28948,10 @@ TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
 /* Calls the callback `row` for a value. Pops the frames that a caught exception
    left, and adds the value to the context of an error. */
 static void tvmffi_i_call_row(tvmffi_i_descent *d, const TVMFFIAny *row,
-                              const TVMFFIAny *value, int with_region,
-                              int unique, TVMFFIAny *r) {
+                              const TVMFFIAny *value, int unique,
+                              TVMFFIAny *r) {
   const size_t depth = tvmffi_i_depth(d->walk);
-  tvmffi_i_call_for(d->e, row, value, with_region, unique, r);
+  tvmffi_i_call_for(d->e, row, value, unique, r);
   if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
     tvmffi_i_cut_visit(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError))
@@ -28958,16 +28964,15 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
                                 TVMFFIAny *r) {
   const TVMFFIAny *row, *at = value;
   TVMFFIAny given;
-  int with_region = 0;
   TVMFFI_ASSERT(d->is_after && r->type_index != kTVMFFIError);
   if (d->mutates) {
     if (r->type_index != kTVMFFIUnchanged) at = r;
   } else if (r->type_index == kTVMFFIVisitInterrupt) {
     return;
   }
-  row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
+  row = tvmffi_i_find_callback(d->e, at->type_index);
   if (!row) return;
-  tvmffi_i_call_row(d, row, at, with_region, 0, &given);
+  tvmffi_i_call_row(d, row, at, 0, &given);
   if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
   tvmffi_i_any_release(r);
   *r = given;
@@ -29007,7 +29012,6 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   int is_var = kind == kTVMFFISEqHashKindFreeVar;
   int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
   TVMFFI_ASSERT(value->type_index >= kTVMFFIStaticObjectBegin);
-  *r = tvmffi_none();
   if (d->mutates && identity) {
     *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
     if (r->type_index != kTVMFFINone) return 1;
@@ -29064,6 +29068,8 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->base.c.object);
   TVMFFI_ASSERT(d->mutates || !f->base.other);
+  TVMFFI_ASSERT(!(f->base.owns & TVMFFI_I_OWNS_OBJECT));
+  TVMFFI_ASSERT(f->changed <= 1 && f->ends_region <= 1);
   d->v->region = f->outer;
   tvmffi_i_drop_child(f);
   if (d->mutates) {
@@ -29132,9 +29138,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *hook =
       container ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
   const TVMFFITypeInfo *type = NULL;
+  const size_t depth = tvmffi_i_depth(d->walk);
   TVMFFI_ASSERT(d->e ? d->walk == &d->e->walk : !d->is_after);
   if (hook) {
-    const size_t depth = tvmffi_i_depth(d->walk);
     tvmffi_i_call_visit_hook(d, hook, value, r);
     if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
       tvmffi_i_cut_visit(d, depth, r);
@@ -29157,6 +29163,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     return 0;
   if (container) *r = tvmffi_i_raised();
 done:
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) == depth);
   tvmffi_i_conclude(d, value, how, r);
   return 1;
 }
@@ -29169,16 +29176,16 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   tvmffi_i_engine *e = d->e;
   TVMFFIAny mapped;
   const TVMFFIAny *row;
-  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index);
   TVMFFI_ASSERT(!d->mutates == (e->kind < TVMFFI_I_MAP_BEFORE));
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
   row = d->is_after && !leaf
             ? NULL
-            : tvmffi_i_find_callback(e, value->type_index, &with_region);
+            : tvmffi_i_find_callback(e, value->type_index);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
-  tvmffi_i_call_row(d, row, value, with_region, unique, r);
+  tvmffi_i_call_row(d, row, value, unique, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
       e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE)
     return 1;
@@ -29248,6 +29255,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   int unique = 0;
   int got = f->is_object ? tvmffi_i_next_visited(d, f)
                          : tvmffi_i_next_item(d->e, f, &unique);
+  TVMFFI_ASSERT(got <= 1);
   if (got > 0) return tvmffi_i_enter(d, &f->base.held, unique, r);
   *r = got ? tvmffi_i_raised() : tvmffi_none();
   tvmffi_i_pop_visit(d, r);
@@ -29314,10 +29322,11 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
              ? tvmffi_i_enter_any(&d, value, in_place, &r)
              : tvmffi_i_descend(&d, value, how, in_place, &r);
   while (tvmffi_i_depth(d.walk) > base) {
+    TVMFFI_ASSERT(done == 0 || done == 1);
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
-  TVMFFI_ASSERT(done && tvmffi_i_depth(d.walk) == base);
+  TVMFFI_ASSERT(done == 1 && tvmffi_i_depth(d.walk) == base);
   tvmffi_i_unnest();
   return r;
 }

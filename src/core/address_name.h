@@ -143,14 +143,13 @@ static char *tvmffi_i_demangle(const char *symbol) {
   typedef char *(*demangle_t)(const char *, char *, size_t *, int *);
   demangle_t demangle;
   void *library, *address;
-  int status = 0;
   char *name;
   if (symbol[0] != '_' || symbol[1] != 'Z') return NULL;
   library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (!library) return NULL;
   address = dlsym(library, "__cxa_demangle");
   memcpy((void *)(&demangle), &address, sizeof(address));
-  name = address ? demangle(symbol, NULL, NULL, &status) : NULL;
+  name = address ? demangle(symbol, NULL, NULL, NULL) : NULL;
   (void)dlclose(library);
   return name;
 }
@@ -211,8 +210,8 @@ static uint64_t tvmffi_i_loader_age(void) {
 }
 
 /* Finds the symbol of a return address. The call instruction precedes the
-   address. Returns 0 if the address is in no library, else 1. In a static
-   program, dladdr finds nothing. */
+   address. Returns 0 if the address is in no library. In a static program,
+   dladdr finds nothing. */
 static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
   void *call = (void *)(address - 1);
 #if TVMFFI_I_ELF_LOADER
@@ -224,7 +223,7 @@ static int tvmffi_i_symbol_at(uintptr_t address, tvmffi_i_symbol *out) {
     return found;
   }
 #endif
-  return tvmffi_i_dladdr(call, out) != 0;
+  return tvmffi_i_dladdr(call, out);
 }
 
 /* -------- The cache of return addresses -------- */
@@ -275,8 +274,8 @@ static void tvmffi_i_free_frames(tvmffi_i_node *node) {
 /* Replaces the current generation unless it has this age. Enters the new one
    and returns it, or NULL if the other generation still has readers. */
 TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
-  static const tvmffi_i_frame_cache empty = {{NULL, NULL, NULL, 0, 0}, 0, 0, 0};
-  tvmffi_i_name_table map = empty.map;
+  static const tvmffi_i_name_table empty = {NULL, NULL, NULL, 0, 0};
+  tvmffi_i_name_table map = empty;
   tvmffi_i_frame_cache *cache;
   TVMFFI_ASSERT(age > 0);
   tvmffi_i_lock();
@@ -288,7 +287,7 @@ TVMFFI_I_COLD tvmffi_i_frame_cache *tvmffi_i_renew_frames(uint64_t age) {
       cache = NULL;
     } else {
       map = cache->map;
-      cache->map = empty.map;
+      cache->map = empty;
       cache->size = 0;
       tvmffi_i_store64(&cache->age, age);
       TVMFFI_I_STORE_SEQ(&tvmffi_i_frames_now, other);
@@ -360,7 +359,8 @@ static tvmffi_i_frame *tvmffi_i_add_frame(tvmffi_i_frame_reader *reader,
     known = tvmffi_i_cached_frame(reader, frame->address);
     if (!known && size > TVMFFI_I_FRAME_BYTES - cache->size) {
       tvmffi_i_store64(&cache->age, 0);
-    } else if (!known && tvmffi_i_reserve(&cache->map, 0) == 0) {
+    } else if (!known &&
+               tvmffi_i_reserve(&cache->map, sizeof(uintptr_t)) == 0) {
       cache->size += size;
       TVMFFI_ASSERT(cache->size <= TVMFFI_I_FRAME_BYTES);
       known = frame;
@@ -418,9 +418,9 @@ TVMFFI_I_COLD tvmffi_i_frame *tvmffi_i_name_frame(tvmffi_i_frame_reader *reader,
 
 static int tvmffi_i_read_limit(const char *text) {
   char *end = NULL;
-  const long n = text && *text ? strtol(text, &end, 10) : -1;
-  return n >= 0 && n < TVMFFI_I_MAX_FRAMES && !*end ? (int)n
-                                                    : TVMFFI_I_MAX_FRAMES;
+  const long most = TVMFFI_I_MAX_FRAMES;
+  const long n = text && *text ? strtol(text, &end, 10) : most;
+  return (int)(n >= 0 && n < most && !*end ? n : most);
 }
 
 /* Stored as limit + 1; 0 before the environment variable is read. */

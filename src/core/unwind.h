@@ -138,9 +138,9 @@ static uint64_t tvmffi_i_cfi_leb(tvmffi_i_cfi *c, int is_signed) {
   int shift;
   for (shift = 0; byte & 0x80; shift += 7) {
     byte = tvmffi_i_cfi_bytes(c, 1);
-    if (shift < 64) value |= (byte & 0x7F) << shift;
+    if (shift <= 63) value |= (byte & 0x7F) << shift;
   }
-  if (is_signed && (byte & 0x40) && shift < 64) value |= UINT64_MAX << shift;
+  if (is_signed && (byte & 0x40) && shift <= 63) value |= UINT64_MAX << shift;
   return value;
 }
 static uint64_t tvmffi_i_cfi_number(tvmffi_i_cfi *c) {
@@ -219,12 +219,12 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
   TVMFFI_ASSERT(code < 0x40);
   TVMFFI_ASSERT(r->num_saved >= 0 && r->num_saved <= 4);
   switch (code) {
-    case 0x00: return 1; /* nop */
+    case 0x00: break; /* nop */
     case 0x02:           /* advance_loc1, 2, 4 */
     case 0x03:
     case 0x04:
       r->pc += tvmffi_i_cfi_bytes(c, (size_t)1 << (code - 2)) * r->code_align;
-      return 1;
+      break;
     case 0x05: /* offset_extended, _sf, negative_offset */
     case 0x11:
     case 0x2F:
@@ -234,60 +234,61 @@ static int tvmffi_i_row_extended(tvmffi_i_unwind_rows *r, tvmffi_i_cfi *c,
                                      : (int64_t)tvmffi_i_cfi_number(c)) *
                            (code == 0x2F ? -r->data_align : r->data_align),
                        0);
-      return 1;
+      break;
     case 0x06: /* restore_extended */
       tvmffi_i_row_reset(r, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x07: /* undefined, same_value */
     case 0x08:
       reg = tvmffi_i_cfi_number(c);
       if (reg == TVMFFI_I_BP) row->bp_offset = 0;
       if (reg == TVMFFI_I_RA) row->last = code == 0x07;
-      return 1;
+      break;
     case 0x09: /* register */
     case 0x14: /* val_offset, val_offset_sf */
     case 0x15:
       reg = tvmffi_i_cfi_number(c);
       (void)tvmffi_i_cfi_number(c);
       tvmffi_i_row_set(row, reg, 0, 1);
-      return 1;
+      break;
     case 0x10: /* expression, val_expression */
     case 0x16:
       tvmffi_i_row_set(row, tvmffi_i_cfi_number(c), 0, 1);
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x0A: /* remember_state */
       if (r->num_saved == 4) return 0;
       r->saved[r->num_saved++] = *row;
-      return 1;
+      break;
     case 0x0B: /* restore_state */
       if (!r->num_saved) return 0;
       *row = r->saved[--r->num_saved];
-      return 1;
+      break;
     case 0x0C: /* def_cfa, def_cfa_sf */
     case 0x12:
       row->cfa_reg = tvmffi_i_cfi_number(c);
       row->cfa_offset = code == 0x0C ? (int64_t)tvmffi_i_cfi_number(c)
                                      : tvmffi_i_cfi_signed(c) * r->data_align;
-      return 1;
+      break;
     case 0x0D: /* def_cfa_register */
       row->cfa_reg = tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     case 0x0E: /* def_cfa_offset */
       row->cfa_offset = (int64_t)tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     case 0x13: /* def_cfa_offset_sf */
       row->cfa_offset = tvmffi_i_cfi_signed(c) * r->data_align;
-      return 1;
+      break;
     case 0x0F: /* def_cfa_expression */
       row->cfa_reg = 0;
       tvmffi_i_cfi_skip(c, tvmffi_i_cfi_number(c));
-      return 1;
+      break;
     case 0x2E: /* GNU_args_size */
       (void)tvmffi_i_cfi_number(c);
-      return 1;
+      break;
     default: return 0;
   }
+  return 1;
 }
 
 /* Executes instructions until `row` is valid for `target`. Returns 0 if an
@@ -321,7 +322,7 @@ static int tvmffi_i_find_unwind_row(tvmffi_i_unwind_rows *r,
   int sized;
   int32_t back = (int32_t)tvmffi_i_cfi_bytes(&f, 4);
   TVMFFI_ASSERT(!r->pc && !r->num_saved && !r->row.cfa_reg);
-  if (!f.at || !back) return 0;
+  if (!back) return 0;
   c = tvmffi_i_cfi_open(id - back);
   tvmffi_i_cfi_skip(&c, 5); /* id and version (1 or 3) */
   if (!c.at || (c.at[-1] != 1 && c.at[-1] != 3)) return 0;

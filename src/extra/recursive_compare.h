@@ -77,39 +77,41 @@ TVMFFI_I_INLINE int64_t tvmffi_i_float_rank(uint64_t bits) {
   return bits >> 63 ? -size : size;
 }
 
+/* Compares two values that are not objects, of one type. Returns 1, or an error
+   code. */
 static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
                                   const TVMFFIAny *a, const TVMFFIAny *b,
                                   int *sign) {
   TVMFFI_ASSERT(a->type_index == b->type_index);
   TVMFFI_ASSERT(a->type_index < kTVMFFIStaticObjectBegin);
   switch (a->type_index) {
-    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 0;
-    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 0;
+    case kTVMFFIBool: *sign = (a->v_int64 != 0) - (b->v_int64 != 0); return 1;
+    case kTVMFFIInt: *sign = TVMFFI_I_SIGN(a->v_int64, b->v_int64); return 1;
     case kTVMFFIFloat:
       if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
         if (!g->is_equality)
           return tvmffi_i_fail("TypeError", "Cannot order NaN values");
         *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
-        return 0;
+        return 1;
       }
       *sign = TVMFFI_I_SIGN(tvmffi_i_float_rank(a->v_uint64),
                             tvmffi_i_float_rank(b->v_uint64));
-      return 0;
+      return 1;
     case kTVMFFIDataType:
       *sign = TVMFFI_I_SIGN(a->v_dtype.code, b->v_dtype.code);
       if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.bits, b->v_dtype.bits);
       if (!*sign) *sign = TVMFFI_I_SIGN(a->v_dtype.lanes, b->v_dtype.lanes);
-      return 0;
+      return 1;
     case kTVMFFIDevice:
       *sign = TVMFFI_I_SIGN((int32_t)a->v_device.device_type,
                             (int32_t)b->v_device.device_type);
       if (!*sign)
         *sign = TVMFFI_I_SIGN(a->v_device.device_id, b->v_device.device_id);
-      return 0;
+      return 1;
     default: break;
   }
   *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
-  if (!*sign || g->is_equality) return 0;
+  if (!*sign || g->is_equality) return 1;
   return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
                        tvmffi_i_type_key(a->type_index));
 }
@@ -165,10 +167,8 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     *sign = tvmffi_i_bigint_sign(a, b);
     return 1;
   }
-  if (i < kTVMFFIStaticObjectBegin) {
-    TVMFFI_TRY(tvmffi_i_compare_plain(g, a, b, sign));
-    return 1;
-  }
+  if (i < kTVMFFIStaticObjectBegin)
+    return tvmffi_i_compare_plain(g, a, b, sign);
   if (a->v_obj == b->v_obj || !a->v_obj || !b->v_obj) {
     *sign = (a->v_obj != NULL) - (b->v_obj != NULL);
     return 1;
@@ -354,6 +354,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
                                 const TVMFFIAny *b, uint32_t own, int *sign) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_compare_leaf(g, a, b, sign);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj, own);
   if (*sign) return *sign < 0 ? *sign : 0;
@@ -364,6 +365,7 @@ static int tvmffi_i_compare_all(tvmffi_i_comparison *g, const TVMFFIAny *a,
       *sign = tvmffi_i_compare_pop(g);
     } else {
       code = tvmffi_i_compare_leaf(g, a, b, sign);
+      TVMFFI_ASSERT(code <= 1);
       if (code < 0) return code;
       if (!code) {
         *sign = tvmffi_i_compare_push(g, a->v_obj, b->v_obj,

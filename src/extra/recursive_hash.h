@@ -218,6 +218,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
                              uint64_t *hash) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_hash_leaf(g, value, hash);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   TVMFFI_TRY(tvmffi_i_hash_push(g, value->v_obj, own));
   for (;;) {
@@ -230,6 +231,7 @@ static int tvmffi_i_hash_all(tvmffi_i_recursive_hasher *g,
       if (tvmffi_i_depth(g) == depth) return 0;
     } else {
       code = tvmffi_i_hash_leaf(g, child, hash);
+      TVMFFI_ASSERT(code <= 1);
       if (code < 0) return code;
       if (!code) {
         TVMFFI_TRY(

@@ -217,7 +217,7 @@ static int tvmffi_i_repr_pop(tvmffi_i_printer *g) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   size_t begin = f->begin;
   tvmffi_i_seen *s;
-  TVMFFI_ASSERT(g->to == f->to && begin <= b->size);
+  TVMFFI_ASSERT(g->to == f->to && begin <= b->size && f->has_child <= 1);
   switch (c->object->type_index) {
     case kTVMFFIArray:
       if (c->at == 1) tvmffi_i_text_char(b, ',');
@@ -279,6 +279,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
                              uint32_t own) {
   size_t depth = tvmffi_i_depth(g);
   int code = tvmffi_i_repr_leaf(g, value);
+  TVMFFI_ASSERT(code <= 1);
   if (code) return code < 0 ? code : 0;
   g->has_root_frame |= !g->base.base.nested;
   TVMFFI_TRY(tvmffi_i_repr_push(g, value->v_obj, own));
@@ -295,6 +296,7 @@ static int tvmffi_i_repr_all(tvmffi_i_printer *g, const TVMFFIAny *value,
     }
     TVMFFI_TRY(tvmffi_i_repr_before(g, f));
     code = tvmffi_i_repr_leaf(g, child);
+    TVMFFI_ASSERT(code <= 1);
     if (code < 0) return code;
     if (!code)
       TVMFFI_TRY(tvmffi_i_repr_push(g, child->v_obj,

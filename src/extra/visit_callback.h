@@ -15,8 +15,8 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
   if (target == kTVMFFIBytes) return index == kTVMFFISmallBytes;
   /* A target without a registered type matches nothing. tvmffi_is_instance
      would raise an error for such a target. */
-  return index > target && target >= kTVMFFIStaticObjectBegin &&
-         tvmffi_i_type_at(target) && tvmffi_is_instance(index, target);
+  return target >= kTVMFFIStaticObjectBegin && tvmffi_i_type_at(target) &&
+         tvmffi_is_instance(index, target);
 }
 
 /* Searches the callbacks for a type index, and caches the result. */
@@ -26,6 +26,7 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
   int64_t k;
   int i;
   TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
+  TVMFFI_ASSERT(index < 128 || e->missed_for != index);
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
@@ -48,11 +49,9 @@ TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
 
 /* Returns the callback for a type index (borrowed), or NULL. Item [0] is the
    type index, [1] the function. For TVMFFI_I_MUTATE, [2] tells whether the
-   function also gets the argument `unique` of tvmffi_i_call_for. *with_region
-   tells whether the function also gets the TVMFFIDefRegionKind. */
+   function also gets the argument `unique` of tvmffi_i_call_for. */
 TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
-                                                        int32_t index,
-                                                        int *with_region) {
+                                                        int32_t index) {
   const TVMFFIAny *row;
   if (index < 128 ? tvmffi_i_has_bit(e->uncalled, index)
                   : e->missed_for == index)
@@ -60,7 +59,6 @@ TVMFFI_I_INLINE const TVMFFIAny *tvmffi_i_find_callback(tvmffi_i_engine *e,
   row = e->found && e->found_for == index ? e->found
                                           : tvmffi_i_search_callbacks(e, index);
   TVMFFI_ASSERT(!row || (row == e->found && index == e->found_for));
-  *with_region = e->found_with_region;
   return row;
 }
 
@@ -82,11 +80,10 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
    error, and in a walk an integer. Replaces any other result by a TypeError. */
 TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
-  if (r->type_index == kTVMFFINone) {
-    if (is_walk) *r = tvmffi_int(0);
-  } else if (is_walk && TVMFFI_I_IS_INT(r)) {
+  if (is_walk && TVMFFI_I_IS_INT(r)) {
     *r = tvmffi_int((int32_t)r->v_int64);
-  } else if (r->type_index != kTVMFFIVisitInterrupt &&
+  } else if (r->type_index != kTVMFFINone &&
+             r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
     (void)tvmffi_i_fail("TypeError",
                         "CallExpected: result type mismatch, expected %s, but "
@@ -98,23 +95,24 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
   }
 }
 
-/* Calls the callback `row` for a value, with the arguments for this kind of
-   visit. */
+/* Calls the callback `row`, which was found last, for a value, with the
+   arguments for this kind of visit. */
 static void tvmffi_i_call_for(tvmffi_i_engine *e, const TVMFFIAny *row,
-                              const TVMFFIAny *value, int with_region,
-                              int unique, TVMFFIAny *r) {
+                              const TVMFFIAny *value, int unique,
+                              TVMFFIAny *r) {
   TVMFFIAny args[3];
   int32_t n = 1;
+  TVMFFI_ASSERT(row == e->found);
+  args[0] = *value;
   if (e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE) {
     args[n++] = tvmffi_obj(&e->visitor.base);
     if (e->kind == TVMFFI_I_MUTATE && row[2].v_int64)
       args[n++] = tvmffi_int(unique);
-  } else if (with_region) {
+  } else if (e->found_with_region) {
     args[n++] = tvmffi_int(e->visitor.region);
   }
   TVMFFI_ASSERT(n <= 3 && (!unique || e->kind >= TVMFFI_I_MAP_BEFORE));
-  if (n > 1) args[0] = *value;
-  tvmffi_i_call_back(&row[1], n > 1 ? args : value, n, r);
+  tvmffi_i_call_back(&row[1], args, n, r);
   if (e->kind < TVMFFI_I_MAP_BEFORE)
     tvmffi_i_check_result(r, e->kind != TVMFFI_I_VISIT);
 }

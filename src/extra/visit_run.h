@@ -143,7 +143,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     size_t i, n = tvmffi_i_items_from(o, c->at, &child);
     for (i = 0; i < n; ++i) {
       const int32_t index = child[i].type_index;
-      if (TVMFFI_I_LIKELY((uint32_t)index < 64)) {
+      if (TVMFFI_I_LIKELY((uint32_t)index < kTVMFFIStaticObjectBegin)) {
         if (!(passed >> index & 1)) break;
       } else if (!e || !tvmffi_i_has_bit(e->passed, index)) {
         break;
@@ -162,6 +162,7 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
     }
   }
   TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
+  TVMFFI_ASSERT(!e || !tvmffi_i_has_bit(e->passed, child->type_index));
   *unique = f->in_place && tvmffi_i_is_unique(child);
   f->base.held =
       f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
@@ -342,10 +343,10 @@ TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
 /* Calls the callback `row` for a value. Pops the frames that a caught exception
    left, and adds the value to the context of an error. */
 static void tvmffi_i_call_row(tvmffi_i_descent *d, const TVMFFIAny *row,
-                              const TVMFFIAny *value, int with_region,
-                              int unique, TVMFFIAny *r) {
+                              const TVMFFIAny *value, int unique,
+                              TVMFFIAny *r) {
   const size_t depth = tvmffi_i_depth(d->walk);
-  tvmffi_i_call_for(d->e, row, value, with_region, unique, r);
+  tvmffi_i_call_for(d->e, row, value, unique, r);
   if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
     tvmffi_i_cut_visit(d, depth, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError))
@@ -358,16 +359,15 @@ static void tvmffi_i_call_after(tvmffi_i_descent *d, const TVMFFIAny *value,
                                 TVMFFIAny *r) {
   const TVMFFIAny *row, *at = value;
   TVMFFIAny given;
-  int with_region = 0;
   TVMFFI_ASSERT(d->is_after && r->type_index != kTVMFFIError);
   if (d->mutates) {
     if (r->type_index != kTVMFFIUnchanged) at = r;
   } else if (r->type_index == kTVMFFIVisitInterrupt) {
     return;
   }
-  row = tvmffi_i_find_callback(d->e, at->type_index, &with_region);
+  row = tvmffi_i_find_callback(d->e, at->type_index);
   if (!row) return;
-  tvmffi_i_call_row(d, row, at, with_region, 0, &given);
+  tvmffi_i_call_row(d, row, at, 0, &given);
   if (given.type_index == (d->mutates ? kTVMFFIUnchanged : kTVMFFIInt)) return;
   tvmffi_i_any_release(r);
   *r = given;
@@ -407,7 +407,6 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   int is_var = kind == kTVMFFISEqHashKindFreeVar;
   int identity = is_var || kind == kTVMFFISEqHashKindDAGNode ? kind : 0;
   TVMFFI_ASSERT(value->type_index >= kTVMFFIStaticObjectBegin);
-  *r = tvmffi_none();
   if (d->mutates && identity) {
     *r = tvmffi_i_table_of(d->v)->get(d->v, *value);
     if (r->type_index != kTVMFFINone) return 1;
@@ -464,6 +463,8 @@ static void tvmffi_i_pop_visit(tvmffi_i_descent *d, TVMFFIAny *r) {
   tvmffi_i_visit_frame *f = tvmffi_i_top_frame(d);
   TVMFFIAny value = tvmffi_obj(f->base.c.object);
   TVMFFI_ASSERT(d->mutates || !f->base.other);
+  TVMFFI_ASSERT(!(f->base.owns & TVMFFI_I_OWNS_OBJECT));
+  TVMFFI_ASSERT(f->changed <= 1 && f->ends_region <= 1);
   d->v->region = f->outer;
   tvmffi_i_drop_child(f);
   if (d->mutates) {
@@ -532,9 +533,9 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   const TVMFFIAny *hook =
       container ? NULL : tvmffi_i_visit_hook(d, index, &in_place);
   const TVMFFITypeInfo *type = NULL;
+  const size_t depth = tvmffi_i_depth(d->walk);
   TVMFFI_ASSERT(d->e ? d->walk == &d->e->walk : !d->is_after);
   if (hook) {
-    const size_t depth = tvmffi_i_depth(d->walk);
     tvmffi_i_call_visit_hook(d, hook, value, r);
     if (TVMFFI_I_UNLIKELY(tvmffi_i_depth(d->walk) != depth))
       tvmffi_i_cut_visit(d, depth, r);
@@ -557,6 +558,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     return 0;
   if (container) *r = tvmffi_i_raised();
 done:
+  TVMFFI_ASSERT(tvmffi_i_depth(d->walk) == depth);
   tvmffi_i_conclude(d, value, how, r);
   return 1;
 }
@@ -569,16 +571,16 @@ static int tvmffi_i_enter_any(tvmffi_i_descent *d, const TVMFFIAny *value,
   tvmffi_i_engine *e = d->e;
   TVMFFIAny mapped;
   const TVMFFIAny *row;
-  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index), with_region = 0;
+  int leaf = tvmffi_i_has_bit(e->leaves, value->type_index);
   TVMFFI_ASSERT(!d->mutates == (e->kind < TVMFFI_I_MAP_BEFORE));
   *r = d->mutates ? tvmffi_i_unchanged() : tvmffi_none();
   if (!d->mutates && value->type_index == kTVMFFINone) return 1;
   row = d->is_after && !leaf
             ? NULL
-            : tvmffi_i_find_callback(e, value->type_index, &with_region);
+            : tvmffi_i_find_callback(e, value->type_index);
   if (!row)
     return leaf || tvmffi_i_descend(d, value, TVMFFI_I_ENTERED, unique, r);
-  tvmffi_i_call_row(d, row, value, with_region, unique, r);
+  tvmffi_i_call_row(d, row, value, unique, r);
   if (TVMFFI_I_UNLIKELY(r->type_index == kTVMFFIError) ||
       e->kind == TVMFFI_I_VISIT || e->kind == TVMFFI_I_MUTATE)
     return 1;
@@ -648,6 +650,7 @@ TVMFFI_I_INLINE int tvmffi_i_advance(tvmffi_i_descent *d, TVMFFIAny *r) {
   int unique = 0;
   int got = f->is_object ? tvmffi_i_next_visited(d, f)
                          : tvmffi_i_next_item(d->e, f, &unique);
+  TVMFFI_ASSERT(got <= 1);
   if (got > 0) return tvmffi_i_enter(d, &f->base.held, unique, r);
   *r = got ? tvmffi_i_raised() : tvmffi_none();
   tvmffi_i_pop_visit(d, r);
@@ -714,10 +717,11 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
              ? tvmffi_i_enter_any(&d, value, in_place, &r)
              : tvmffi_i_descend(&d, value, how, in_place, &r);
   while (tvmffi_i_depth(d.walk) > base) {
+    TVMFFI_ASSERT(done == 0 || done == 1);
     if (done) done = tvmffi_i_take_result(&d, &r);
     if (!done) done = tvmffi_i_advance(&d, &r);
   }
-  TVMFFI_ASSERT(done && tvmffi_i_depth(d.walk) == base);
+  TVMFFI_ASSERT(done == 1 && tvmffi_i_depth(d.walk) == base);
   tvmffi_i_unnest();
   return r;
 }

@@ -12,6 +12,24 @@
 #endif
 
 #if !TEST_NO_ERRORS
+/* A short text gets a buffer of 1 KB, a longer one half more than its size. */
+static void test_trace_buffer(void) {
+  static const size_t sizes[] = {1, 999, 1000, 1001};
+  static const size_t capacities[] = {1024, 1024, 1500, 1501};
+  int i;
+  for (i = 0; i < 4; ++i) {
+    tvmffi_i_trace_text t;
+    char *text;
+    memset((void *)&t, 0, sizeof(t));
+    text = tvmffi_i_trace_buffer(&t, sizes[i]);
+    if (!text) return;
+    CHECK(t.text == text);
+    CHECK_INT(t.capacity, TVMFFI_NO_BACKTRACE ? sizes[i] : capacities[i]);
+    CHECK(tvmffi_i_trace_buffer(&t, t.capacity) == text);
+    tvmffi_i_free(text);
+  }
+}
+
 static void test_backtrace(TVMFFI_HERE) {
   static char name[3000];
   const TVMFFIByteArray *t = TVMFFIBacktrace("dir/f.c", 12, "g", 0);
@@ -32,6 +50,7 @@ static void test_backtrace(TVMFFI_HERE) {
   memset(name, 'n', sizeof(name) - 1);
   t = TVMFFIBacktrace("f.c", 1, name, 0);
   if (!test_hits()) CHECK(test_contains(*t, name));
+  test_trace_buffer();
   /* The buffer stays, and serves for what is shorter. */
   name[1500] = 0;
   buffer = tvmffi_i_thread_trace()->text;
@@ -55,6 +74,8 @@ static void test_frame_kinds(TVMFFI_HERE) {
   CHECK_INT(tvmffi_i_classify(TEST_STRING(TVMFFIErrorSetRaisedFromCStrParts)),
             TVMFFI_I_FRAME_HIDDEN);
   CHECK_INT(tvmffi_i_classify("__libc_start_main"), TVMFFI_I_FRAME_HIDDEN);
+  CHECK_INT(tvmffi_i_classify(TEST_STRING(TVMFFIBacktrace)),
+            TVMFFI_I_FRAME_HIDDEN);
   CHECK_INT(tvmffi_i_classify("tvmffi_i_raise"), TVMFFI_I_FRAME_HIDDEN);
   CHECK_INT(tvmffi_i_classify("tvmffi_it"), TVMFFI_I_FRAME_SHOWN);
   CHECK_INT(tvmffi_i_classify(""), TVMFFI_I_FRAME_SHOWN);
@@ -181,6 +202,13 @@ static void test_rows(TVMFFI_HERE) {
       {{0x16, 6, 2, 0x76, 0}, 5, 1, 0, 0, 0, 0, 1},
       {{0x87, 2}, 2, 1, 0, 0, 0, 0, 1},
       {{0x09}, 1, 0, 0, 0, 0, 0, 0},
+      {{0x0A, 0x0A, 0x0A, 0x0A}, 4, 1, 0, 0, 0, 0, 0},
+      {{0x05, 6, 0x7F}, 3, 1, 0, 0, -1016, 0, 0},
+      {{0x11, 6, 0x7E}, 3, 1, 0, 0, 16, 0, 0},
+      {{0x10, 6, 2, 0x0D, 3}, 5, 1, 0, 0, 0, 0, 1},
+      {{0x0F, 2, 0x0D, 3}, 4, 1, 0, 0, 0, 0, 0},
+      {{0x13, 0xFD, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F},
+       10, 1, 0, 24, 0, 0, 0},
       {{0x10}, 1, 0, 0, 0, 0, 0, 0},
       /* numbers of more bytes than 64 bits need */
       {{0x0E, 0x90, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0},
@@ -206,7 +234,11 @@ static void test_rows(TVMFFI_HERE) {
     CHECK_INT(r.row.cfa_offset, cases[i].frame);
     CHECK_INT(r.row.bp_offset, cases[i].bp);
     CHECK_INT(r.row.last, cases[i].last);
-    CHECK_INT(r.row.unsupported != 0, cases[i].odd);
+    CHECK_INT(r.row.unsupported, cases[i].odd);
+  }
+  {
+    tvmffi_i_cfi past = {NULL, NULL};
+    CHECK_INT(tvmffi_i_cfi_bytes(&past, 1), 0);
   }
 }
 
@@ -233,7 +265,8 @@ static void test_make_entries(test_tables *e, int version, const char *letters,
                               const unsigned char *data, size_t size,
                               size_t pointer) {
   static const unsigned char zeros[16] = {0}, align[] = {1, 0x78, TVMFFI_I_RA},
-                             cie[] = {0x0C, 7, 8, 0x90, 1}, fde[] = {0x0E, 16};
+                             cie[] = {0x0C, 7, 8, 0x90, 1}, fde[] = {0x0E, 16},
+                             unread[] = {2, 0x0D, 3};
   const unsigned char v = (unsigned char)version, n = (unsigned char)size;
   uint32_t back;
   e->size = 0;
@@ -250,7 +283,7 @@ static void test_make_entries(test_tables *e, int version, const char *letters,
   test_put_entry(e, zeros, 4);
   test_put_entry(e, &back, 4);
   test_put_entry(e, zeros, 2 * pointer);
-  if (*letters == 'z') test_put_entry(e, zeros, 1);
+  if (*letters == 'z') test_put_entry(e, unread, sizeof(unread));
   test_put_entry(e, fde, sizeof(fde));
   test_end_entry(e, e->fde);
 }
@@ -279,6 +312,7 @@ static void test_unwind_entries(TVMFFI_HERE) {
       {1, "", {0}, 0, 8, 16},
       {1, "zPLR", {0x9B, 0, 0, 0, 0, 0x1B, 0x1B}, 7, 4, 16},
       {1, "zR", {0x01}, 1, 4, -1}, /* pointers of no fixed size */
+      {1, "zR", {0x05}, 1, 4, -1},
       {1, "zR", {0x07}, 1, 4, -1},
       {1, "zR", {0x50}, 1, 8, -1}, /* aligned */
       {1, "zQ", {0}, 1, 8, -1},
@@ -288,6 +322,7 @@ static void test_unwind_entries(TVMFFI_HERE) {
   };
   static const unsigned char data[] = {0x1B}, ones[4] = {255, 255, 255, 255};
   test_tables e;
+  tvmffi_i_unwind_rows r;
   size_t i;
   for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     test_make_entries(&e, cases[i].version, cases[i].letters, cases[i].data,
@@ -304,6 +339,15 @@ static void test_unwind_entries(TVMFFI_HERE) {
   CHECK_INT(READ_BROKEN(e.fde + 4, 0), -1);        /* no FDE but a CIE */
   CHECK_INT(READ_BROKEN(e.size - 2, 0x0D), 8);     /* of another register */
 #undef READ_BROKEN
+  /* The FDE restores the rule of the CIE: rbp is saved. */
+  test_make_entries(&e, 1, "zR", data, 1, 4);
+  e.bytes[e.fde - 2] = 0x86;
+  e.bytes[e.fde - 1] = 2;
+  e.bytes[e.size - 2] = 0xC6;
+  e.bytes[e.size - 1] = 0;
+  memset((void *)&r, 0, sizeof(r));
+  CHECK_INT(tvmffi_i_find_unwind_row(&r, e.bytes + e.fde), 1);
+  CHECK_INT(r.row.bp_offset, -16);
   for (i = 0; i < 2; ++i) { /* the 64-bit format */
     test_make_entries(&e, 1, "zR", data, 1, 4);
     memcpy(e.bytes + (i ? e.fde : 0), ones, 4);
@@ -316,20 +360,36 @@ TVMFFI_I_EXTERN_C void test_register_frame(void *entries) __asm__(
 TVMFFI_I_EXTERN_C void test_deregister_frame(void *entries) __asm__(
     "__deregister_frame");
 
+/* Checks the rules of a function whose CFA is rsp + 16 from its third byte on,
+   and rsp + 8 before. A return address follows the call. */
+static void test_rule_places(uintptr_t code, size_t size) {
+  size_t i;
+  for (i = 0; i < size + 2; ++i) {
+    const uint64_t rule = tvmffi_i_read_rule(code + i);
+    if (i == 0 || i > size)
+      CHECK_INT(rule, TVMFFI_I_RULE_OTHER);
+    else
+      CHECK_INT(rule >> TVMFFI_I_RULE_FRAME, i < 3 ? 1 : 2);
+  }
+}
+
 /* A function whose table is not understood has no cached rule. */
 static void test_foreign_table(TVMFFI_HERE) {
   static test_tables e; /* libgcc keeps the address */
   static const char code[64] = {0};
-  static const unsigned char data[] = {0};
+  static const unsigned char data[] = {0},
+                             instructions[] = {0, 0x42, 0x0E, 16, 0};
   const uintptr_t range[] = {(uintptr_t)code, sizeof(code)};
   size_t i;
   for (i = 0; i < 2; ++i) {
     memset((void *)&e, 0, sizeof(e));
     test_make_entries(&e, 1, i ? "zQ" : "z", data, i, 8);
     memcpy(e.bytes + e.fde + 8, range, sizeof(range));
+    if (!i) memcpy(e.bytes + e.size - 5, instructions, 5);
     test_register_frame(e.bytes);
     CHECK_INT(tvmffi_i_read_rule((uintptr_t)code + 9) & TVMFFI_I_RULE_KIND,
               i ? TVMFFI_I_RULE_OTHER : TVMFFI_I_RULE_PLAIN);
+    if (!i) test_rule_places((uintptr_t)code, sizeof(code));
     test_deregister_frame(e.bytes);
   }
 }
@@ -504,6 +564,56 @@ static void test_frame_names(TVMFFI_HERE) {
 #endif
 }
 
+/* Makes the other generation the current one, which is empty. */
+static tvmffi_i_frame_cache *test_new_generation(void) {
+  tvmffi_i_frame_cache *cache = tvmffi_i_renew_frames(UINT64_MAX);
+  if (!CHECK(cache != NULL)) return cache;
+  CHECK(!cache->size && !cache->map.count && !cache->map.used);
+  tvmffi_i_store64(&cache->age, tvmffi_i_loader_age());
+  tvmffi_i_leave_frame_cache(cache);
+  return cache;
+}
+
+/* A frame is cached if its bytes just fit. If there is one byte less, the
+   reader owns the frame and the generation is full. */
+static void test_frame_sizes(void) {
+  static char code[2];
+  int is_full;
+  for (is_full = 0; is_full < 2; ++is_full) {
+    tvmffi_i_frame_cache *cache = test_new_generation();
+    tvmffi_i_frame_reader reader;
+    tvmffi_i_frame *frame;
+    size_t size;
+    tvmffi_i_enter_frames(&reader);
+    CHECK(reader.cache == cache && !reader.own);
+    frame = tvmffi_i_name_frame(&reader, (uintptr_t)code);
+    size = cache->size;
+    if (frame && !test_hits()) CHECK_INT(size, sizeof(*frame) + frame->size);
+    if (!size) { /* in a static program, or without memory */
+      tvmffi_i_leave_frames(&reader);
+      return;
+    }
+    cache->size = (size_t)TVMFFI_I_FRAME_BYTES + (size_t)is_full - size;
+    frame = tvmffi_i_name_frame(&reader, (uintptr_t)(code + 1));
+    if (frame && !test_hits()) {
+      CHECK(tvmffi_i_cached_frame(&reader, (uintptr_t)(code + 1)) ==
+            (is_full ? NULL : frame));
+      CHECK(reader.own == (is_full ? frame : NULL));
+      CHECK_INT(cache->age == 0, is_full);
+    }
+    tvmffi_i_leave_frames(&reader);
+    cache->size = 0;
+  }
+  {
+    tvmffi_i_frame_reader reader;
+    (void)test_new_generation();
+    tvmffi_i_enter_frames(&reader);
+    (void)test_new_generation();
+    CHECK(!tvmffi_i_renew_frames(UINT64_MAX)); /* the other one has a reader */
+    tvmffi_i_leave_frames(&reader);
+  }
+}
+
 /* A full cache is emptied. Frames that a reader has stay until it leaves. */
 static void test_full_frame_cache(TVMFFI_HERE) {
 #if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
@@ -529,6 +639,7 @@ static void test_full_frame_cache(TVMFFI_HERE) {
   CHECK(tvmffi_i_frames[1].size <= TVMFFI_I_FRAME_BYTES);
   if (first) CHECK(first->address == (uintptr_t)code);
   tvmffi_i_leave_frames(&outer);
+  test_frame_sizes();
 #endif
 }
 
@@ -541,6 +652,8 @@ static void test_demangle(TVMFFI_HERE) {
   if (name) CHECK_TEXT(tvmffi_byte_array(name), "unit::tests::outer(int)");
   free(name);
   name = tvmffi_i_demangle("_ZN4unit5tests"); /* cut off */
+  CHECK(name == NULL);
+  name = tvmffi_i_demangle("PZ1fvE1s"); /* of a type: f()::s* */
   CHECK(name == NULL);
   if (library) {
     void *function = dlsym(library, "_ZNSt9exceptionD1Ev");
@@ -584,8 +697,13 @@ static void test_frame_limit(TVMFFI_HERE) {
       for (i = lines = 0; i < t->size; ++i) lines += t->data[i] == '\n';
       CHECK(lines <= (size_t)(limit > named ? limit : named));
       if (TEST_SYMBOLS && !test_hits()) CHECK(lines > 0 || !limit);
+      CHECK(!t->size || t->data[t->size - 1] == '\n');
     }
   }
+  tvmffi_i_stored_limit = 0;
+  limit = tvmffi_i_frame_limit();
+  CHECK_INT(limit, tvmffi_i_read_limit(getenv("TVM_TRACEBACK_LIMIT")));
+  CHECK_INT(tvmffi_i_stored_limit, limit + 1);
   tvmffi_i_stored_limit = before;
 }
 
@@ -596,6 +714,7 @@ static void test_child_trace(TVMFFI_HERE) {
   int i, was_child = tvmffi_i_is_child;
   for (i = 0; i < 2; ++i) {
     tvmffi_i_is_child = i;
+    if (i) CHECK_INT(tvmffi_i_loader_age(), 1);
     t[i] = *TVMFFIBacktrace(NULL, 0, NULL, 1);
     if (i == 0 && t[0].size < sizeof(text))
       t[0].data = (const char *)memcpy(text, t[0].data, t[0].size);
@@ -603,6 +722,14 @@ static void test_child_trace(TVMFFI_HERE) {
   tvmffi_i_is_child = was_child;
   if (!test_hits() && t[0].data == text)
     CHECK_BYTES(t[1], t[0].data, t[0].size);
+  CHECK(!tvmffi_i_frames[0].readers && !tvmffi_i_frames[1].readers);
+#if TVMFFI_I_FORK
+  tvmffi_i_is_child = 1;
+  tvmffi_i_frames[0].readers = tvmffi_i_frames[1].readers = 2;
+  tvmffi_i_forget_frame_readers();
+  tvmffi_i_is_child = was_child;
+  CHECK(!tvmffi_i_frames[0].readers && !tvmffi_i_frames[1].readers);
+#endif
 }
 
 #if TVMFFI_I_ELF_LOADER
@@ -620,6 +747,7 @@ static void test_loader_age(TVMFFI_HERE) {
 #endif
 
 #if TEST_SYMBOLS
+enum { TEST_BY_NAME = 2 };
 TVMFFI_I_EXTERN_C TVM_FFI_DLL_EXPORT int tvmffi_test_visible(int depth,
                                                              int across);
 #if TVMFFI_I_GNU
@@ -632,16 +760,21 @@ int tvmffi_test_visible(int depth, int across) {
     found = tvmffi_test_visible(depth - 1, across);
     return found + (depth > 1000);
   }
-  t = TVMFFIBacktrace(NULL, 0, NULL, across);
-  found = test_contains(*t, ", in tvmffi_test_visible\n");
+  t = across == TEST_BY_NAME ? TVMFFIBacktrace("f.c", 0, "g", 1)
+                             : TVMFFIBacktrace(NULL, 0, NULL, across);
+  found = test_contains(*t, ", line 0, in tvmffi_test_visible\n");
   return found + (depth > 1000);
 }
 
+static int test_has_border; /* an optimizer may leave out that frame */
 static int test_visible_callback(void *self, const TVMFFIAny *args,
                                  int32_t num_args, TVMFFIAny *result) {
+  const int across = *(const signed char *)self;
+  const char *name = across == TEST_BY_NAME ? "f" : NULL;
+  const TVMFFIByteArray *t = TVMFFIBacktrace(name, 0, name, across);
   (void)args, (void)num_args;
-  *result = tvmffi_int(test_contains(
-      *TVMFFIBacktrace(NULL, 0, NULL, self != NULL), "tvmffi_test_visible"));
+  *result = tvmffi_int(test_contains(*t, "tvmffi_test_visible"));
+  test_has_border = test_contains(*t, ", in " TEST_STRING(TVMFFIFunctionCall));
   return 0;
 }
 
@@ -705,16 +838,28 @@ static void test_long_traces(TVMFFI_HERE) {
 
 /* Callers are named, up to a call across the border where that is asked. */
 static void test_symbols(TVMFFI_HERE) {
-  static char across;
+  static signed char across;
+  const uintptr_t begin = (uintptr_t)tvmffi_test_visible;
+  tvmffi_i_symbol symbol;
   TVMFFIObjectHandle f = NULL;
   int found = tvmffi_test_visible(3, 0);
   if (!test_hits()) CHECK_INT(found, 1);
-  OK(TVMFFIFunctionCreate(NULL, test_visible_callback, NULL, &f));
-  OWN(f);
-  (void)tvmffi_test_visible_call(f);
-  OK(TVMFFIFunctionCreate(&across, test_visible_callback, NULL, &f));
-  OWN(f);
-  if (!test_hits()) CHECK_INT(tvmffi_test_visible_call(f), 1);
+  for (across = TEST_BY_NAME; across >= 0; --across) {
+    const int had_border = test_has_border;
+    OK(TVMFFIFunctionCreate(&across, test_visible_callback, NULL, &f));
+    OWN(f);
+    found = (int)tvmffi_test_visible_call(f);
+    if (across && !test_hits()) CHECK_INT(found, 1);
+    if (!across) CHECK(!test_has_border && (!had_border || !found));
+  }
+  /* The named caller is not shown as a frame of the stack, too. */
+  CHECK_INT(tvmffi_test_visible(0, TEST_BY_NAME), 0);
+  /* The return address of a call that is a function's last instruction is the
+     next function's begin. */
+  if (CHECK(tvmffi_i_symbol_at(begin + 1, &symbol)))
+    CHECK(symbol.address == (void *)begin);
+  if (tvmffi_i_symbol_at(begin, &symbol))
+    CHECK(symbol.address != (void *)begin);
 }
 #endif
 #endif

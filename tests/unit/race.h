@@ -300,10 +300,15 @@ static void test_renewed_twice(TVMFFI_HERE) {
   CHECK_INT(tvmffi_i_frames[now].readers, 0);
   CHECK_INT(tvmffi_i_frames[1 - now].readers, 1);
   tvmffi_i_leave_frames(&reader);
-  CHECK(tvmffi_i_renew_frames(1) == &tvmffi_i_frames[1 - now]);
+  CHECK(tvmffi_i_renew_frames(age + 1) == &tvmffi_i_frames[1 - now]);
   CHECK_INT(tvmffi_i_frames_now, 1 - now);
   tvmffi_i_leave_frame_cache(&tvmffi_i_frames[1 - now]);
-  tvmffi_i_frames[1 - now].age = age ? age : 1;
+  tvmffi_i_frames[1 - now].age = tvmffi_i_loader_age();
+  /* A reader of a current generation takes no lock. */
+  test_meanwhile(TEST_AT_LOCK, 1, test_renews_frames);
+  tvmffi_i_enter_frames(&reader);
+  CHECK(test_did_nothing(TEST_AT_LOCK));
+  tvmffi_i_leave_frames(&reader);
 }
 #endif
 

@@ -236,7 +236,7 @@ static TVMFFIObject *test_tree(void) {
 typedef struct {
   TVMFFIObject *dict;
   int64_t own;    /* 1: the visited key, 0: key 0, 2: the key after it, 3: the
-                     key before it */
+                     key before it, 4: key 2, when it is visited */
   unsigned seen;  /* a bit for each value */
   int num_visits; /* an endless visit stops at 100 */
 } test_key_setter;
@@ -245,7 +245,9 @@ static int test_set_visited(void *self, const TVMFFIAny *args, int32_t n,
                             TVMFFIAny *result) {
   test_key_setter *s = (test_key_setter *)self;
   const int64_t value = args[0].v_int64;
-  const int64_t key = s->own ? value + s->own % 3 - 1 : 0;
+  const int64_t key = s->own == 4 ? (value == 2 ? 2 : -1)
+                      : s->own    ? value + s->own % 3 - 1
+                                  : 0;
   (void)n, (void)result;
   s->seen |= 1u << args[0].v_int64;
   if (++s->num_visits > 100) return TVMFFI_RAISE("ValueError", "no end");
@@ -272,7 +274,7 @@ static void test_set_while_visited(TVMFFI_HERE) {
   args[1] = tvmffi_obj(row);
   args[2] = tvmffi_obj(none);
   args[3] = tvmffi_int(0);
-  for (i = 0; i < 16; ++i) {
+  for (i = 0; i < 20; ++i) {
     const int size = sizes[i % 4];
     int code = 0;
     s.dict = tvmffi_i_new_map(kTVMFFIDict, 0);
@@ -657,6 +659,42 @@ static void test_thrown_visits(TVMFFI_HERE) {
                    tvmffi_out_any(NULL), test_kept_visitor, any));
     CHECK(!e->walk.frames.depth && !e->walk.frames.bottom.first);
   }
+  CHECK(!tvmffi_i_thread_guards()->depth);
+}
+#endif
+
+#if defined(TEST_LEAVES)
+/* Visits the items of a list. The callback of an item leaves that of the list,
+   which then fails. */
+static TVMFFIObject *test_default_visit; /* ffi.StructuralVisitorDefaultVisit */
+static int test_catch_in_visit(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  TVMFFIAny again[2];
+  int is_left = 0;
+  (void)self, (void)num_args;
+  if (args[0].type_index == kTVMFFIInt) test_leave_hook();
+  again[0] = args[1];
+  again[1] = args[0];
+  TVMFFI_TRY(test_call_left(test_default_visit, again, 2, result, &is_left));
+  CHECK(is_left);
+  return TVMFFI_RAISE("ValueError", "too late");
+}
+
+static void test_left_callback(TVMFFI_HERE) {
+  TVMFFIAny any = tvmffi_int(3), args[2];
+  SEQUENCE(list, "List", &any, 1);
+  TVMFFIObjectHandle f = NULL;
+  test_default_visit = test_global("ffi.StructuralVisitorDefaultVisit");
+  if (!test_default_visit) return;
+  OK(TVMFFIFunctionCreate(NULL, test_catch_in_visit, NULL, &f));
+  OWN(f);
+  args[0] = tvmffi_int(kTVMFFIAny);
+  args[1] = tvmffi_obj((TVMFFIObject *)f);
+  OK(test_apply_global("ffi.Array", args, 2, &any));
+  OK(test_apply_global("ffi.Array", &any, 1, &args[1]));
+  args[0] = tvmffi_obj(list);
+  FAILS(test_apply_global("ffi.StructuralVisit", args, 2, &any),
+        "RuntimeError", "An exception left the callback of a hook");
   CHECK(!tvmffi_i_thread_guards()->depth);
 }
 #endif
@@ -1053,12 +1091,139 @@ static void test_replaced_values(TVMFFI_HERE) {
   OK(test_visit_root("ffi.StructuralVisit", root, test_visit_one, kTVMFFIArray,
                      0, &any));
   CHECK_INT(any.type_index, kTVMFFINone);
+  /* The first item stays while the second one is replaced, and a callback after
+     the children gets the new array. */
+  items[0] = items[2];
+  OK(test_apply_global("ffi.Array", items, 2, &any));
+  OK(test_walk(any, TEST_ADD, kTVMFFIAny, 1, &any));
+  CHECK_LOG("o2A");
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)[0].type_index,
+            kTVMFFIStr);
+  CHECK_INT(((TVMFFIAny *)test_cell(any.v_obj)->data)[1].v_int64, 3);
   OK(test_visit_root("ffi.StructuralMutate", root, test_say_unique,
                      kTVMFFIArray, 0, &any));
   CHECK_LOG("!");
   FAILS(test_visit_root("ffi.StructuralMutate", root, NULL, kTVMFFIArray, 0,
                         &any),
         "ValueError", NULL);
+}
+
+/* The bit sets have no type indices but 0 to 127. A type is in `passed` if it
+   is in both other sets. */
+static void test_index_bits(void) {
+  static const uint64_t bits[3] = {1, (uint64_t)1 << 63, UINT64_MAX};
+  static tvmffi_i_engine empty;
+  tvmffi_i_engine e;
+  memset((void *)&e, 0, sizeof(e));
+  CHECK(tvmffi_i_has_bit(bits, 0) == 1 && !tvmffi_i_has_bit(bits, 1));
+  CHECK(tvmffi_i_has_bit(bits, 127) == 1 && !tvmffi_i_has_bit(bits, 126));
+  CHECK(!tvmffi_i_has_bit(bits, 128) && !tvmffi_i_has_bit(bits, -1));
+  tvmffi_i_set_bit(&e, e.uncalled, 128);
+  tvmffi_i_set_bit(&e, e.leaves, -1);
+  CHECK(memcmp((const void *)&e, (const void *)&empty, sizeof(e)) == 0);
+  tvmffi_i_set_bit(&e, e.uncalled, 127);
+  tvmffi_i_set_bit(&e, e.uncalled, 64);
+  tvmffi_i_set_bit(&e, e.leaves, 63);
+  tvmffi_i_set_bit(&e, e.leaves, 127);
+  CHECK(!e.uncalled[0] && e.uncalled[1] == (bits[1] | 1));
+  CHECK(e.leaves[0] == bits[1] && e.leaves[1] == bits[1]);
+  CHECK(!e.passed[0] && e.passed[1] == bits[1]);
+}
+
+/* Which types have no callback is searched for once. */
+static void test_missed_types(void) {
+  tvmffi_i_engine e;
+  int i;
+  memset((void *)&e, 0, sizeof(e));
+  for (i = 0; i < 2; ++i) {
+    CHECK(!tvmffi_i_find_callback(&e, 127));
+    CHECK(tvmffi_i_has_bit(e.uncalled, 127) && e.missed_for == 128 * i);
+    CHECK(!tvmffi_i_find_callback(&e, 128));
+    CHECK_INT(e.missed_for, 128);
+  }
+  CHECK_INT(tvmffi_i_index_matches(kTVMFFIInt, kTVMFFIAny), 1);
+  CHECK_INT(tvmffi_i_index_matches(kTVMFFIInt, kTVMFFIInt), 1);
+}
+
+/* An error without an object becomes a RuntimeError. */
+static void test_missing_errors(void) {
+  static const char text[] = "A function failed without an error";
+  TVMFFIAny error = tvmffi_none(), any = tvmffi_int(1), node;
+  error.type_index = kTVMFFIError;
+  FAILS(tvmffi_i_give(error, &any), "RuntimeError", text);
+  CHECK_INT(any.v_int64, 1);
+  tvmffi_i_add_context(&error, &any);
+  FAILS(tvmffi_i_give(error, &any), "RuntimeError", text);
+  /* The context of another error remains, and the pending error does. */
+  if (TVMFFI_RAISE("KeyError", "has a context")) error = tvmffi_i_take_error();
+  if (tvmffi_error_is(error.v_obj, "MemoryError")) {
+    tvmffi_i_any_release(&error);
+    return;
+  }
+  node = tvmffi_obj(tvmffi_i_new_list(0));
+  if (node.v_obj) {
+    TVMFFIErrorCell *cell = TVMFFI_I_CELL(TVMFFIErrorCell, error.v_obj);
+    tvmffi_i_retain(node.v_obj);
+    cell->extra_context = node.v_obj;
+    (void)TVMFFI_RAISE("IndexError", "is pending");
+    tvmffi_i_add_context(&error, &node);
+    if (cell->extra_context != (void *)node.v_obj)
+      CHECK(((tvmffi_i_error_context *)cell->extra_context)->previous ==
+            node.v_obj);
+    if (!test_hits()) FAILS(-1, "IndexError", "is pending");
+    tvmffi_error_clear();
+    tvmffi_i_any_release(&node);
+  } else {
+    tvmffi_error_clear();
+  }
+  tvmffi_i_any_release(&error);
+}
+
+/* Says how many references a value has. */
+static int test_say_count(void *self, const TVMFFIAny *args, int32_t num_args,
+                          TVMFFIAny *result) {
+  (void)self, (void)num_args, (void)result;
+  test_say((char)('0' + test_strong(args[0].v_obj)));
+  return 0;
+}
+
+/* Gives a text and fails. */
+static int test_fail_with_text(void *self, const TVMFFIAny *args,
+                               int32_t num_args, TVMFFIAny *result) {
+  TVMFFI_TRY(test_give_a_text(self, args, num_args, result));
+  return TVMFFI_RAISE("ValueError", "and no text");
+}
+
+/* Values without children that have no callback are passed over. */
+static void test_passed_types(int32_t type) {
+  TVMFFIAny pair[4], root, any, text = tvmffi_str("a text of some length");
+  VISIT_NODE(node, type, text, tvmffi_int(1));
+  VISIT_NODE(outer, type, tvmffi_obj(node), tvmffi_int(2));
+  pair[0] = tvmffi_bool(1);
+  pair[1] = tvmffi_int(1);
+  pair[2] = pair[3] = tvmffi_obj(node);
+  OK(test_apply_global("ffi.Array", pair, 4, &root));
+  OK(test_walk(root, TEST_GO_ON, kTVMFFIInt, 0, &any));
+  CHECK_LOG("111");
+  OK(test_walk(tvmffi_obj(outer), TEST_GO_ON, kTVMFFIInt, 1, &any));
+  CHECK_LOG("12");
+  OK(test_visit_root("ffi.StructuralWalk", root, test_say_true, kTVMFFIInt, 1,
+                     &any));
+  CHECK_LOG("111"); /* after the children, the result true skips nothing */
+  FAILS(test_visit_root("ffi.StructuralWalk", root, test_fail_with_text,
+                        kTVMFFIInt, 0, &any),
+        "ValueError", "and no text");
+  /* The walk owns the current item of a list, which a callback may change, but
+     borrows that of an array. */
+  OK(test_apply_global("ffi.Array", &pair[3], 1, &any));
+  OK(test_visit_root("ffi.StructuralWalk", any, test_say_count, type, 0, &any));
+  OK(test_apply_global("ffi.Map", pair + 1, 2, &any));
+  OK(test_visit_root("ffi.StructuralWalk", any, test_say_count, type, 0, &any));
+  OK(test_apply_global("ffi.List", &pair[3], 1, &any));
+  OK(test_visit_root("ffi.StructuralWalk", any, test_say_count, type, 0, &any));
+  OK(test_apply_global("ffi.Dict", pair + 1, 2, &any));
+  OK(test_visit_root("ffi.StructuralWalk", any, test_say_count, type, 0, &any));
+  CHECK_LOG("5689"); /* and each container has a reference */
 }
 
 /* Callbacks by types of texts and by type indices without a type. */
@@ -1068,6 +1233,9 @@ static void test_callback_types(TVMFFI_HERE) {
   TVMFFIAny items[4], root, any, f;
   TVMFFIObjectHandle function = NULL;
   VISIT_NODE(node, plain, tvmffi_int(1), tvmffi_none());
+  test_index_bits();
+  test_missed_types();
+  test_missing_errors();
   items[0] = tvmffi_str("s");
   items[1] = tvmffi_bytes(&few);
   items[2] = tvmffi_str("a text of some length");
@@ -1100,6 +1268,8 @@ static void test_callback_types(TVMFFI_HERE) {
   OK(test_apply_global("ffi.List", items, 3, &root));
   OK(test_walk(root, TEST_GO_ON, kTVMFFIAny, 0, &any));
   CHECK_LOG("LLoo5Loo55");
+  test_release_all(); /* because a test can own 128 objects */
+  test_passed_types(plain);
 }
 
 /* Errors of a post-order callback, and in what a callback visits. */
@@ -1107,6 +1277,9 @@ static void test_callback_errors(TVMFFI_HERE) {
   TVMFFIObject *tree = test_tree();
   TVMFFIAny any;
   if (!tree) return;
+#if defined(TEST_LEAVES)
+  test_left_callback(tvmffi_here);
+#endif
   FAILS(test_visit_root("ffi.StructuralWalk", tvmffi_obj(tree),
                         test_raise_always, kTVMFFIList, 1, &any),
         "ValueError", "no visit");
@@ -1237,6 +1410,13 @@ static int32_t test_odd_type(TVMFFIFieldGetter getter, int has_setter,
   int32_t index = test_odd_type(getter, has_setter, copier); \
   OK(index < 0 ? -1 : 0)
 
+/* Fails, and leaves a value that the caller does not own. */
+static int test_get_borrowed(void *field, TVMFFIAny *result) {
+  (void)field;
+  *result = tvmffi_obj(test_touched);
+  return TVMFFI_RAISE("ValueError", "no field");
+}
+
 static int test_get_nothing(void *field, TVMFFIAny *result) {
   (void)field, (void)result;
   return -1; /* and raises no error */
@@ -1279,6 +1459,7 @@ static void test_odd_nodes(TVMFFI_HERE) {
   ODD_TYPE(uncopiable, tvmffi_i_get_any_field, 1, test_raise_always);
   ODD_TYPE(numbered, tvmffi_i_get_any_field, 1, NULL);
   ODD_TYPE(unsettable, tvmffi_i_get_any_field, 2, test_copy_node);
+  ODD_TYPE(borrowed, test_get_borrowed, 1, test_copy_node);
   OK(TVMFFITypeRegisterAttr(numbered, &copier, &number));
   {
     int32_t types[4];
@@ -1302,6 +1483,13 @@ static void test_odd_nodes(TVMFFI_HERE) {
           "RuntimeError", "A field getter failed with code -1 and no error");
     FAILS(test_walk(tvmffi_obj(o), TEST_ADD, kTVMFFIInt, 0, &any),
           "RuntimeError", "A field getter failed with code -1 and no error");
+  }
+  {
+    VISIT_NODE(o, borrowed, tvmffi_int(1), tvmffi_none());
+    test_touched = o;
+    FAILS(test_walk(tvmffi_obj(o), TEST_GO_ON, kTVMFFIInt, 0, &any),
+          "ValueError", "no field");
+    CHECK_INT(test_strong(o), 1);
   }
   {
     VISIT_NODE(o, uncopiable, tvmffi_int(1), tvmffi_none());
@@ -1824,6 +2012,10 @@ static void test_unique_values(TVMFFI_HERE) {
   pair[0] = tvmffi_int(1);
   pair[1] = tvmffi_int(4);
   if (callbacks.type_index == kTVMFFINone) return;
+  any = tvmffi_obj(tvmffi_i_new_object(kTVMFFIObject, sizeof(TVMFFIObject)));
+  OK(any.v_obj ? 0 : -1);
+  CHECK_INT(tvmffi_i_is_unique(&any), 1);
+  tvmffi_i_any_release(&any);
   mutator = (TVMFFIObject *)(void *)tvmffi_i_new_engine(TVMFFI_I_MAP_BEFORE,
                                                         callbacks.v_obj, NULL);
   OK(mutator ? 0 : -1);
