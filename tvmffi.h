@@ -29488,10 +29488,11 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, p, "Expecting value");
 }
 
-/* Skips white space, most of which is one space or none. */
+/* Skips white space. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
-  if (p != end && (unsigned char)*p > ' ') return p;
-  while (p != end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) ++p;
+  while (p != end && (unsigned char)*p <= ' ' &&
+         (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+    ++p;
   return p;
 }
 
@@ -29987,7 +29988,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
 static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   size_t margin = w->indent > 0 ? w->depth * (size_t)w->indent : 0;
   char *at;
-  TVMFFI_ASSERT(w->depth > 0 || !comma);
+  TVMFFI_ASSERT(comma == 0 || (comma == 1 && w->depth > 0));
   if (comma) tvmffi_i_text_char(&w->text, ',');
   if (!w->indent) return;
   tvmffi_i_text_char(&w->text, '\n');

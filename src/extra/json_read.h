@@ -51,10 +51,11 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, p, "Expecting value");
 }
 
-/* Skips white space, most of which is one space or none. */
+/* Skips white space. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
-  if (p != end && (unsigned char)*p > ' ') return p;
-  while (p != end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) ++p;
+  while (p != end && (unsigned char)*p <= ' ' &&
+         (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
+    ++p;
   return p;
 }
 

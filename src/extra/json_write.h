@@ -76,7 +76,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
 static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
   size_t margin = w->indent > 0 ? w->depth * (size_t)w->indent : 0;
   char *at;
-  TVMFFI_ASSERT(w->depth > 0 || !comma);
+  TVMFFI_ASSERT(comma == 0 || (comma == 1 && w->depth > 0));
   if (comma) tvmffi_i_text_char(&w->text, ',');
   if (!w->indent) return;
   tvmffi_i_text_char(&w->text, '\n');

@@ -36,10 +36,80 @@ static int test_reprint(const char *from, int indent, TVMFFIByteArray *text) {
   return test_stringify(&value, indent, text);
 }
 
+/* Parts of the reader, of which texts show only the speed or the end. */
+static void test_reader_parts(void) {
+  const uint64_t spaces = UINT64_MAX / 255 * ' ';
+  const char *digits = "0041";
+  int i;
+  CHECK_INT(tvmffi_i_json_hex(digits, digits + 4), 0x41);
+  CHECK_INT(tvmffi_i_json_hex(digits, digits + 3), -1);
+  CHECK(tvmffi_i_json_match(digits, digits + 4, digits) == digits + 4);
+  CHECK_INT(tvmffi_i_json_fits(digits, digits + 4, 0, 41), 1);
+  CHECK(!tvmffi_i_bytes_below(spaces, ' '));
+  CHECK(!tvmffi_i_bytes_equal(spaces, '"'));
+  for (i = 0; i < 64; i += 8) {
+    const uint64_t below = spaces - ((uint64_t)1 << i);
+    CHECK(tvmffi_i_bytes_below(below, ' ') >> (i + 7) & 1);
+    CHECK(tvmffi_i_bytes_below(spaces ^ (uint64_t)' ' << i, ' ') != 0);
+    CHECK(!tvmffi_i_bytes_below(spaces | (uint64_t)255 << i, ' '));
+    CHECK(!tvmffi_i_bytes_below(spaces | (uint64_t)128 << i, ' '));
+    CHECK(tvmffi_i_bytes_equal(spaces ^ (uint64_t)2 << i, '"') != 0);
+  }
+}
+
+/* The examples of RFC 4648, what upstream accepts, and a long text. */
+static void test_base64(void) {
+  static const struct {
+    const char *text, *bytes;
+    size_t size;
+    int is_made; /* otherwise only read */
+  } rows[] = {{"", "", 0, 1},
+              {"Zg==", "f", 1, 1},
+              {"Zm8=", "fo", 2, 1},
+              {"Zm9v", "foo", 3, 1},
+              {"Zm9vYg==", "foob", 4, 1},
+              {"Zm9vYmE=", "fooba", 5, 1},
+              {"Zm9vYmFy", "foobar", 6, 1},
+              {"Zm=v", "f/", 2, 0},
+              {"????", "\0\0\0", 3, 0}};
+  static char zeros[1000], nul[] = "AA\0A";
+  TVMFFIAny any;
+  size_t i;
+  for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    OK(tvmffi_i_from_base64(TEXT(rows[i].text), &any));
+    CHECK_BYTES(tvmffi_any_str(&any), rows[i].bytes, rows[i].size);
+    tvmffi_any_release(&any);
+    if (!rows[i].is_made) continue;
+    OK(tvmffi_i_base64(test_bytes(rows[i].bytes, rows[i].size), &any));
+    CHECK_TEXT(tvmffi_any_str(&any), rows[i].text);
+    tvmffi_any_release(&any);
+  }
+  OK(tvmffi_i_from_base64(test_bytes(nul, 4), &any));
+  CHECK_BYTES(tvmffi_any_str(&any), "\0\0\0", 3);
+  tvmffi_any_release(&any);
+  OK(tvmffi_i_base64(test_bytes(zeros, sizeof(zeros)), &any));
+  CHECK_INT(tvmffi_any_str(&any).size, 1336);
+  tvmffi_any_release(&any);
+}
+
+/* Characters whose escape depends on those behind them. */
+static void test_escapes(void) {
+  tvmffi_i_text_buffer b;
+  memset((void *)&b, 0, sizeof(b));
+  tvmffi_i_repr_str(&b, test_bytes("\n\0\xC3", 3));
+  tvmffi_i_text_hex(&b, "@0x", UINT64_MAX, 1);
+  tvmffi_i_text_hex(&b, "@0x", 0, 1);
+  if (!b.failed)
+    CHECK_TEXT(test_bytes(b.data, b.size),
+               "\"\\n\\x00\\xc3\"@0xffffffffffffffff@0x0");
+  tvmffi_i_text_release(&b);
+}
+
 static void test_json_texts(TVMFFI_HERE) {
   static const struct {
     const char *from, *to;
   } rows[] = {{" null ", "null"},
+              {"null", "null"},
               {"[true,false\t]\n", "[true,false]"},
               {"[]", "[]"},
               {"{ }", "{}"},
@@ -71,6 +141,15 @@ static void test_json_texts(TVMFFI_HERE) {
   CHECK_TEXT(text,
              "[\n  1,\n  {\n    \"a\": [\n    ],\n    \"b\": {\n"
              "      \"c\": 0\n    }\n  }\n]");
+  test_reader_parts();
+  test_base64();
+  test_escapes();
+  OK(test_reprint("[1]", 1, &text));
+  CHECK_TEXT(text, "[\n 1\n]");
+  FAILS(test_parse("\"\\uD800\\u0000\"", 14, &made), "ValueError",
+        "...Invalid surrogate pair");
+  FAILS(test_parse("{\"a key of some length\":!}", 26, &made), "ValueError",
+        "...Expecting value");
   OK(test_reprint("[1]", -3, &text));
   CHECK_TEXT(text, "[\n1\n]");
   args[0] = tvmffi_none();
@@ -103,6 +182,7 @@ static void test_json_numbers(TVMFFI_HERE) {
       {"9223372036854775807", "9223372036854775807"},
       {"-9223372036854775808", "-9223372036854775808"},
       {"9223372036854775808", "9.2233720368547758e+18"},
+      {"18446744073709551617", "1.8446744073709552e+19"},
       {"-0", "0"},
       {"-0.0", "-0.0"},
       {"007", "7"},

@@ -14,6 +14,27 @@
     CHECK(got.type_index == kTVMFFIInt && got.v_uint64 == (want)); \
   } while (0)
 
+/* Numbers at the limits of NaNs and zeros, and the exact signs of orders. */
+static void test_plain_orders(void) {
+  const uint64_t two = (uint64_t)1 << 62, infinite = (uint64_t)2047 << 52;
+  const uint64_t minus = (uint64_t)1 << 63;
+  TVMFFIAny a, b;
+  int i, sign = 7;
+  CHECK(!tvmffi_i_is_nan(infinite) && !tvmffi_i_is_nan(infinite | minus));
+  CHECK(tvmffi_i_is_nan(infinite + 1) == 1 && !tvmffi_i_is_nan(infinite - 1));
+  CHECK(tvmffi_i_hash_float(two) == two && !tvmffi_i_hash_float(minus));
+  CHECK_INT(tvmffi_i_float_rank(two), two);
+  CHECK_INT(tvmffi_i_float_rank(two | minus), -(int64_t)two);
+  CHECK_INT(tvmffi_i_float_rank(two + 1), two + 1);
+  CHECK_INT(tvmffi_i_float_rank(minus), 0);
+  for (i = 0; i < 4; ++i) {
+    a = tvmffi_bool(i / 2);
+    b = tvmffi_bool(i % 2);
+    CHECK(!tvmffi_i_compare(&a, &b, 0, &sign));
+    CHECK_INT(sign, i / 2 - i % 2);
+  }
+}
+
 /* Upstream's values; those of objects differ by the size of a word. */
 static void test_recursive_hash(TVMFFI_HERE) {
   DLDevice device = {kDLCUDA, 1};
@@ -21,6 +42,7 @@ static void test_recursive_hash(TVMFFI_HERE) {
   TVMFFIByteArray bytes = {"abcdefghij", 10}, few = {"ab", 2};
   TVMFFIAny list, map, array;
   CHECK_HASH(tvmffi_none(), 2654435769u);
+  test_plain_orders();
   CHECK_HASH(tvmffi_bool(1), 2654435896u);
   CHECK_HASH(tvmffi_int(-3), 2654435831u);
   CHECK_HASH(test_bits(0x4004000000000000u), 4612811920988666490u);

@@ -773,6 +773,32 @@ static TVMFFIAny test_attr(const TVMFFITypeAttrColumn *c, int32_t index) {
   return c->data[index - c->begin_index];
 }
 
+#if !TVMFFI_NO_THREADS
+/* A column has slots for 256 types at first. It at least doubles, and no more
+   than a distant type needs. */
+static void test_column_steps(void) {
+  static const int32_t indices[] = {0, 255, 256, 511, 512, 1023, 5000};
+  static const int32_t capacities[] = {256, 256, 512, 512, 1024, 1024, 5001};
+  tvmffi_i_column c;
+  int i, code = 0;
+  memset((void *)&c, 0, sizeof(c));
+  tvmffi_i_lock();
+  for (i = 0; i < TEST_COUNT(indices) && !code; ++i) {
+    const void *const before = c.column.data;
+    const int32_t capacity = c.capacity;
+    code = tvmffi_i_reserve_attr(&c, indices[i]);
+    if (code) break;
+    CHECK_INT(c.capacity, capacities[i]);
+    CHECK((c.column.data == before) == (c.capacity == capacity));
+    CHECK(!c.column.begin_index);
+    if (c.column.data != before) tvmffi_i_free((void *)(uintptr_t)before);
+  }
+  tvmffi_i_unlock();
+  tvmffi_i_free((void *)(uintptr_t)c.column.data);
+  CHECK(!code || test_hits());
+}
+#endif
+
 static void test_columns(TVMFFI_HERE) {
   const char *text = test_fresh("unit_attr");
   TVMFFIByteArray name = TEXT(text);
@@ -825,6 +851,9 @@ static void test_column_growth(TVMFFI_HERE) {
   tvmffi_i_column c;
   TVMFFIAny value = tvmffi_int(1);
   int i, code;
+#if !TVMFFI_NO_THREADS
+  test_column_steps();
+#endif
   for (i = 0; i < TEST_COUNT(indices); ++i) {
     memset((void *)&c, 0, sizeof(c));
     tvmffi_i_lock();
