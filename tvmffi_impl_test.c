@@ -182,6 +182,7 @@ static void test_assert_failed(const char *condition, const char *file,
 #undef dlerror
 #undef dlsym
 #undef getrlimit
+#undef pthread_attr_destroy
 #undef pthread_mutex_trylock
 #undef pthread_setspecific
 

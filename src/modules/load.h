@@ -89,7 +89,7 @@ static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
                                  tvmffi_i_library *library, void **context) {
   size_t i;
   for (i = 0; i < tree->count; ++i) {
-    TVMFFIByteArray kind = {NULL, 0}, bytes;
+    TVMFFIByteArray kind, bytes;
     TVMFFI_ASSERT(!tree->module[i]);
     TVMFFI_TRY(tvmffi_i_read_text(in, &kind));
     if (kind.size == 4 && memcmp(kind.data, "_lib", 4) == 0) {

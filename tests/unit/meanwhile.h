@@ -75,6 +75,11 @@ __attribute__((__unused__)) static int test_setspecific(pthread_key_t key,
                                                         const void *value) {
   return test_system_refuses ? -1 : pthread_setspecific(key, value);
 }
+static int test_num_destroyed; /* thread attributes */
+__attribute__((__unused__)) static int test_attr_destroy(pthread_attr_t *attr) {
+  ++test_num_destroyed;
+  return pthread_attr_destroy(attr);
+}
 __attribute__((__unused__)) static int test_stack_limit(struct rlimit *limit) {
   return test_system_refuses ? -1 : getrlimit(RLIMIT_STACK, limit);
 }
@@ -101,6 +106,7 @@ __attribute__((__unused__)) static void *test_dlsym(void *library,
 #define poll(fds, n, ms) test_poll(fds, n, ms)
 #define pthread_mutex_trylock(mutex) test_trylock(mutex)
 #define pthread_setspecific(key, value) test_setspecific(key, value)
+#define pthread_attr_destroy(attr) test_attr_destroy(attr)
 #define getrlimit(what, limit) test_stack_limit(limit)
 #define __atomic_fetch_add(p, n, order) \
   (test_come_to(TEST_AT_ADD), __atomic_fetch_add(p, n, order))

@@ -418,6 +418,11 @@ static void test_refused_limit(TVMFFI_HERE) {
   r = tvmffi_i_main_stack();
   test_system_refuses = 0;
   CHECK(!r.low && !r.high);
+#if defined(__GLIBC__)
+  test_num_destroyed = 0;
+  (void)tvmffi_i_ask_stack();
+  CHECK_INT(test_num_destroyed, 1); /* the attributes may have memory */
+#endif
 }
 #endif
 #endif
