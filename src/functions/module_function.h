@@ -128,13 +128,8 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func, GET_FUNCTION)
   }
 /* Returns a bit mask of what a module can do. 1: save to bytes, 2: run, 4:
    export an object file or source. */
-TVMFFI_I_BUILTIN_FUNC(ModuleGetPropertyMask, int32, (i_module, module)) {
-  const TVMFFIByteArray none = {"", 0};
-  TVMFFI_TRY(tvmffi_i_call_method(tvmffi_i_module_of(module),
-                                  TVMFFI_I_METHOD_PROPERTY_MASK, none, none,
-                                  tvmffi_result));
-  TVMFFI_RETURN((int32_t)tvmffi_result->v_int64);
-}
+TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
+                     (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
 TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none,
                      (i_module, module))

@@ -93,9 +93,11 @@ FAULTS = [
   s->cell.capacity = capacity - 1;
 """, "!s->cell.size && n <= s->cell.capacity"),
     ("a copied item is no reference", "lists", """\
-++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
+                     (size_t)from->size);
 """, """\
-++i) to[i] = items[i];
+  memcpy(TVMFFI_I_ITEMS(made), from->data,
+         (size_t)from->size * sizeof(TVMFFIAny));
 """, "(uint32_t)old > 0"),
     ("a map does not count an entry", "maps", """\
   ++m->size;

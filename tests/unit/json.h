@@ -326,7 +326,8 @@ static void test_json_errors(TVMFFI_HERE) {
       {"\"\\uD800\\u0041\"",
        "Invalid surrogate pair of \\uXXXX escapes: line 1 "
        "column 10 (char 9)"},
-      {"\"\\uD800\\u\"", "Invalid \\uXXXX escape: line 1 column 10 (char 9)"}};
+      {"\"\\uD800\\u\"", "Invalid \\uXXXX escape: line 1 column 10 (char 9)"},
+      {"\v1", "Expecting value: line 1 column 1 (char 0)"}};
   TVMFFIAny any;
   size_t i;
   for (i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i)

@@ -693,6 +693,7 @@ U_CONTAINER(u_maps, array(map))
 U_CONTAINER(u_shapes, list(shape))
 #if !TVMFFI_NO_FLOAT
 U_CONTAINER(u_floats, array(float32))
+U_CONTAINER(u_doubles, array(float64))
 #endif
 
 /* Makes a container by one of the functions that a file looks up. */
@@ -849,6 +850,9 @@ static void test_typed_items(TVMFFI_HERE) {
         (any.type_index == kTVMFFIDevice && any.v_device.device_id == 3));
 #if !TVMFFI_NO_FLOAT
   any = test_converted(&tvmffi_func_u_floats, TVMFFI_I_NEW_ARRAY, one,
+                       tvmffi_float(0.5), 0);
+  CHECK(test_hits() || (any.type_index == kTVMFFIFloat && any.v_float64 == 1));
+  any = test_converted(&tvmffi_func_u_doubles, TVMFFI_I_NEW_ARRAY, one,
                        tvmffi_float(0.5), 0);
   CHECK(test_hits() || (any.type_index == kTVMFFIFloat && any.v_float64 == 1));
 #endif
