@@ -38,22 +38,22 @@ static int test_reprint(const char *from, int indent, TVMFFIByteArray *text) {
 
 /* Parts of the reader, of which texts show only the speed or the end. */
 static void test_reader_parts(void) {
-  const uint64_t spaces = UINT64_MAX / 255 * ' ';
+  const size_t spaces = SIZE_MAX / 255 * ' ';
   const char *digits = "0041";
-  int i;
+  size_t i;
   CHECK_INT(tvmffi_i_json_hex(digits, digits + 4), 0x41);
   CHECK_INT(tvmffi_i_json_hex(digits, digits + 3), -1);
   CHECK(tvmffi_i_json_match(digits, digits + 4, digits) == digits + 4);
   CHECK_INT(tvmffi_i_json_fits(digits, digits + 4, 0, 41), 1);
   CHECK(!tvmffi_i_bytes_below(spaces, ' '));
   CHECK(!tvmffi_i_bytes_equal(spaces, '"'));
-  for (i = 0; i < 64; i += 8) {
-    const uint64_t below = spaces - ((uint64_t)1 << i);
+  for (i = 0; i < 8 * sizeof(spaces); i += 8) {
+    const size_t below = spaces - ((size_t)1 << i);
     CHECK(tvmffi_i_bytes_below(below, ' ') >> (i + 7) & 1);
-    CHECK(tvmffi_i_bytes_below(spaces ^ (uint64_t)' ' << i, ' ') != 0);
-    CHECK(!tvmffi_i_bytes_below(spaces | (uint64_t)255 << i, ' '));
-    CHECK(!tvmffi_i_bytes_below(spaces | (uint64_t)128 << i, ' '));
-    CHECK(tvmffi_i_bytes_equal(spaces ^ (uint64_t)2 << i, '"') != 0);
+    CHECK(tvmffi_i_bytes_below(spaces ^ (size_t)' ' << i, ' ') != 0);
+    CHECK(!tvmffi_i_bytes_below(spaces | (size_t)255 << i, ' '));
+    CHECK(!tvmffi_i_bytes_below(spaces | (size_t)128 << i, ' '));
+    CHECK(tvmffi_i_bytes_equal(spaces ^ (size_t)2 << i, '"') != 0);
   }
 }
 
