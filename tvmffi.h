@@ -2791,10 +2791,9 @@ TVMFFI_I_INLINE void tvmffi_i_end_destroy(tvmffi_i_destroying *d,
    The functions are inline and use only the ABI, so they work with this runtime
    and with upstream's library. */
 
-/* Returns a view of an integer. With -Os it is not inlined, as other views are
-   made by it, for which a call is smaller than their stores. */
+/* Returns a view of an integer. */
 TVMFFI_I_SMALL_NOINLINE TVMFFIAny tvmffi_int(int64_t x) {
-  TVMFFIAny any;
+  TVMFFIAny any; /* other views are made by this one */
   any.type_index = kTVMFFIInt;
   any.zero_padding = 0;
   any.v_int64 = x;
@@ -28578,10 +28577,11 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
    error, and in a walk an integer. Replaces any other result by a TypeError. */
 TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
-  if (is_walk && TVMFFI_I_IS_INT(r)) {
+  if (r->type_index == kTVMFFINone) {
+    *r = tvmffi_none(); /* the function may have left other bytes than 0 */
+  } else if (is_walk && TVMFFI_I_IS_INT(r)) {
     *r = tvmffi_int((int32_t)r->v_int64);
-  } else if (r->type_index != kTVMFFINone &&
-             r->type_index != kTVMFFIVisitInterrupt &&
+  } else if (r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
     (void)tvmffi_i_fail("TypeError",
                         "CallExpected: result type mismatch, expected %s, but "
@@ -29488,7 +29488,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, p, "Expecting value");
 }
 
-/* Skips white space. */
+/* Skips white space. Mostly there is none, which one comparison tells. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
   while (p != end && (unsigned char)*p <= ' ' &&
          (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))

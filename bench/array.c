@@ -469,25 +469,23 @@ static void filled_limit(const bench_lib *lib, void *state, long n) {
    .brief = (count) == 1000 && (bound) == get_limit}
 #define SEQ_ROW(text, loop, kind, count, bound, ratio) \
   LONG_ROW(text, loop, kind, count, bound, ratio, 0)
-#define SEQ_ROWS(text, loop, kind, bound)                              \
-  SEQ_ROW(text ", 10", loop, kind, 10, bound, SEQ_GOAL),               \
-      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, SEQ_GOAL),      \
-      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, SEQ_GOAL,  \
-               100000),                                                \
+#define SEQ_ROWS(text, loop, kind, bound)                                \
+  SEQ_ROW(text ", 10", loop, kind, 10, bound, SEQ_GOAL),                 \
+      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, SEQ_GOAL),        \
+      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, SEQ_GOAL,    \
+               100000),                                                  \
       LONG_ROW(text ", 1,000,000", loop, kind, 1000000, bound, SEQ_GOAL, \
                100000)
 
-/* Operations that look at no items, or a few. */
-#define FEW_ROWS(text, loop, kind, bound, ratio)               \
+#define THREE_ROWS(text, loop, kind, bound, ratio, steps)      \
   SEQ_ROW(text ", 10", loop, kind, 10, bound, ratio),          \
       SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, ratio), \
-      SEQ_ROW(text ", 100,000", loop, kind, 100000, bound, ratio)
-
-/* The operations that look at all items. */
-#define WHOLE_ROWS(text, loop, kind, bound, ratio)             \
-  SEQ_ROW(text ", 10", loop, kind, 10, bound, ratio),          \
-      SEQ_ROW(text ", 1,000", loop, kind, 1000, bound, ratio), \
-      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, ratio, 1)
+      LONG_ROW(text ", 100,000", loop, kind, 100000, bound, ratio, steps)
+/* Operations that look at no items, or a few, and those that look at all. */
+#define FEW_ROWS(text, loop, kind, bound, ratio) \
+  THREE_ROWS(text, loop, kind, bound, ratio, 0)
+#define WHOLE_ROWS(text, loop, kind, bound, ratio) \
+  THREE_ROWS(text, loop, kind, bound, ratio, 1)
 #define MAKE_ROWS(text, kind)                                                 \
   SEQ_ROW(text ", 8", make_and_release, kind, 8, filled_limit, 0.5),          \
       SEQ_ROW(text ", 1,000", make_and_release, kind, 1000, filled_limit, 0), \

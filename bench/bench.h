@@ -79,7 +79,7 @@ typedef struct bench_case {
   int fixed_sides;  /* the two loops of `run` differ, so none is exchanged */
   int large;        /* the near caches have no room for two states: what setting
                      * up left there, of one library, is driven out; `fixed` is
-                     * a pass, as the faster library would do more of one */
+                     * the same for all, as the faster one would come further */
   const char *limit_is; /* what the limit does, for the report */
 } bench_case;
 

@@ -62,8 +62,8 @@ static void walk_limit(const bench_lib *lib, void *state, long n) {
 #define WALK_ROW(label, count)                                      \
   {.name = "next word at random, " label, .run = BENCH_SIDES(walk), \
    .setup = walk_setup, .teardown = walk_teardown, .param = count,  \
-   .limit = walk_limit, .limit_is = "the same", .control = 1,           \
-   .fixed = (count) >= 100000 ? 100000 : 0,                           \
+   .limit = walk_limit, .limit_is = "the same", .control = 1,       \
+   .fixed = (count) >= 100000 ? 100000 : 0,                         \
    .large = (count) >= 100000}
 
 BENCH_GROUP(controls) = {

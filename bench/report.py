@@ -165,16 +165,15 @@ def combined(rows):
         if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
             low, row[f"to_{over}"], high = (round(v, 4) for v in found)
             row[f"to_{over}_interval"] = [low, high]
-            row[f"to_{over}_by_runs"] = by_runs(row, over)
+            row[f"to_{over}_by_runs"] = by_runs(row, over, math.log(high / low))
     row["settled"] = all(r["settled"] for r in rows)
     return row
 
 
-def by_runs(row, over):
+def by_runs(row, over, width):
     """Whether the runs differ so much that they make most of an interval."""
-    own = verdicts.bootstrap([(1, verdicts.strata_of(row, over))])
-    low, _, high = verdicts.log_interval(row, over)
-    return high - low > 2 * (own[1] - own[0])
+    low, high = verdicts.bootstrap([(1, verdicts.strata_of(row, over))])
+    return width > 2 * (high - low)
 
 
 def apart(values):

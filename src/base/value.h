@@ -10,10 +10,9 @@
 #include "../head.h"
 #include "reference.h"
 
-/* Returns a view of an integer. With -Os it is not inlined, as other views are
-   made by it, for which a call is smaller than their stores. */
+/* Returns a view of an integer. */
 TVMFFI_I_SMALL_NOINLINE TVMFFIAny tvmffi_int(int64_t x) {
-  TVMFFIAny any;
+  TVMFFIAny any; /* other views are made by this one */
   any.type_index = kTVMFFIInt;
   any.zero_padding = 0;
   any.v_int64 = x;

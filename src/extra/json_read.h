@@ -51,7 +51,7 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_no_value(const tvmffi_i_json_reader *r,
   return tvmffi_i_json_error(r, p, "Expecting value");
 }
 
-/* Skips white space. */
+/* Skips white space. Mostly there is none, which one comparison tells. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_skip(const char *p, const char *end) {
   while (p != end && (unsigned char)*p <= ' ' &&
          (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))

@@ -80,10 +80,11 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
    error, and in a walk an integer. Replaces any other result by a TypeError. */
 TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
-  if (is_walk && TVMFFI_I_IS_INT(r)) {
+  if (r->type_index == kTVMFFINone) {
+    *r = tvmffi_none(); /* the function may have left other bytes than 0 */
+  } else if (is_walk && TVMFFI_I_IS_INT(r)) {
     *r = tvmffi_int((int32_t)r->v_int64);
-  } else if (r->type_index != kTVMFFINone &&
-             r->type_index != kTVMFFIVisitInterrupt &&
+  } else if (r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
     (void)tvmffi_i_fail("TypeError",
                         "CallExpected: result type mismatch, expected %s, but "
