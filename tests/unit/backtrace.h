@@ -564,6 +564,7 @@ static void test_frame_names(TVMFFI_HERE) {
 #endif
 }
 
+#if !TVMFFI_NO_DLOPEN && !defined(_WIN32)
 /* Makes the other generation the current one, which is empty. */
 static tvmffi_i_frame_cache *test_new_generation(void) {
   tvmffi_i_frame_cache *cache = tvmffi_i_renew_frames(UINT64_MAX);
@@ -613,6 +614,7 @@ static void test_frame_sizes(void) {
     tvmffi_i_leave_frames(&reader);
   }
 }
+#endif
 
 /* A full cache is emptied. Frames that a reader has stay until it leaves. */
 static void test_full_frame_cache(TVMFFI_HERE) {
