@@ -32,6 +32,7 @@ STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
     encoding="utf-8").splitlines() if line.startswith("apache-tvm-ffi"))
 LOST = 1.05  # slower than stock by more than a second run would differ
 WIDE = 1.05  # between the ends of an interval that is not that of a cache's row
+NAMED = 1.2  # slower than stock by more: the overview has the row's name
 TYPICAL = 0.02  # a ratio by medians that differs by so much from an interval does
 APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
@@ -396,6 +397,11 @@ class Pictures:
                 if bounds:
                     axis.hlines([place] * len(bounds), *zip(*bounds),
                                 color=COLOURS["ours"], alpha=0.5, linewidth=1)
+                for row in drawn if key == "to_stock" else ():
+                    if row[key] > NAMED:
+                        axis.annotate(row["name"], (row[key], place), fontsize=6,
+                                      xytext=(0, 4), textcoords="offset points",
+                                      ha="center")
             axis.axvline(1, color=COLOURS["stock" if key == "to_stock"
                                           else "limit"], linewidth=1)
             self.log_ticks(axis, "x")
@@ -653,6 +659,12 @@ def page_sure(result, rows):
         "row that does not call the function.")
 
 
+def page_unseen(ini):
+    yield "## What these figures do not show"
+    yield ""
+    yield from paragraphs(ini["page"]["unseen"])
+
+
 def is_slower(row, judged):
     """By its verdict, or in an older record by its ratio."""
     if Rows.name(row) in judged:
@@ -719,7 +731,7 @@ def page_limits(ini, rows):
     yield from page_yardsticks(rows)
 
 
-def page_machines(rows, goals, paths):
+def page_machines(ini, rows, goals, paths):
     """This machine beside the records of others."""
     others = [Rows(path) for path in paths]
     if not others:
@@ -733,8 +745,13 @@ def page_machines(rows, goals, paths):
                   ("processor", "model", "compiler", "date", "commit"))]
          for name, each in zip(names, (rows, *others))], 6)
     yield from paragraphs(
-        "Ours to stock in groups, by the geometric mean, and ours to what the goals "
-        "compare with in their rows, on each machine, by the suite of its commit.")
+        "The goals; ours to stock in groups, by the geometric mean; and ours to what "
+        "the goals compare with in their rows, on each machine, by the suite of its "
+        "commit. Sizes and load times were measured on A alone.")
+    verdicts_of = [goals, *(goals_of(ini, each, {}) for each in others)]
+    yield from table(["goal", *names], [
+        [same[0].what, *(goal.verdict for goal in same)]
+        for same in zip(*verdicts_of)], len(names) + 1)
     groups = [each.groups(with_controls=False) for each in (rows, *others)]
     yield from table(["group", *names], [
         [group, *(ratio(geometric_mean(
@@ -825,6 +842,10 @@ def page_python(ini, compared, pictures, run):
 
 
 def page_versions(measured):
+    """When and with what a part was measured that is not of the harness."""
+    if "date" in measured:
+        yield from paragraphs(f"Measured {measured['date']}; C and C++ compiled with "
+                              f"`{measured['flags']}`.")
     if versions := measured.get("versions"):
         yield from paragraphs("Versions: " + ", ".join(
             f"{name} {version}" for name, version in versions.items()) + ".")
@@ -872,7 +893,7 @@ def write_page(args, ini, rows, goals, sizes):
              *page_controls(rows)]
     if args.sure:
         lines += page_sure(json.loads(args.sure.read_text()), rows)
-    lines += page_losses(rows, ini)
+    lines += [*page_unseen(ini), *page_losses(rows, ini)]
     if args.python:
         lines += page_python(ini, json.loads(args.python.read_text()),
                              pictures, rows.run)
@@ -881,7 +902,7 @@ def write_page(args, ini, rows, goals, sizes):
     if args.sizes:
         lines += page_sizes(ini, sizes)
     lines += [*page_limits(ini, rows),
-              *page_machines(rows, goals, args.beside),
+              *page_machines(ini, rows, goals, args.beside),
               *page_rows(ini, rows, pictures)]
     text = "\n".join(lines).rstrip() + "\n"
     (args.out / "benchmarks.md").write_text(text, encoding="utf-8")

@@ -28,6 +28,7 @@ import itertools
 import json
 import math
 import random
+import signal
 import statistics
 import sys
 from pathlib import Path
@@ -377,6 +378,8 @@ def main():
     parser.add_argument("--brief", action="store_true",
                         help="only rows that are slower, and the totals")
     args = parser.parse_args()
+    if hasattr(signal, "SIGPIPE"):  # as `verdicts.py RUN.json | head` ends it
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     changes = changes_of(read(args.old), args.new and read(args.new))
     if not any(not change.control for change in changes):
         fail("no row has samples to compare")

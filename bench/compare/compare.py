@@ -498,7 +498,9 @@ def report(args):
     if args.json:
         args.json.write_text(json.dumps(
             {"build": seconds, "typed": functions, "calls": times,
-             "versions": versions()}, indent=1))
+             "versions": versions(),
+             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+             "flags": " ".join(FLAGS[:-1])}, indent=1))
     ratio = {other: statistics.geometric_mean(
         min(columns[other]) / min(columns["tvmffi.h"])
         for columns in times.values()

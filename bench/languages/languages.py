@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import sysconfig
+import time
 import timeit
 from importlib import metadata
 from pathlib import Path
@@ -258,8 +259,9 @@ def main():
         print(f"| {name} | {work} | {median:.1f} | {low:.1f}-{high:.1f} |")
     if args.json:
         args.json.write_text(json.dumps(
-            {"calls": calls, "missing": missing, "versions": versions()},
-            indent=1))
+            {"calls": calls, "missing": missing, "versions": versions(),
+             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+             "flags": " ".join(FLAGS[:-1])}, indent=1))
     if missing:
         print(f"\nnot installed: {', '.join(missing)}")
 
