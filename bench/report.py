@@ -514,6 +514,13 @@ def facts_of(run, ini, commands):
                           if f"{label}_library" in run}}
 
 
+def page_words(ini):
+    yield "## Words"
+    yield ""
+    yield from table(["word", "meaning"], [[word, " ".join(text.split())]
+                                           for word, text in ini["words"].items()], 2)
+
+
 def page_record(args):
     if args.record:
         digest = hashlib.sha256(args.record.read_bytes()).hexdigest()
@@ -889,7 +896,7 @@ def write_page(args, ini, rows, goals, sizes):
         rows.run.get(label, {}).pop("path", None)  # it is of one machine
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
-             *page_record(args), *page_machine(rows, facts), *page_goals(goals),
+             *page_record(args), *page_words(ini), *page_machine(rows, facts), *page_goals(goals),
              *page_controls(rows)]
     if args.sure:
         lines += page_sure(json.loads(args.sure.read_text()), rows)
