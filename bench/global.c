@@ -93,6 +93,8 @@ static void calling_limit(const bench_lib *lib, void *state, long n) {
    .teardown = globals_teardown,                                \
    .limit = calling_limit,                                      \
    .limit_is = "the same C function, called through a pointer", \
+   .fixed = (size) < 10000 ? 0 : (size),                        \
+   .large = (size) >= 10000,                                    \
    .param = size}
 
 #define CALLING_ROWS(text, size)                                             \
