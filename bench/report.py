@@ -641,6 +641,8 @@ def page_sure(result, rows):
     """The result of test_verdicts.py."""
     runs, delays = result["runs"], result["delays"]
     where = ", ".join(result["record"].values())
+    if "load" in result:
+        where += f", load at most {result['load']:.1f}"
     steps = " or ".join("one multiplication" if delay["steps"] == 1 else
                         f"{delay['steps']} multiplications" for delay in delays)
     bound = "" if result["same"] else (
@@ -652,8 +654,8 @@ def page_sure(result, rows):
         f"header, {result['same']} gave a verdict{bound}. Then "
         f"`{result['function']}` was made slower by {steps} of its first "
         f"argument, and each library compared {runs} times. All rows that call "
-        "the function are in this table. Where none waits for another, the "
-        "processor hides a part of that:")
+        "the function are in this table. The processor hides a part of that, most "
+        "of it where no call waits for another:")
     yield from table(
         ["row", "made slower by, ns", "ratio", "width of the interval",
          f"found slower, of {runs}"],
