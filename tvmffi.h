@@ -692,13 +692,6 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
-/* Begins a function that is not inlined with -Os, but in a file without the
-   runtime, which calls it in few places. */
-#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
-#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
-#else
-#define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
-#endif
 /* For a function that constant arguments, such as a type's word, reduce to few
    instructions. Without optimisation, the function is not inlined. */
 #if defined(__OPTIMIZE__)
@@ -706,6 +699,13 @@
   static inline __attribute__((__always_inline__, __unused__))
 #else
 #define TVMFFI_I_FOLDED static inline TVMFFI_I_UNUSED
+#endif
+/* Begins a function that is not inlined with -Os, but in a file without the
+   runtime, which calls it in few places. */
+#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
+#else
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_FOLDED
 #endif
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
@@ -3344,9 +3344,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
               (const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
                const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
                TVMFFIObjectHandle context)) {
-  TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
-  if (!trace) trace = &none;
   if (!TVMFFI_I_HAS_CAUSES) cause = context = NULL;
   if (cause || context
           ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
@@ -3358,20 +3356,6 @@ TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
   TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
   return -1;
-}
-
-/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
-   an allocation fails, raises a MemoryError instead. */
-TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
-              (const TVMFFIByteArray *trace, const char *kind,
-               const char *format, ...)) {
-  char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
-  va_list ap;
-  va_start(ap, format);
-  message = tvmffi_i_message(buffer, format, ap);
-  va_end(ap);
-  return tvmffi_i_raise_error(&name, &message, trace, NULL, NULL);
 }
 
 /* Returns the length of the first line of `t` if the line names a function of
@@ -3400,18 +3384,42 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_outer_trace, (TVMFFIByteArray t)) {
   return t;
 }
 
-/* Raises an error from a function of this header. The trace begins with the
-   user's function that called into the header. Returns -1. */
-TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
-              (const char *kind, const char *format, ...)) {
+/* Raises an error with a formatted message. The parameters are those of
+   tvmffi_i_raise_error. If `trace` is NULL, the trace begins with the user's
+   function that called into this header. */
+TVMFFI_I_ONCE(int, tvmffi_i_vraise,
+              (const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
+               const char *kind, const char *format, va_list ap)) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
+  TVMFFIByteArray name = tvmffi_byte_array(kind), outer;
+  const TVMFFIByteArray message = tvmffi_i_message(buffer, format, ap);
+  if (!trace) {
+    outer = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
+    trace = &outer;
+  }
+  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
+}
+
+/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
+   an allocation fails, raises a MemoryError instead. */
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
+              (const TVMFFIByteArray *trace, const char *kind,
+               const char *format, ...)) {
   va_list ap;
   va_start(ap, format);
-  message = tvmffi_i_message(buffer, format, ap);
+  (void)tvmffi_i_vraise(trace, NULL, kind, format, ap);
   va_end(ap);
-  trace = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
-  return tvmffi_i_raise_error(&name, &message, &trace, NULL, NULL);
+  return -1;
+}
+
+/* Raises an error from a function of this header. Returns -1. */
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
+              (const char *kind, const char *format, ...)) {
+  va_list ap;
+  va_start(ap, format);
+  (void)tvmffi_i_vraise(NULL, NULL, kind, format, ap);
+  va_end(ap);
+  return -1;
 }
 
 /* Raises an error like TVMFFI_RAISE, with another error as its cause.
@@ -3427,13 +3435,11 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
               (TVMFFIObjectHandle cause, const TVMFFIByteArray *trace,
                const char *kind, const char *format, ...)) {
-  char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
   va_start(ap, format);
-  message = tvmffi_i_message(buffer, format, ap);
+  (void)tvmffi_i_vraise(trace, cause, kind, format, ap);
   va_end(ap);
-  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
+  return -1;
 }
 
 /* Removes the thread's pending error and returns the error, which the caller
@@ -3701,8 +3707,8 @@ enum {
   TVMFFI_I_MAP_ROW_MAX = 4,
   TVMFFI_I_MAP_TABLE_MIN = 8,
   /* The metadata byte of a slot. The bit MAP_BODY is 0 in the first slot of a
-     bucket chain, and 1 in the others. The bits MAP_JUMP index
-     tvmffi_i_map_jumps, the distances to the chain's next slot. */
+     bucket chain, and 1 in the others. The bits MAP_JUMP number the distance to
+     the chain's next slot (tvmffi_i_map_jump). */
   TVMFFI_I_MAP_BODY = 0x80,
   TVMFFI_I_MAP_JUMP = 0x7F,
   TVMFFI_I_MAP_PROTECTED = 0xFE,
@@ -4271,8 +4277,9 @@ TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
   return 0;
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
-                                     const TVMFFIAny *from, void *to) {
+/* Does what tvmffi_i_from_any_as does, for integers. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_get_int(const tvmffi_i_word *word,
+                                             const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_IS_INT(from))) return TVMFFI_I_MISMATCH;
@@ -20848,19 +20855,18 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
    use the Dict. */
 
 #if !TVMFFI_NO_CONTAINERS
-/* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
-   triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
-   ones. The index of a slot is taken modulo the size of the table, so of a
-   distance above SIZE_MAX only the lower bits are stored. */
+/* A slot's metadata byte stores the number of the distance to the next slot of
+   its bucket chain. The first 16 distances are their numbers, the others are
+   triangular numbers n(n + 1)/2: up to this number those for n from 6 on, then
+   selected larger ones. */
+enum { TVMFFI_I_MAP_FIRST_FAR = 83 };
+/* The index of a slot is taken modulo the size of the table, so of a distance
+   above SIZE_MAX only the lower bits are stored. */
 /* clang-format off */
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
-static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
-    55, 66, 78, 91, 105, 120, 136, 153, 171, 190, 210, 231, 253, 276, 300,
-    325, 351, 378, 406, 435, 465, 496, 528, 561, 595, 630, 666, 703, 741,
-    780, 820, 861, 903, 946, 990, 1035, 1081, 1128, 1176, 1225, 1275, 1326,
-    1378, 1431, 1485, 1540, 1596, 1653, 1711, 1770, 1830, 1891, 1953, 2016,
-    2080, 2145, 2211, 2278, 2346, 2415, 2485, 2556, 2628, 8515, 19110,
+static const size_t
+tvmffi_i_map_far[TVMFFI_I_MAP_NUM_JUMPS - TVMFFI_I_MAP_FIRST_FAR] = {
+    8515, 19110,
     42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
     27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
     3631522476u, TVMFFI_I_FAR(8170957530), TVMFFI_I_FAR(18384510628),
@@ -20878,6 +20884,14 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     TVMFFI_I_FAR(2315492959180353330), TVMFFI_I_FAR(5209859154120846435)};
 /* clang-format on */
 
+TVMFFI_I_INLINE size_t tvmffi_i_map_jump(size_t number) {
+  TVMFFI_ASSERT(number < TVMFFI_I_MAP_NUM_JUMPS);
+  if (TVMFFI_I_LIKELY(number < 16)) return number;
+  return number < TVMFFI_I_MAP_FIRST_FAR
+             ? (number - 10) * (number - 9) / 2
+             : tvmffi_i_map_far[number - TVMFFI_I_MAP_FIRST_FAR];
+}
+
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
 TVMFFI_I_SMALL_NOINLINE size_t
@@ -20891,8 +20905,7 @@ tvmffi_i_map_home(const tvmffi_i_map_object *m, uint64_t hash) {
 TVMFFI_I_INLINE size_t tvmffi_i_map_next(const tvmffi_i_map_object *m, size_t i,
                                          uint8_t meta) {
   TVMFFI_ASSERT(i < m->num_slots);
-  TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
-  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
+  return (i + tvmffi_i_map_jump(meta & TVMFFI_I_MAP_JUMP)) &
          ((size_t)m->num_slots - 1);
 }
 
@@ -25788,7 +25801,7 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
   size_t i;
   TVMFFI_ASSERT(x || !n);
   for (i = 0; i < n; ++i) {
-    if (i) tvmffi_i_text_put(b, ", ", 2);
+    if (i) tvmffi_i_text_str(b, ", ");
     tvmffi_i_text_int(b, x[i]);
   }
 }
@@ -26110,7 +26123,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
   const TVMFFIShapeCell *shape;
   TVMFFIByteArray name;
   if (s && s->state == TVMFFI_I_OPEN) {
-    tvmffi_i_text_put(b, "...", 3);
+    tvmffi_i_text_str(b, "...");
     tvmffi_i_repr_address(g, o);
     return 1;
   }
@@ -26132,13 +26145,13 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
       TVMFFI_TRY(tvmffi_i_repr_dtype(b, t->dtype));
       tvmffi_i_text_char(b, '[');
       tvmffi_i_repr_numbers(b, t->shape, (size_t)(t->ndim > 0 ? t->ndim : 0));
-      tvmffi_i_text_put(b, "]@", 2);
+      tvmffi_i_text_str(b, "]@");
       tvmffi_i_repr_device(b, t->device);
       tvmffi_i_repr_address(g, o);
       return 1;
     case kTVMFFIShape:
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
-      tvmffi_i_text_put(b, "Shape(", 6);
+      tvmffi_i_text_str(b, "Shape(");
       tvmffi_i_repr_numbers(b, shape->data, shape->size);
       tvmffi_i_text_char(b, ')');
       return 1;
@@ -26163,7 +26176,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
 static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   switch (value->type_index) {
-    case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
+    case kTVMFFINone: tvmffi_i_text_str(b, "None"); return 1;
     case kTVMFFIBool:
       tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
       return 1;
@@ -26184,7 +26197,7 @@ static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
     return 1;
   }
   if (value->v_obj) return tvmffi_i_repr_object(g, value->v_obj);
-  tvmffi_i_text_put(b, "None", 4);
+  tvmffi_i_text_str(b, "None");
   return 1;
 }
 
@@ -26262,9 +26275,9 @@ static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   if (tvmffi_i_is_container(index)) {
     TVMFFI_ASSERT(f->has_child || !tvmffi_i_is_map_type(index) || c->on_value);
     if (tvmffi_i_is_map_type(index) && !c->on_value)
-      tvmffi_i_text_put(b, ": ", 2);
+      tvmffi_i_text_str(b, ": ");
     else if (f->has_child)
-      tvmffi_i_text_put(b, ", ", 2);
+      tvmffi_i_text_str(b, ", ");
     f->has_child = 1;
     return 0;
   }
@@ -29557,6 +29570,7 @@ unpaired:
                              "Invalid surrogate pair of \\uXXXX escapes");
 }
 
+#if !defined(__OPTIMIZE_SIZE__)
 /* Returns 0 if no byte of a word is below `c`. */
 TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
   const size_t ones = SIZE_MAX / 255;
@@ -29568,15 +29582,16 @@ TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
 TVMFFI_I_INLINE size_t tvmffi_i_bytes_equal(size_t word, unsigned c) {
   return tvmffi_i_bytes_below(word ^ SIZE_MAX / 255 * c, 1);
 }
+#endif
 
 /* Skips the characters of a string up to a quote, backslash or control
    character. If `written`, the string is being written: stops at / and DEL,
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
+#if !defined(__OPTIMIZE_SIZE__)
   const ptrdiff_t size = (ptrdiff_t)sizeof(size_t);
   size_t word, found;
-  TVMFFI_ASSERT(p <= end);
   for (; end - p >= size; p += size) {
     memcpy(&word, p, sizeof(word));
     found = tvmffi_i_bytes_below(word, ' ') |
@@ -29586,6 +29601,8 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
           tvmffi_i_bytes_equal(word, '/') | tvmffi_i_bytes_equal(word, 0x7F);
     if (found) break;
   }
+#endif
+  TVMFFI_ASSERT(p <= end);
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
          (!written || (*p != '/' && *p != 0x7F)))
     ++p;
@@ -29980,7 +29997,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
   n = b->size - begin;
   if (n && size < limit && !memchr(b->data + begin, '.', n) &&
       !memchr(b->data + begin, 'e', n))
-    tvmffi_i_text_put(b, ".0", 2);
+    tvmffi_i_text_str(b, ".0");
 }
 
 /* Appends a comma if `comma` is 1. With indentation, also appends a line end
@@ -30072,18 +30089,15 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   return 0;
 }
 
-/* Appends a value and everything it contains. The caller frees the writer's
-   memory. */
+/* Appends a value and everything it contains. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
   TVMFFI_ASSERT(value && !w->depth);
   for (;;) {
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
-    if (!w->depth || w->text.failed) break;
+    if (!w->depth || w->text.failed) return 0;
     TVMFFI_TRY(tvmffi_i_json_next(w, &value));
   }
-  w->depth = 0; /* not 0 yet if memory ran out */
-  return 0;
 }
 
 /* Moves the text into a string object and empties the buffer. As in upstream,
@@ -30098,14 +30112,18 @@ static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   return code;
 }
 
-/* Frees the writer's memory. If `code` is 0, sets *out to the text (owned by
-   the caller). Returns `code`, or the code of a new error. */
-static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
-                             TVMFFIAny *out) {
-  TVMFFI_ASSERT(code || !w->depth);
-  if (!code) code = tvmffi_i_text_take_object(&w->text, out);
-  tvmffi_i_text_release(&w->text);
-  tvmffi_i_free(w->levels);
+/* Sets *out to a value as JSON text (owned by the caller), as
+   ffi.json.Stringify does. */
+static int tvmffi_i_json_stringify(const TVMFFIAny *value, int32_t indent,
+                                   TVMFFIAny *out) {
+  tvmffi_i_json_writer w;
+  int code;
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, value);
+  if (!code) code = tvmffi_i_text_take_object(&w.text, out);
+  tvmffi_i_text_release(&w.text);
+  tvmffi_i_free(w.levels);
   return code;
 }
 
@@ -30202,11 +30220,10 @@ typedef struct {
   TVMFFIObject *fields;
 } tvmffi_i_saving;
 
-/* The state of a graph writer, which writes nodes as JSON text or as a list of
-   maps. Equal values share a node. `hashes` finds a value in `saved`. */
+/* The state of a graph writer. Equal values share a node. `hashes` finds a
+   value in `saved`. */
 typedef struct {
-  TVMFFIObject *nodes;         /* owned list of maps; NULL for text */
-  tvmffi_i_json_writer writer; /* for text: the nodes so far */
+  TVMFFIObject *nodes; /* owned list of maps */
   tvmffi_i_saved *saved;
   size_t num_saved, room_saved;
   tvmffi_i_records hashes;
@@ -30307,27 +30324,12 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
    None. */
 static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
                              const TVMFFIAny *data) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
   const int32_t text = tvmffi_i_text_type(index);
-  const TVMFFIByteArray *key;
   TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
   if (text) index = text;
-  key = &TVMFFIGetTypeInfo(index)->type_key;
-  if (s->nodes) {
-    TVMFFI_TRY(
-        tvmffi_i_append_node(s, key, index < kTVMFFIDynObjectBegin, data));
-  } else {
-    tvmffi_i_text_str(b, s->num_nodes ? ",{\"type\":" : "{\"type\":");
-    tvmffi_i_json_put_string(b, *key);
-    if (data) {
-      tvmffi_i_text_str(b, ",\"data\":");
-      TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
-    }
-    tvmffi_i_text_char(b, '}');
-    if (b->failed) return tvmffi_i_no_memory();
-    TVMFFI_ASSERT(!s->writer.depth);
-  }
+  TVMFFI_TRY(tvmffi_i_append_node(s, &TVMFFIGetTypeInfo(index)->type_key,
+                                  index < kTVMFFIDynObjectBegin, data));
   s->saved[saved].index = s->num_nodes++;
   TVMFFI_ASSERT((size_t)s->num_nodes <= s->num_saved);
   return 0;
@@ -30577,26 +30579,6 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
   }
 }
 
-/* Sets *out to the JSON text (owned) of root index, nodes and metadata. */
-static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
-                               const TVMFFIAny *metadata, TVMFFIAny *out) {
-  tvmffi_i_json_writer w;
-  int code = 0;
-  TVMFFI_ASSERT(!s->nodes && index < s->num_nodes);
-  memset((void *)&w, 0, sizeof(w));
-  tvmffi_i_text_str(&w.text, "{\"root_index\":");
-  tvmffi_i_text_int(&w.text, index);
-  tvmffi_i_text_str(&w.text, ",\"nodes\":[");
-  tvmffi_i_text_put(&w.text, s->writer.text.data, s->writer.text.size);
-  tvmffi_i_text_char(&w.text, ']');
-  if (metadata->type_index != kTVMFFINone) {
-    tvmffi_i_text_str(&w.text, ",\"metadata\":");
-    code = tvmffi_i_json_write(&w, metadata);
-  }
-  tvmffi_i_text_char(&w.text, '}');
-  return tvmffi_i_json_end(&w, code, out);
-}
-
 /* Sets *out to the graph as a map (owned) of root index, nodes and metadata. */
 static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
                               const TVMFFIAny *metadata, TVMFFIAny *out) {
@@ -30604,7 +30586,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
-  TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
+  TVMFFI_ASSERT(index < s->num_nodes);
   code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
@@ -30618,23 +30600,19 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   return code;
 }
 
-/* Saves a value as a graph: as JSON text if `as_text`, otherwise as a map. The
-   caller owns `value`, `metadata` and *out. */
+/* Saves a value as a graph, a map. The caller owns `value`, `metadata` and
+   *out. */
 static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
-                             int as_text, TVMFFIAny *out) {
+                             TVMFFIAny *out) {
   tvmffi_i_saver s;
   int64_t index = 0;
   int code;
   memset((void *)&s, 0, sizeof(s));
   tvmffi_i_stack_open(&s.frames, NULL, 0);
-  if (!as_text) {
-    s.nodes = tvmffi_i_new_list(0);
-    if (!s.nodes) return -1;
-  }
+  s.nodes = tvmffi_i_new_list(0);
+  if (!s.nodes) return -1;
   code = tvmffi_i_save(&s, value, &index);
-  if (!code)
-    code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
-                   : tvmffi_i_graph_map(&s, index, metadata, out);
+  if (!code) code = tvmffi_i_graph_map(&s, index, metadata, out);
   TVMFFI_ASSERT(code || (!s.frames.depth && !s.num_parts));
   for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
     tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
@@ -30643,8 +30621,6 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
   tvmffi_i_free_slots(s.hashes.table);
-  tvmffi_i_text_release(&s.writer.text);
-  tvmffi_i_free(s.writer.levels);
   tvmffi_i_release(s.nodes);
   return code;
 }
@@ -31863,7 +31839,6 @@ TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
   TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)
-TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
 TVMFFI_I_ANY_RESULT(
     i_optional_str, "Optional<str>",
     "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
@@ -31978,14 +31953,14 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func, GET_FUNCTION)
 TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
                      (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none,
+TVMFFI_I_MODULE_CALL(ModuleGetKind, str, KIND, none, none,
                      (i_module, module))
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
 TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats, WRITE_FORMATS,
                      none, none, (i_module, module))
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
+TVMFFI_I_MODULE_CALL(ModuleInspectSource, str, INSPECT, format, none,
                      (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */
@@ -33106,19 +33081,16 @@ TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
-TVMFFI_I_TYPE(i_region, int64_t, "int", "int", TVMFFI_I_INT, kTVMFFIInt, NULL,
-              NULL)
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
                      "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
 TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
                      "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
 
-/* Define the result types of a visit and of a mutation. */
+/* Defines the result type of a visit. */
 TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
               "VisitInterrupt\"}]}",
               TVMFFI_I_ANY, -1, NULL, NULL)
-TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, NULL, NULL)
 
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
@@ -33271,7 +33243,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_visit_root(
@@ -33285,7 +33257,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (any, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
                              &root, callbacks, NULL, tvmffi_result);
@@ -33351,15 +33323,15 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
   /* Calls a function without arguments and returns its result. During the     \
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
   TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
-                        (T, self), (i_region, kind), (i_callback, callback)) { \
+                        (T, self), (int64, kind), (i_callback, callback)) { \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
   }
 TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
-TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, i_mutated, 1)
+TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, any, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, i_mutated,
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any,
                       (i_mutator, self), (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
@@ -33406,14 +33378,10 @@ TVMFFI_I_BUILTIN_NAMED(i_json_Parse, "ffi.json.Parse", any, (str, text)) {
    and for a list that contains itself. */
 TVMFFI_I_BUILTIN_NAMED(i_json_Stringify, "ffi.json.Stringify", str,
                        (i_view, value), (i_optional_int, indent)) {
-  tvmffi_i_json_writer w;
   TVMFFIAny owned;
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
-  memset((void *)&w, 0, sizeof(w));
-  w.indent = indent;
-  code = tvmffi_i_json_write(&w, &owned);
-  code = tvmffi_i_json_end(&w, code, tvmffi_result);
+  code = tvmffi_i_json_stringify(&owned, indent, tvmffi_result);
   tvmffi_i_any_release(&owned);
   return code;
 }
@@ -33616,12 +33584,12 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
 
 #if !TVMFFI_NO_EXTRA
 static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
-                                  const TVMFFIAny *metadata, int as_text,
+                                  const TVMFFIAny *metadata,
                                   TVMFFIAny *out) {
   TVMFFIAny owned = tvmffi_none(), about = tvmffi_none();
   int code = tvmffi_i_own(value, &owned);
   if (!code) code = tvmffi_i_own(metadata, &about);
-  if (!code) code = tvmffi_i_to_graph(&owned, &about, as_text, out);
+  if (!code) code = tvmffi_i_to_graph(&owned, &about, out);
   tvmffi_i_any_release(&owned);
   tvmffi_i_any_release(&about);
   return code;
@@ -33633,13 +33601,18 @@ static int tvmffi_i_call_to_graph(const TVMFFIAny *value,
    contains itself. Raises TypeError for an object whose type has no creator, no
    attribute __ffi_new__ and no attribute __data_to_json__. */
 TVMFFI_I_BUILTIN_FUNC(ToJSONGraph, any, (i_view, value), (i_view, metadata)) {
-  return tvmffi_i_call_to_graph(value, metadata, 0, tvmffi_result);
+  return tvmffi_i_call_to_graph(value, metadata, tvmffi_result);
 }
 
 /* Same as ffi.ToJSONGraph, but returns the graph as JSON text. */
 TVMFFI_I_BUILTIN_FUNC(ToJSONGraphString, str, (i_view, value),
                       (i_view, metadata)) {
-  return tvmffi_i_call_to_graph(value, metadata, 1, tvmffi_result);
+  TVMFFIAny graph = tvmffi_none();
+  int code;
+  TVMFFI_TRY(tvmffi_i_call_to_graph(value, metadata, &graph));
+  code = tvmffi_i_json_stringify(&graph, 0, tvmffi_result);
+  tvmffi_i_any_release(&graph);
+  return code;
 }
 
 /* Restores a value from the map that ffi.ToJSONGraph returned. */

@@ -39,8 +39,8 @@ enum {
   TVMFFI_I_MAP_ROW_MAX = 4,
   TVMFFI_I_MAP_TABLE_MIN = 8,
   /* The metadata byte of a slot. The bit MAP_BODY is 0 in the first slot of a
-     bucket chain, and 1 in the others. The bits MAP_JUMP index
-     tvmffi_i_map_jumps, the distances to the chain's next slot. */
+     bucket chain, and 1 in the others. The bits MAP_JUMP number the distance to
+     the chain's next slot (tvmffi_i_map_jump). */
   TVMFFI_I_MAP_BODY = 0x80,
   TVMFFI_I_MAP_JUMP = 0x7F,
   TVMFFI_I_MAP_PROTECTED = 0xFE,

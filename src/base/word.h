@@ -492,8 +492,9 @@ TVMFFI_I_INLINE int tvmffi_i_get_tensor(const TVMFFIAny *any, DLTensor **out) {
   return 0;
 }
 
-TVMFFI_I_FOLDED int tvmffi_i_get_int(const tvmffi_i_word *word,
-                                     const TVMFFIAny *from, void *to) {
+/* Does what tvmffi_i_from_any_as does, for integers. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_get_int(const tvmffi_i_word *word,
+                                             const TVMFFIAny *from, void *to) {
   int64_t x = from->v_int64;
   const int bits = word->size * 8;
   if (TVMFFI_I_UNLIKELY(!TVMFFI_I_IS_INT(from))) return TVMFFI_I_MISMATCH;

@@ -19,19 +19,18 @@
 #include "equal.h"
 
 #if !TVMFFI_NO_CONTAINERS
-/* Distances from a slot to the next slot of its bucket chain: 1 to 15, then
-   triangular numbers n(n + 1)/2 for n from 6 to 72, then selected larger
-   ones. The index of a slot is taken modulo the size of the table, so of a
-   distance above SIZE_MAX only the lower bits are stored. */
+/* A slot's metadata byte stores the number of the distance to the next slot of
+   its bucket chain. The first 16 distances are their numbers, the others are
+   triangular numbers n(n + 1)/2: up to this number those for n from 6 on, then
+   selected larger ones. */
+enum { TVMFFI_I_MAP_FIRST_FAR = 83 };
+/* The index of a slot is taken modulo the size of the table, so of a distance
+   above SIZE_MAX only the lower bits are stored. */
 /* clang-format off */
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
-static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 21, 28, 36, 45,
-    55, 66, 78, 91, 105, 120, 136, 153, 171, 190, 210, 231, 253, 276, 300,
-    325, 351, 378, 406, 435, 465, 496, 528, 561, 595, 630, 666, 703, 741,
-    780, 820, 861, 903, 946, 990, 1035, 1081, 1128, 1176, 1225, 1275, 1326,
-    1378, 1431, 1485, 1540, 1596, 1653, 1711, 1770, 1830, 1891, 1953, 2016,
-    2080, 2145, 2211, 2278, 2346, 2415, 2485, 2556, 2628, 8515, 19110,
+static const size_t
+tvmffi_i_map_far[TVMFFI_I_MAP_NUM_JUMPS - TVMFFI_I_MAP_FIRST_FAR] = {
+    8515, 19110,
     42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
     27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
     3631522476u, TVMFFI_I_FAR(8170957530), TVMFFI_I_FAR(18384510628),
@@ -49,6 +48,14 @@ static const size_t tvmffi_i_map_jumps[TVMFFI_I_MAP_NUM_JUMPS] = {
     TVMFFI_I_FAR(2315492959180353330), TVMFFI_I_FAR(5209859154120846435)};
 /* clang-format on */
 
+TVMFFI_I_INLINE size_t tvmffi_i_map_jump(size_t number) {
+  TVMFFI_ASSERT(number < TVMFFI_I_MAP_NUM_JUMPS);
+  if (TVMFFI_I_LIKELY(number < 16)) return number;
+  return number < TVMFFI_I_MAP_FIRST_FAR
+             ? (number - 10) * (number - 9) / 2
+             : tvmffi_i_map_far[number - TVMFFI_I_MAP_FIRST_FAR];
+}
+
 /* Returns the home slot of a hash by Fibonacci hashing: multiplies by 2^64 /
    phi and keeps the highest bits. */
 TVMFFI_I_SMALL_NOINLINE size_t
@@ -62,8 +69,7 @@ tvmffi_i_map_home(const tvmffi_i_map_object *m, uint64_t hash) {
 TVMFFI_I_INLINE size_t tvmffi_i_map_next(const tvmffi_i_map_object *m, size_t i,
                                          uint8_t meta) {
   TVMFFI_ASSERT(i < m->num_slots);
-  TVMFFI_ASSERT((meta & TVMFFI_I_MAP_JUMP) < TVMFFI_I_MAP_NUM_JUMPS);
-  return (i + tvmffi_i_map_jumps[meta & TVMFFI_I_MAP_JUMP]) &
+  return (i + tvmffi_i_map_jump(meta & TVMFFI_I_MAP_JUMP)) &
          ((size_t)m->num_slots - 1);
 }
 

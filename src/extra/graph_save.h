@@ -19,7 +19,6 @@
 #include "../containers.h"
 #include "../graph.h"
 #include "../reflection.h"
-#include "json_write.h"
 #include "base64.h"
 
 #if !TVMFFI_NO_EXTRA
@@ -46,11 +45,10 @@ typedef struct {
   TVMFFIObject *fields;
 } tvmffi_i_saving;
 
-/* The state of a graph writer, which writes nodes as JSON text or as a list of
-   maps. Equal values share a node. `hashes` finds a value in `saved`. */
+/* The state of a graph writer. Equal values share a node. `hashes` finds a
+   value in `saved`. */
 typedef struct {
-  TVMFFIObject *nodes;         /* owned list of maps; NULL for text */
-  tvmffi_i_json_writer writer; /* for text: the nodes so far */
+  TVMFFIObject *nodes; /* owned list of maps */
   tvmffi_i_saved *saved;
   size_t num_saved, room_saved;
   tvmffi_i_records hashes;
@@ -151,27 +149,12 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
    None. */
 static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
                              const TVMFFIAny *data) {
-  tvmffi_i_text_buffer *b = &s->writer.text;
   int32_t index = s->saved[saved].value.type_index;
   const int32_t text = tvmffi_i_text_type(index);
-  const TVMFFIByteArray *key;
   TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
   if (text) index = text;
-  key = &TVMFFIGetTypeInfo(index)->type_key;
-  if (s->nodes) {
-    TVMFFI_TRY(
-        tvmffi_i_append_node(s, key, index < kTVMFFIDynObjectBegin, data));
-  } else {
-    tvmffi_i_text_str(b, s->num_nodes ? ",{\"type\":" : "{\"type\":");
-    tvmffi_i_json_put_string(b, *key);
-    if (data) {
-      tvmffi_i_text_str(b, ",\"data\":");
-      TVMFFI_TRY(tvmffi_i_json_write(&s->writer, data));
-    }
-    tvmffi_i_text_char(b, '}');
-    if (b->failed) return tvmffi_i_no_memory();
-    TVMFFI_ASSERT(!s->writer.depth);
-  }
+  TVMFFI_TRY(tvmffi_i_append_node(s, &TVMFFIGetTypeInfo(index)->type_key,
+                                  index < kTVMFFIDynObjectBegin, data));
   s->saved[saved].index = s->num_nodes++;
   TVMFFI_ASSERT((size_t)s->num_nodes <= s->num_saved);
   return 0;
@@ -421,26 +404,6 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
   }
 }
 
-/* Sets *out to the JSON text (owned) of root index, nodes and metadata. */
-static int tvmffi_i_graph_text(tvmffi_i_saver *s, int64_t index,
-                               const TVMFFIAny *metadata, TVMFFIAny *out) {
-  tvmffi_i_json_writer w;
-  int code = 0;
-  TVMFFI_ASSERT(!s->nodes && index < s->num_nodes);
-  memset((void *)&w, 0, sizeof(w));
-  tvmffi_i_text_str(&w.text, "{\"root_index\":");
-  tvmffi_i_text_int(&w.text, index);
-  tvmffi_i_text_str(&w.text, ",\"nodes\":[");
-  tvmffi_i_text_put(&w.text, s->writer.text.data, s->writer.text.size);
-  tvmffi_i_text_char(&w.text, ']');
-  if (metadata->type_index != kTVMFFINone) {
-    tvmffi_i_text_str(&w.text, ",\"metadata\":");
-    code = tvmffi_i_json_write(&w, metadata);
-  }
-  tvmffi_i_text_char(&w.text, '}');
-  return tvmffi_i_json_end(&w, code, out);
-}
-
 /* Sets *out to the graph as a map (owned) of root index, nodes and metadata. */
 static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
                               const TVMFFIAny *metadata, TVMFFIAny *out) {
@@ -448,7 +411,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
-  TVMFFI_ASSERT(s->nodes && index < s->num_nodes);
+  TVMFFI_ASSERT(index < s->num_nodes);
   code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
                             tvmffi_int(index));
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
@@ -462,23 +425,19 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   return code;
 }
 
-/* Saves a value as a graph: as JSON text if `as_text`, otherwise as a map. The
-   caller owns `value`, `metadata` and *out. */
+/* Saves a value as a graph, a map. The caller owns `value`, `metadata` and
+   *out. */
 static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
-                             int as_text, TVMFFIAny *out) {
+                             TVMFFIAny *out) {
   tvmffi_i_saver s;
   int64_t index = 0;
   int code;
   memset((void *)&s, 0, sizeof(s));
   tvmffi_i_stack_open(&s.frames, NULL, 0);
-  if (!as_text) {
-    s.nodes = tvmffi_i_new_list(0);
-    if (!s.nodes) return -1;
-  }
+  s.nodes = tvmffi_i_new_list(0);
+  if (!s.nodes) return -1;
   code = tvmffi_i_save(&s, value, &index);
-  if (!code)
-    code = as_text ? tvmffi_i_graph_text(&s, index, metadata, out)
-                   : tvmffi_i_graph_map(&s, index, metadata, out);
+  if (!code) code = tvmffi_i_graph_map(&s, index, metadata, out);
   TVMFFI_ASSERT(code || (!s.frames.depth && !s.num_parts));
   for (; s.frames.depth; TVMFFI_I_POP(tvmffi_i_saving, &s.frames))
     tvmffi_i_release(TVMFFI_I_TOP(tvmffi_i_saving, &s.frames)->fields);
@@ -487,8 +446,6 @@ static int tvmffi_i_to_graph(const TVMFFIAny *value, const TVMFFIAny *metadata,
   tvmffi_i_free(s.parts);
   tvmffi_i_free(s.saved);
   tvmffi_i_free_slots(s.hashes.table);
-  tvmffi_i_text_release(&s.writer.text);
-  tvmffi_i_free(s.writer.levels);
   tvmffi_i_release(s.nodes);
   return code;
 }

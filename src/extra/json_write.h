@@ -68,7 +68,7 @@ static void tvmffi_i_json_put_double(tvmffi_i_text_buffer *b, uint64_t bits) {
   n = b->size - begin;
   if (n && size < limit && !memchr(b->data + begin, '.', n) &&
       !memchr(b->data + begin, 'e', n))
-    tvmffi_i_text_put(b, ".0", 2);
+    tvmffi_i_text_str(b, ".0");
 }
 
 /* Appends a comma if `comma` is 1. With indentation, also appends a line end
@@ -160,18 +160,15 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   return 0;
 }
 
-/* Appends a value and everything it contains. The caller frees the writer's
-   memory. */
+/* Appends a value and everything it contains. */
 static int tvmffi_i_json_write(tvmffi_i_json_writer *w,
                                const TVMFFIAny *value) {
   TVMFFI_ASSERT(value && !w->depth);
   for (;;) {
     if (value) TVMFFI_TRY(tvmffi_i_json_put(w, value));
-    if (!w->depth || w->text.failed) break;
+    if (!w->depth || w->text.failed) return 0;
     TVMFFI_TRY(tvmffi_i_json_next(w, &value));
   }
-  w->depth = 0; /* not 0 yet if memory ran out */
-  return 0;
 }
 
 /* Moves the text into a string object and empties the buffer. As in upstream,
@@ -186,14 +183,18 @@ static int tvmffi_i_text_take_object(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   return code;
 }
 
-/* Frees the writer's memory. If `code` is 0, sets *out to the text (owned by
-   the caller). Returns `code`, or the code of a new error. */
-static int tvmffi_i_json_end(tvmffi_i_json_writer *w, int code,
-                             TVMFFIAny *out) {
-  TVMFFI_ASSERT(code || !w->depth);
-  if (!code) code = tvmffi_i_text_take_object(&w->text, out);
-  tvmffi_i_text_release(&w->text);
-  tvmffi_i_free(w->levels);
+/* Sets *out to a value as JSON text (owned by the caller), as
+   ffi.json.Stringify does. */
+static int tvmffi_i_json_stringify(const TVMFFIAny *value, int32_t indent,
+                                   TVMFFIAny *out) {
+  tvmffi_i_json_writer w;
+  int code;
+  memset((void *)&w, 0, sizeof(w));
+  w.indent = indent;
+  code = tvmffi_i_json_write(&w, value);
+  if (!code) code = tvmffi_i_text_take_object(&w.text, out);
+  tvmffi_i_text_release(&w.text);
+  tvmffi_i_free(w.levels);
   return code;
 }
 

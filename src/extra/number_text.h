@@ -112,7 +112,7 @@ static void tvmffi_i_repr_numbers(tvmffi_i_text_buffer *b, const int64_t *x,
   size_t i;
   TVMFFI_ASSERT(x || !n);
   for (i = 0; i < n; ++i) {
-    if (i) tvmffi_i_text_put(b, ", ", 2);
+    if (i) tvmffi_i_text_str(b, ", ");
     tvmffi_i_text_int(b, x[i]);
   }
 }

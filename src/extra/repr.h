@@ -108,7 +108,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
   const TVMFFIShapeCell *shape;
   TVMFFIByteArray name;
   if (s && s->state == TVMFFI_I_OPEN) {
-    tvmffi_i_text_put(b, "...", 3);
+    tvmffi_i_text_str(b, "...");
     tvmffi_i_repr_address(g, o);
     return 1;
   }
@@ -130,13 +130,13 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
       TVMFFI_TRY(tvmffi_i_repr_dtype(b, t->dtype));
       tvmffi_i_text_char(b, '[');
       tvmffi_i_repr_numbers(b, t->shape, (size_t)(t->ndim > 0 ? t->ndim : 0));
-      tvmffi_i_text_put(b, "]@", 2);
+      tvmffi_i_text_str(b, "]@");
       tvmffi_i_repr_device(b, t->device);
       tvmffi_i_repr_address(g, o);
       return 1;
     case kTVMFFIShape:
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, o);
-      tvmffi_i_text_put(b, "Shape(", 6);
+      tvmffi_i_text_str(b, "Shape(");
       tvmffi_i_repr_numbers(b, shape->data, shape->size);
       tvmffi_i_text_char(b, ')');
       return 1;
@@ -161,7 +161,7 @@ static int tvmffi_i_repr_object(tvmffi_i_printer *g, TVMFFIObject *o) {
 static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
   tvmffi_i_text_buffer *b = &g->text[g->to];
   switch (value->type_index) {
-    case kTVMFFINone: tvmffi_i_text_put(b, "None", 4); return 1;
+    case kTVMFFINone: tvmffi_i_text_str(b, "None"); return 1;
     case kTVMFFIBool:
       tvmffi_i_text_str(b, value->v_int64 ? "True" : "False");
       return 1;
@@ -182,7 +182,7 @@ static int tvmffi_i_repr_leaf(tvmffi_i_printer *g, const TVMFFIAny *value) {
     return 1;
   }
   if (value->v_obj) return tvmffi_i_repr_object(g, value->v_obj);
-  tvmffi_i_text_put(b, "None", 4);
+  tvmffi_i_text_str(b, "None");
   return 1;
 }
 
@@ -260,9 +260,9 @@ static int tvmffi_i_repr_before(tvmffi_i_printer *g, tvmffi_i_repr_frame *f) {
   if (tvmffi_i_is_container(index)) {
     TVMFFI_ASSERT(f->has_child || !tvmffi_i_is_map_type(index) || c->on_value);
     if (tvmffi_i_is_map_type(index) && !c->on_value)
-      tvmffi_i_text_put(b, ": ", 2);
+      tvmffi_i_text_str(b, ": ");
     else if (f->has_child)
-      tvmffi_i_text_put(b, ", ", 2);
+      tvmffi_i_text_str(b, ", ");
     f->has_child = 1;
     return 0;
   }

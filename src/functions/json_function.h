@@ -36,14 +36,10 @@ TVMFFI_I_BUILTIN_NAMED(i_json_Parse, "ffi.json.Parse", any, (str, text)) {
    and for a list that contains itself. */
 TVMFFI_I_BUILTIN_NAMED(i_json_Stringify, "ffi.json.Stringify", str,
                        (i_view, value), (i_optional_int, indent)) {
-  tvmffi_i_json_writer w;
   TVMFFIAny owned;
   int code;
   TVMFFI_TRY(tvmffi_i_own(value, &owned));
-  memset((void *)&w, 0, sizeof(w));
-  w.indent = indent;
-  code = tvmffi_i_json_write(&w, &owned);
-  code = tvmffi_i_json_end(&w, code, tvmffi_result);
+  code = tvmffi_i_json_stringify(&owned, indent, tvmffi_result);
   tvmffi_i_any_release(&owned);
   return code;
 }

@@ -16,7 +16,6 @@ TVMFFI_I_OBJECT_TYPE(i_module, "ffi.Module", "ffi.Module", kTVMFFIModule)
 /* Defines a result type of built-in functions that return an owned Any. */
 #define TVMFFI_I_ANY_RESULT(T, name, schema) \
   TVMFFI_I_TYPE(T, TVMFFIAny, name, schema, TVMFFI_I_ANY, -1, NULL, NULL)
-TVMFFI_I_ANY_RESULT(i_source, "str", "ffi.String")
 TVMFFI_I_ANY_RESULT(
     i_optional_str, "Optional<str>",
     "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi.String\"}]}")
@@ -131,14 +130,14 @@ TVMFFI_I_MODULE_SEARCH(ModuleGetFunction, i_optional_func, GET_FUNCTION)
 TVMFFI_I_MODULE_CALL(ModuleGetPropertyMask, int32, PROPERTY_MASK, none, none,
                      (i_module, module))
 /* Returns the kind of a module: "library" for a dynamic library. */
-TVMFFI_I_MODULE_CALL(ModuleGetKind, i_source, KIND, none, none,
+TVMFFI_I_MODULE_CALL(ModuleGetKind, str, KIND, none, none,
                      (i_module, module))
 /* Returns the formats that ffi.ModuleWriteToFile can write a module in. */
 TVMFFI_I_MODULE_CALL(ModuleGetWriteFormats, i_write_formats, WRITE_FORMATS,
                      none, none, (i_module, module))
 /* Returns the source code of a module in a format, or an empty string if the
    module has no source code. */
-TVMFFI_I_MODULE_CALL(ModuleInspectSource, i_source, INSPECT, format, none,
+TVMFFI_I_MODULE_CALL(ModuleInspectSource, str, INSPECT, format, none,
                      (i_module, module), (str, format))
 /* Writes a module to a file. RuntimeError for a library, which cannot be
    written. */

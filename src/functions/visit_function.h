@@ -30,19 +30,16 @@ TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
   }
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
-TVMFFI_I_TYPE(i_region, int64_t, "int", "int", TVMFFI_I_INT, kTVMFFIInt, NULL,
-              NULL)
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
                      "ffi.StructuralVisitor", TVMFFI_I_STRUCTURAL_VISITOR)
 TVMFFI_I_OBJECT_TYPE(i_mutator, "ffi.StructuralMutator",
                      "ffi.StructuralMutator", TVMFFI_I_STRUCTURAL_MUTATOR)
 
-/* Define the result types of a visit and of a mutation. */
+/* Defines the result type of a visit. */
 TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
               "{\"type\":\"Optional\",\"args\":[{\"type\":\"ffi."
               "VisitInterrupt\"}]}",
               TVMFFI_I_ANY, -1, NULL, NULL)
-TVMFFI_I_TYPE(i_mutated, TVMFFIAny, "Any", "Any", TVMFFI_I_ANY, -1, NULL, NULL)
 
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
@@ -195,7 +192,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
   return tvmffi_i_visit_root(
@@ -209,7 +206,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, i_mutated, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutate, i_mutated, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (any, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
                              &root, callbacks, NULL, tvmffi_result);
@@ -275,15 +272,15 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
   /* Calls a function without arguments and returns its result. During the     \
      call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
   TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
-                        (T, self), (i_region, kind), (i_callback, callback)) { \
+                        (T, self), (int64, kind), (i_callback, callback)) { \
     return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
   }
 TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
-TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, i_mutated, 1)
+TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, any, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, i_mutated,
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any,
                       (i_mutator, self), (i_visit_value, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
   TVMFFI_TRY(tvmffi_i_check_visit(v, &var));

@@ -41,13 +41,6 @@
 #define TVMFFI_I_ALWAYS_INLINE \
   static inline __attribute__((__always_inline__, __unused__))
 #endif
-/* Begins a function that is not inlined with -Os, but in a file without the
-   runtime, which calls it in few places. */
-#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
-#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
-#else
-#define TVMFFI_I_SMALL_NOINLINE static inline TVMFFI_I_UNUSED
-#endif
 /* For a function that constant arguments, such as a type's word, reduce to few
    instructions. Without optimisation, the function is not inlined. */
 #if defined(__OPTIMIZE__)
@@ -55,6 +48,13 @@
   static inline __attribute__((__always_inline__, __unused__))
 #else
 #define TVMFFI_I_FOLDED static inline TVMFFI_I_UNUSED
+#endif
+/* Begins a function that is not inlined with -Os, but in a file without the
+   runtime, which calls it in few places. */
+#if defined(__OPTIMIZE_SIZE__) && defined(TVMFFI_IMPLEMENTATION)
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_NOINLINE TVMFFI_I_UNUSED
+#else
+#define TVMFFI_I_SMALL_NOINLINE TVMFFI_I_FOLDED
 #endif
 #define TVMFFI_I_PREFETCH(pointer) __builtin_prefetch(pointer)
 #if defined(__MINGW32__) && !defined(__clang__)
