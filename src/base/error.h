@@ -236,7 +236,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
               (const TVMFFIByteArray *kind, const TVMFFIByteArray *message,
                const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
                TVMFFIObjectHandle context)) {
+  TVMFFIByteArray none = {"", 0};
   TVMFFIObjectHandle error = NULL;
+  if (!trace) trace = &none;
   if (!TVMFFI_I_HAS_CAUSES) cause = context = NULL;
   if (cause || context
           ? TVMFFIErrorCreateWithCauseAndExtraContext(kind, message, trace,
@@ -248,6 +250,20 @@ TVMFFI_I_ONCE(int, tvmffi_i_raise_error,
   TVMFFIErrorSetRaised(error);
   tvmffi_i_release(error);
   return -1;
+}
+
+/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
+   an allocation fails, raises a MemoryError instead. */
+TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
+              (const TVMFFIByteArray *trace, const char *kind,
+               const char *format, ...)) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
+  va_list ap;
+  va_start(ap, format);
+  message = tvmffi_i_message(buffer, format, ap);
+  va_end(ap);
+  return tvmffi_i_raise_error(&name, &message, trace, NULL, NULL);
 }
 
 /* Returns the length of the first line of `t` if the line names a function of
@@ -276,42 +292,18 @@ TVMFFI_I_ONCE(TVMFFIByteArray, tvmffi_i_outer_trace, (TVMFFIByteArray t)) {
   return t;
 }
 
-/* Raises an error with a formatted message. The parameters are those of
-   tvmffi_i_raise_error. If `trace` is NULL, the trace begins with the user's
-   function that called into this header. */
-TVMFFI_I_ONCE(int, tvmffi_i_vraise,
-              (const TVMFFIByteArray *trace, TVMFFIObjectHandle cause,
-               const char *kind, const char *format, va_list ap)) {
-  char buffer[TVMFFI_MESSAGE_SIZE];
-  TVMFFIByteArray name = tvmffi_byte_array(kind), outer;
-  const TVMFFIByteArray message = tvmffi_i_message(buffer, format, ap);
-  if (!trace) {
-    outer = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
-    trace = &outer;
-  }
-  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
-}
-
-/* Implements TVMFFI_RAISE. `trace` is made by TVMFFIBacktrace. Returns -1. If
-   an allocation fails, raises a MemoryError instead. */
-TVMFFI_I_ONCE(TVMFFI_I_PRINTF(3, 4) int, tvmffi_raise,
-              (const TVMFFIByteArray *trace, const char *kind,
-               const char *format, ...)) {
-  va_list ap;
-  va_start(ap, format);
-  (void)tvmffi_i_vraise(trace, NULL, kind, format, ap);
-  va_end(ap);
-  return -1;
-}
-
-/* Raises an error from a function of this header. Returns -1. */
+/* Raises an error from a function of this header. The trace begins with the
+   user's function that called into the header. Returns -1. */
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
               (const char *kind, const char *format, ...)) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message, trace;
   va_list ap;
   va_start(ap, format);
-  (void)tvmffi_i_vraise(NULL, NULL, kind, format, ap);
+  message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  return -1;
+  trace = tvmffi_i_outer_trace(*TVMFFIBacktrace(NULL, 0, NULL, 0));
+  return tvmffi_i_raise_error(&name, &message, &trace, NULL, NULL);
 }
 
 /* Raises an error like TVMFFI_RAISE, with another error as its cause.
@@ -327,11 +319,13 @@ TVMFFI_I_ONCE(TVMFFI_I_PRINTF(2, 3) int, tvmffi_i_raise,
 TVMFFI_I_ONCE(TVMFFI_I_PRINTF(4, 5) int, tvmffi_raise_from,
               (TVMFFIObjectHandle cause, const TVMFFIByteArray *trace,
                const char *kind, const char *format, ...)) {
+  char buffer[TVMFFI_MESSAGE_SIZE];
+  TVMFFIByteArray name = tvmffi_byte_array(kind), message;
   va_list ap;
   va_start(ap, format);
-  (void)tvmffi_i_vraise(trace, cause, kind, format, ap);
+  message = tvmffi_i_message(buffer, format, ap);
   va_end(ap);
-  return -1;
+  return tvmffi_i_raise_error(&name, &message, trace, cause, cause);
 }
 
 /* Removes the thread's pending error and returns the error, which the caller

@@ -120,7 +120,6 @@ unpaired:
                              "Invalid surrogate pair of \\uXXXX escapes");
 }
 
-#if !defined(__OPTIMIZE_SIZE__)
 /* Returns 0 if no byte of a word is below `c`. */
 TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
   const size_t ones = SIZE_MAX / 255;
@@ -132,16 +131,15 @@ TVMFFI_I_INLINE size_t tvmffi_i_bytes_below(size_t word, unsigned c) {
 TVMFFI_I_INLINE size_t tvmffi_i_bytes_equal(size_t word, unsigned c) {
   return tvmffi_i_bytes_below(word ^ SIZE_MAX / 255 * c, 1);
 }
-#endif
 
 /* Skips the characters of a string up to a quote, backslash or control
    character. If `written`, the string is being written: stops at / and DEL,
    too, which the reader accepts but the writer escapes. */
 TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
                                                 int written) {
-#if !defined(__OPTIMIZE_SIZE__)
   const ptrdiff_t size = (ptrdiff_t)sizeof(size_t);
   size_t word, found;
+  TVMFFI_ASSERT(p <= end);
   for (; end - p >= size; p += size) {
     memcpy(&word, p, sizeof(word));
     found = tvmffi_i_bytes_below(word, ' ') |
@@ -151,8 +149,6 @@ TVMFFI_I_INLINE const char *tvmffi_i_json_plain(const char *p, const char *end,
           tvmffi_i_bytes_equal(word, '/') | tvmffi_i_bytes_equal(word, 0x7F);
     if (found) break;
   }
-#endif
-  TVMFFI_ASSERT(p <= end);
   while (p != end && (unsigned char)*p >= ' ' && *p != '"' && *p != '\\' &&
          (!written || (*p != '/' && *p != 0x7F)))
     ++p;

@@ -300,6 +300,11 @@ static void test_raise(TVMFFI_HERE) {
   CHECK(test_contains(cell->backtrace, ", in test_raise_number\n"));
   CHECK(test_try(-2, &after) == -2 && !after);
   CHECK(test_try(0, &after) == 0 && after);
+  CHECK_INT(tvmffi_raise(NULL, "E", "%s", "no trace"), -1);
+  error = tvmffi_i_error_remove();
+  if (!CHECK(error != NULL)) return;
+  OWN(error);
+  if (!test_hits()) CHECK_INT(TVMFFIErrorGetCellPtr(error)->backtrace.size, 0);
 }
 
 static void test_long_messages(TVMFFI_HERE) {
