@@ -180,7 +180,7 @@ const bench_case bench_call[] = {
     LINKED_ROW(3),
     LINKED_ROW(8),
     LINKED_ROW(16),
-    CALL_ROW("cell, 3 args, with self", cell, 3, 1, 0, 1),
+    CALL_ROW("cell, 3 args, with self", cell, 3, 1, 0, 0),
     CALL_ROW("TVMFFIFunctionCall, 3 args, with self", function_call, 3, 1, 0,
              0),
 #ifdef BENCH_CXX

@@ -497,7 +497,7 @@ class Checks:
                 {"nanoseconds": 0.8, "steps": 1, "elsewhere": 1, "rows": []},
                 {"nanoseconds": 1.6, "steps": 2, "elsewhere": 0, "rows": [
                     {"name": "g: row", "ratio": 1.2, "interval": 0.01,
-                     "found": 19, "must": True}]}]}))
+                     "found": 19, "faster": 1, "must": True}]}]}))
         languages = self.folder / "other.json"
         languages.write_text(json.dumps({
             "calls": [["C", "call", 1.2, 1.3, 1.4]], "missing": ["go (go)"]}))
@@ -509,7 +509,7 @@ class Checks:
                     (again / "benchmarks.md").read_text(),
                     "the page, of a summary alone, beside another machine", done)
         text = (again / "benchmarks.md").read_text()
-        self.tap.ok("| g: row | 1.6 | 1.200 | 1.0% | 19 |" in text and
+        self.tap.ok("| g: row | 1.6 | 1.200 | 1.0% | 19 | 1 |" in text and
                     "these 40 comparisons 1 gave" in text and
                     "fewer than 14% of" in text,
                     "the page says how sure verdicts are", done)

@@ -273,6 +273,7 @@ class Experiment:
             value = statistics.median(c.value for c in changes)
             width = statistics.median(c.high - c.low for c in changes)
             found = sum(c.verdict == "slower" for c in changes)
+            faster = sum(c.verdict == "faster" for c in changes)
             wrong |= {number for number, c in enumerate(changes)
                       if name in never and self.differs(c)}
             print(f"# {name}: {math.exp(value):.3f}, interval {width:.1%}, "
@@ -287,7 +288,8 @@ class Experiment:
                             f"{more:.1f} ns more")
             must = value > 2 * width
             rows.append({"name": name, "ratio": math.exp(value),
-                         "interval": width, "found": found, "must": must})
+                         "interval": width, "found": found, "faster": faster,
+                         "must": must})
             if must:
                 self.tap.ok(found >= (1 - NEVER) * runs,
                             f"{delay:.1f} ns, {name}: found in {found} of "

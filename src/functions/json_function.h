@@ -5,7 +5,6 @@
 
 #include "../head.h"
 #include "../base.h"
-#include "../platform.h"
 #include "../core.h"
 #include "../extra.h"
 #include "../interface.h"

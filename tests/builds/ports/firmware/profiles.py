@@ -36,7 +36,8 @@ DATA_BUILTINS = ["Array", "List", "ListAppend", "Map", "MapGetItemOrMissing",
 
 class Profile:
     """What a firmware is for, its options, and its limits in bytes. `ram` is
-    all memory, with arena and stack; `static` is without these."""
+    all memory, with arena and stack; `static` is without these. `flash_m3` is
+    the limit of flash on a Cortex-M3, where it is smaller."""
 
     def __init__(self, name, title, options, *, arena, stack, flash, ram=None,
                  static=None, flash_m3=None, three_files=0, further=0,
