@@ -13977,6 +13977,12 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
 }
 #endif
 
+/* Returns 1 if sizes, given by their bitwise OR, are too large to be added: the
+   sum of a few of them could exceed PTRDIFF_MAX or wrap. Else returns 0. */
+TVMFFI_I_INLINE int tvmffi_i_is_huge(size_t sizes) {
+  return sizes > PTRDIFF_MAX / 4;
+}
+
 /* Allocates a block or returns NULL. After a failure, empties the cache and
    tries again. Not inlined, because a hundred callers would grow. */
 TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {
@@ -15253,7 +15259,7 @@ TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
-  if ((size | b->size) > PTRDIFF_MAX / 4) return -1; /* one of them is */
+  if (tvmffi_i_is_huge(size | b->size)) return -1;
   capacity = 2 * b->size + size + 128;
   data = (char *)tvmffi_i_alloc(TVMFFI_I_TEXT_HEAD + capacity);
   if (!data) return -1;
@@ -15827,8 +15833,7 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   char *memory, *object;
   (void)type_index, (void)context;
   if (alignment < 16) alignment = 16;
-  if ((alignment & (alignment - 1)) || alignment > PTRDIFF_MAX / 4 ||
-      size > PTRDIFF_MAX / 4) {
+  if ((alignment & (alignment - 1)) || tvmffi_i_is_huge(alignment | size)) {
     (void)tvmffi_i_fail("ValueError",
                         "cannot allocate %lld bytes aligned to %lld",
                         (long long)size, (long long)alignment);
@@ -17265,8 +17270,8 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   char *buffer;
   if (!e || !tvmffi_i_is_bytes(trace)) return;
   kept = mode == kTVMFFIBacktraceUpdateModeReplace ? 0 : e->cell.backtrace.size;
+  if (tvmffi_i_is_huge(kept | trace->size)) return;
   size = kept + trace->size;
-  if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
   capacity = e->capacity;
   if (!buffer || size + 1 > capacity) {
@@ -17307,11 +17312,10 @@ static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
 static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
                                           TVMFFIByteArray message,
                                           TVMFFIByteArray trace) {
-  const size_t most = PTRDIFF_MAX / 4;
   tvmffi_i_error *e = NULL;
   char *text;
   size_t size;
-  if (kind.size > most || message.size > most || trace.size > most) {
+  if (tvmffi_i_is_huge(kind.size | message.size | trace.size)) {
     (void)tvmffi_i_no_memory();
     return e;
   }
@@ -18553,11 +18557,11 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   return c;
 }
 
-/* Ensures that a column has a slot for a type. With one thread, the array
-   begins at the lowest type that has a value. Otherwise it begins at type 0 and
-   begin_index is never written, because a reader could see a new array with an
-   old begin_index. Returns 0, or -1 if out of memory. */
-static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
+/* Ensures that a column has a slot for a type. If `moves`, which needs one
+   thread, the array begins at the lowest type that has a value. Otherwise it
+   begins at type 0 and begin_index is never written, because a reader could see
+   a new array with an old begin_index. Returns 0, or -1 if out of memory. */
+static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index, int moves) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
@@ -18566,8 +18570,8 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if ((uint32_t)(index - begin) < (uint32_t)c->capacity) return 0;
   if (begin == end) {
-    begin = TVMFFI_NO_THREADS ? index : 0;
-    end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
+    begin = moves ? index : 0;
+    end = begin + (moves ? 8 : 256);
   }
   if (index < begin) begin = index;
   /* At least doubles, and no more than a distant type needs. */
@@ -18575,7 +18579,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     const int32_t twice = end + (end - begin);
     end = index < twice ? twice : index + 1;
   }
-  TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);
+  TVMFFI_ASSERT(moves || begin == 0);
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin, 0);
   if (!data) return -1;
@@ -18599,7 +18603,9 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
 static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
                                const TVMFFIAny *value) {
   TVMFFIAny *slot;
-  if (tvmffi_i_build_column(c) || tvmffi_i_reserve_attr(c, index)) return -1;
+  if (tvmffi_i_build_column(c) ||
+      tvmffi_i_reserve_attr(c, index, TVMFFI_NO_THREADS))
+    return -1;
   index -= c->column.begin_index;
   TVMFFI_ASSERT(index >= 0 && index < c->capacity);
   slot = (TVMFFIAny *)c->column.data + index;
@@ -19207,8 +19213,7 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (!doc->size && !metadata->size &&
       method->flags == kTVMFFIFieldFlagBitMaskIsStaticMethod)
     return 0;
-  if (doc->size > PTRDIFF_MAX / 4 || metadata->size > PTRDIFF_MAX / 4)
-    return tvmffi_i_no_memory();
+  if (tvmffi_i_is_huge(doc->size | metadata->size)) return tvmffi_i_no_memory();
   info = (tvmffi_i_global_info *)tvmffi_i_alloc(sizeof(*info) + doc->size +
                                                 metadata->size + 2);
   if (!info) return tvmffi_i_no_memory();
@@ -24915,7 +24920,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   cell = TVMFFIErrorGetCellPtr(error);
   size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
          3 * cell->message.size;
-  text = cell->message.size > PTRDIFF_MAX / 4 ? NULL
+  text = tvmffi_i_is_huge(cell->message.size) ? NULL
                                               : (char *)tvmffi_i_alloc(size);
   if (!text) {
     tvmffi_i_release(error);
@@ -27381,22 +27386,22 @@ static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
   return code;
 }
 
-/* Ends the comparison of two objects with fields. Records equal variables or
-   DAG nodes as counterparts. Returns `result` or an error code. Where variables
-   are not defined, returns TVMFFI_I_DIFFERENT for two different variables. */
+/* Ends the comparison of two objects whose fields are equal. Records variables
+   or DAG nodes as counterparts. Returns TVMFFI_I_SAME or an error code. Where
+   variables are not defined, returns TVMFFI_I_DIFFERENT for two different
+   variables. */
 static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                              TVMFFIObject *b, int kind, int result) {
-  TVMFFI_ASSERT(result != TVMFFI_I_PUSHED && kind);
-  if (result != TVMFFI_I_SAME) return result;
+                              TVMFFIObject *b, int kind) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   if (kind == kTVMFFISEqHashKindFreeVar) {
     if (a != b && s->base.region == kTVMFFIDefRegionKindNone)
       return TVMFFI_I_DIFFERENT;
   } else if (kind != kTVMFFISEqHashKindDAGNode) {
-    return result;
+    return TVMFFI_I_SAME;
   }
   TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[0], a, (uintptr_t)b));
   TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[1], b, (uintptr_t)a));
-  return result;
+  return TVMFFI_I_SAME;
 }
 
 static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
@@ -27438,7 +27443,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
       &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
   TVMFFI_ASSERT(s->base.num_begun > 0);
-  if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
+  if (!code && result) code = tvmffi_i_end_equal(s, a, b, kind);
   if (is_shared && code == TVMFFI_I_SAME &&
       tvmffi_i_set_result(&s->base, a, b, 0))
     code = -1;
@@ -27633,7 +27638,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   const uintptr_t frame = tvmffi_i_stack_address();
   uint64_t hash;
   size_t i = 0;
-  uint8_t meta = 1; /* a small map is searched to its end */
+  uint8_t meta = TVMFFI_I_MAP_JUMP; /* a small map is searched to its end */
   int code = 0;
   TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
   if (!m->size) return NULL;
@@ -27813,8 +27818,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
-   error code. As tvmffi_i_call_structural_hook, does not restore s->base.region
-   after an error. */
+   error code. Restores s->base.region only if they are equal; see also
+   tvmffi_i_call_structural_hook. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
   size_t depth = tvmffi_i_depth(s);
@@ -27829,12 +27834,11 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
       case kTVMFFIDict: code = tvmffi_i_equal_entries(s, f, code); break;
       default:
         code = tvmffi_i_equal_fields(s, f, code);
-        if (code < 0 || code == TVMFFI_I_PUSHED) break;
+        if (code != TVMFFI_I_SAME) break;
         s->base.region = f->base.outer;
-        code = tvmffi_i_end_equal(s, left, right, f->base.kind, code);
+        code = tvmffi_i_end_equal(s, left, right, f->base.kind);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    if (code >= 0) s->base.region = f->base.outer;
     if (code == TVMFFI_I_SAME && f->base.base.is_shared &&
         tvmffi_i_set_result(&s->base, left, right, 0))
       code = -1;
@@ -27945,9 +27949,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   y = (const tvmffi_i_structural_key *)(void *)right;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (x->hash != y->hash) return 0;
-  for (code = 0; code < 2; ++code)
-    if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
-      return code;
+  if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[0], left, right)) return 0;
+  if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[1], left, right)) return 1;
   TVMFFI_TRY(tvmffi_i_nest());
   tvmffi_i_retain(left); /* a hook may release both */
   tvmffi_i_retain(right);
@@ -28255,21 +28258,24 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
   uint64_t hash = 0, key;
   TVMFFI_ASSERT(f->base.base.c.at >= f->first && f->end <= s->num_items);
   while (f->base.base.c.at < f->end) {
-    size_t i = (size_t)f->base.base.c.at, next = i + 1;
+    size_t i = (size_t)f->base.base.c.at, next = i;
     TVMFFIAny value;
     int code;
     key = s->items[i].hash;
-    while (next < f->end && s->items[next].hash == key) ++next;
+    do ++next;
+    while (next < f->end && s->items[next].hash == key);
     f->base.base.c.at = next;
     f->hash = tvmffi_i_hash_combine(f->hash, key);
     /* Entries whose keys have equal hashes have no order: their values are left
        out. */
     if (next > i + 1) continue;
     value = s->items[i].value;
-    code = tvmffi_i_hash_step(s, &value, 1, &hash);
+    /* s->items has a second reference to a dict's value. */
+    code = tvmffi_i_hash_step(s, &value, is_dict ? 2 : 1, &hash);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
@@ -28317,7 +28323,6 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
-    if (!code) s->base.region = f->base.outer;
     if (!code && f->base.base.is_shared)
       code = tvmffi_i_set_result(&s->base, o, NULL, *hash);
     if (code < 0) {
@@ -30011,7 +30016,8 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
    the mark again sooner or later. */
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
-  TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
+  TVMFFI_ASSERT(w->depth < 2 ? !w->mark
+                             : w->mark < w->depth && w->depth <= 2 * w->mark);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
@@ -30550,6 +30556,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     else
       s->saved[0].value = tvmffi_i_copy_owned(root);
     if (code < 0) return code;
+    TVMFFI_ASSERT(code <= 1);
     if (code) {
       code = tvmffi_i_find_saved(s, &saved);
       if (code < 0) return code;
@@ -31030,6 +31037,7 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
     code = f->made ? tvmffi_i_load_fields(f, &index)
                    : tvmffi_i_load_items(l, f, &index);
+    TVMFFI_ASSERT(code <= 1);
   } while (code >= 0);
   return code;
 }

@@ -45,8 +45,7 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   char *memory, *object;
   (void)type_index, (void)context;
   if (alignment < 16) alignment = 16;
-  if ((alignment & (alignment - 1)) || alignment > PTRDIFF_MAX / 4 ||
-      size > PTRDIFF_MAX / 4) {
+  if ((alignment & (alignment - 1)) || tvmffi_i_is_huge(alignment | size)) {
     (void)tvmffi_i_fail("ValueError",
                         "cannot allocate %lld bytes aligned to %lld",
                         (long long)size, (long long)alignment);

@@ -53,8 +53,8 @@ static void tvmffi_i_update_trace(TVMFFIObjectHandle self,
   char *buffer;
   if (!e || !tvmffi_i_is_bytes(trace)) return;
   kept = mode == kTVMFFIBacktraceUpdateModeReplace ? 0 : e->cell.backtrace.size;
+  if (tvmffi_i_is_huge(kept | trace->size)) return;
   size = kept + trace->size;
-  if (size > PTRDIFF_MAX / 2) return;
   buffer = e->trace;
   capacity = e->capacity;
   if (!buffer || size + 1 > capacity) {
@@ -95,11 +95,10 @@ static TVMFFIByteArray tvmffi_i_place_text(char **at, const char *data,
 static tvmffi_i_error *tvmffi_i_new_error(TVMFFIByteArray kind,
                                           TVMFFIByteArray message,
                                           TVMFFIByteArray trace) {
-  const size_t most = PTRDIFF_MAX / 4;
   tvmffi_i_error *e = NULL;
   char *text;
   size_t size;
-  if (kind.size > most || message.size > most || trace.size > most) {
+  if (tvmffi_i_is_huge(kind.size | message.size | trace.size)) {
     (void)tvmffi_i_no_memory();
     return e;
   }

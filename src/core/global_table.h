@@ -238,8 +238,7 @@ static int tvmffi_i_make_global_info(const TVMFFIMethodInfo *method,
   if (!doc->size && !metadata->size &&
       method->flags == kTVMFFIFieldFlagBitMaskIsStaticMethod)
     return 0;
-  if (doc->size > PTRDIFF_MAX / 4 || metadata->size > PTRDIFF_MAX / 4)
-    return tvmffi_i_no_memory();
+  if (tvmffi_i_is_huge(doc->size | metadata->size)) return tvmffi_i_no_memory();
   info = (tvmffi_i_global_info *)tvmffi_i_alloc(sizeof(*info) + doc->size +
                                                 metadata->size + 2);
   if (!info) return tvmffi_i_no_memory();

@@ -45,11 +45,11 @@ static tvmffi_i_column *tvmffi_i_get_column(const TVMFFIByteArray *name) {
   return c;
 }
 
-/* Ensures that a column has a slot for a type. With one thread, the array
-   begins at the lowest type that has a value. Otherwise it begins at type 0 and
-   begin_index is never written, because a reader could see a new array with an
-   old begin_index. Returns 0, or -1 if out of memory. */
-static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
+/* Ensures that a column has a slot for a type. If `moves`, which needs one
+   thread, the array begins at the lowest type that has a value. Otherwise it
+   begins at type 0 and begin_index is never written, because a reader could see
+   a new array with an old begin_index. Returns 0, or -1 if out of memory. */
+static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index, int moves) {
   const int32_t old_begin = c->column.begin_index;
   int32_t begin = old_begin, end = begin + c->capacity;
   TVMFFIAny *data;
@@ -58,8 +58,8 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
   TVMFFI_ASSERT(c->column.size >= 0 && c->column.size <= c->capacity);
   if ((uint32_t)(index - begin) < (uint32_t)c->capacity) return 0;
   if (begin == end) {
-    begin = TVMFFI_NO_THREADS ? index : 0;
-    end = begin + (TVMFFI_NO_THREADS ? 8 : 256);
+    begin = moves ? index : 0;
+    end = begin + (moves ? 8 : 256);
   }
   if (index < begin) begin = index;
   /* At least doubles, and no more than a distant type needs. */
@@ -67,7 +67,7 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
     const int32_t twice = end + (end - begin);
     end = index < twice ? twice : index + 1;
   }
-  TVMFFI_ASSERT(TVMFFI_NO_THREADS || begin == 0);
+  TVMFFI_ASSERT(moves || begin == 0);
   data = (TVMFFIAny *)tvmffi_i_enlarge(c->column.data, sizeof(*data), 0,
                                        end - begin, 0);
   if (!data) return -1;
@@ -91,7 +91,9 @@ static int tvmffi_i_reserve_attr(tvmffi_i_column *c, int32_t index) {
 static int tvmffi_i_enter_attr(tvmffi_i_column *c, int32_t index,
                                const TVMFFIAny *value) {
   TVMFFIAny *slot;
-  if (tvmffi_i_build_column(c) || tvmffi_i_reserve_attr(c, index)) return -1;
+  if (tvmffi_i_build_column(c) ||
+      tvmffi_i_reserve_attr(c, index, TVMFFI_NO_THREADS))
+    return -1;
   index -= c->column.begin_index;
   TVMFFI_ASSERT(index >= 0 && index < c->capacity);
   slot = (TVMFFIAny *)c->column.data + index;

@@ -424,6 +424,7 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
       TVMFFI_TRY(tvmffi_i_set_field(f->field, f->made, &l->loaded[node].value));
     code = f->made ? tvmffi_i_load_fields(f, &index)
                    : tvmffi_i_load_items(l, f, &index);
+    TVMFFI_ASSERT(code <= 1);
   } while (code >= 0);
   return code;
 }

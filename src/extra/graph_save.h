@@ -385,6 +385,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     else
       s->saved[0].value = tvmffi_i_copy_owned(root);
     if (code < 0) return code;
+    TVMFFI_ASSERT(code <= 1);
     if (code) {
       code = tvmffi_i_find_saved(s, &saved);
       if (code < 0) return code;

@@ -92,7 +92,8 @@ static void tvmffi_i_json_put_line(tvmffi_i_json_writer *w, int comma) {
    the mark again sooner or later. */
 static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   tvmffi_i_json_level *level;
-  TVMFFI_ASSERT(!w->depth || w->mark < w->depth);
+  TVMFFI_ASSERT(w->depth < 2 ? !w->mark
+                             : w->mark < w->depth && w->depth <= 2 * w->mark);
   if (w->depth && w->levels[w->mark].c.object == object)
     return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);

@@ -83,22 +83,22 @@ static int tvmffi_i_add_attr_step(tvmffi_i_equality *s,
   return code;
 }
 
-/* Ends the comparison of two objects with fields. Records equal variables or
-   DAG nodes as counterparts. Returns `result` or an error code. Where variables
-   are not defined, returns TVMFFI_I_DIFFERENT for two different variables. */
+/* Ends the comparison of two objects whose fields are equal. Records variables
+   or DAG nodes as counterparts. Returns TVMFFI_I_SAME or an error code. Where
+   variables are not defined, returns TVMFFI_I_DIFFERENT for two different
+   variables. */
 static int tvmffi_i_end_equal(tvmffi_i_equality *s, TVMFFIObject *a,
-                              TVMFFIObject *b, int kind, int result) {
-  TVMFFI_ASSERT(result != TVMFFI_I_PUSHED && kind);
-  if (result != TVMFFI_I_SAME) return result;
+                              TVMFFIObject *b, int kind) {
+  TVMFFI_ASSERT(kind != kTVMFFISEqHashKindUnsupported);
   if (kind == kTVMFFISEqHashKindFreeVar) {
     if (a != b && s->base.region == kTVMFFIDefRegionKindNone)
       return TVMFFI_I_DIFFERENT;
   } else if (kind != kTVMFFISEqHashKindDAGNode) {
-    return result;
+    return TVMFFI_I_SAME;
   }
   TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[0], a, (uintptr_t)b));
   TVMFFI_TRY(tvmffi_i_set_memo(&s->base.known[1], b, (uintptr_t)a));
-  return result;
+  return TVMFFI_I_SAME;
 }
 
 static int tvmffi_i_s_equal_again(void *walk, const TVMFFIAny *values,
@@ -140,7 +140,7 @@ static int tvmffi_i_equal_by_hook(tvmffi_i_equality *s, const TVMFFIAny *hook,
       &s->base, &tvmffi_i_s_equal_kind, hook, args,
       tvmffi_i_inner_region(&s->base, kind), &result);
   TVMFFI_ASSERT(s->base.num_begun > 0);
-  if (!code) code = tvmffi_i_end_equal(s, a, b, kind, result != 0);
+  if (!code && result) code = tvmffi_i_end_equal(s, a, b, kind);
   if (is_shared && code == TVMFFI_I_SAME &&
       tvmffi_i_set_result(&s->base, a, b, 0))
     code = -1;
@@ -335,7 +335,7 @@ static const TVMFFIAny *tvmffi_i_lookup_key(tvmffi_i_ptr_table *keys,
   const uintptr_t frame = tvmffi_i_stack_address();
   uint64_t hash;
   size_t i = 0;
-  uint8_t meta = 1; /* a small map is searched to its end */
+  uint8_t meta = TVMFFI_I_MAP_JUMP; /* a small map is searched to its end */
   int code = 0;
   TVMFFI_ASSERT(key->type_index == TVMFFI_I_STRUCTURAL_KEY && key->v_obj);
   if (!m->size) return NULL;
@@ -515,8 +515,8 @@ static int tvmffi_i_equal_fields(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
 }
 
 /* Compares two values (borrowed). Returns 1 if they are equal, 0 if not, or an
-   error code. As tvmffi_i_call_structural_hook, does not restore s->base.region
-   after an error. */
+   error code. Restores s->base.region only if they are equal; see also
+   tvmffi_i_call_structural_hook. */
 static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
                                  const TVMFFIAny *b, uint32_t own) {
   size_t depth = tvmffi_i_depth(s);
@@ -531,12 +531,11 @@ static int tvmffi_i_equal_values(tvmffi_i_equality *s, const TVMFFIAny *a,
       case kTVMFFIDict: code = tvmffi_i_equal_entries(s, f, code); break;
       default:
         code = tvmffi_i_equal_fields(s, f, code);
-        if (code < 0 || code == TVMFFI_I_PUSHED) break;
+        if (code != TVMFFI_I_SAME) break;
         s->base.region = f->base.outer;
-        code = tvmffi_i_end_equal(s, left, right, f->base.kind, code);
+        code = tvmffi_i_end_equal(s, left, right, f->base.kind);
     }
     if (code == TVMFFI_I_PUSHED) continue;
-    if (code >= 0) s->base.region = f->base.outer;
     if (code == TVMFFI_I_SAME && f->base.base.is_shared &&
         tvmffi_i_set_result(&s->base, left, right, 0))
       code = -1;
@@ -647,9 +646,8 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
   y = (const tvmffi_i_structural_key *)(void *)right;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
   if (x->hash != y->hash) return 0;
-  for (code = 0; code < 2; ++code)
-    if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[code], left, right))
-      return code;
+  if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[0], left, right)) return 0;
+  if (TVMFFI_I_FIND_PAIR(tvmffi_i_met_pair, &keys[1], left, right)) return 1;
   TVMFFI_TRY(tvmffi_i_nest());
   tvmffi_i_retain(left); /* a hook may release both */
   tvmffi_i_retain(right);

@@ -301,21 +301,24 @@ static int tvmffi_i_hash_items(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
 
 /* Hashes entries of a map. Returns the same results as tvmffi_i_hash_items. */
 static int tvmffi_i_hash_entries(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
+  const int is_dict = f->base.base.c.object->type_index == kTVMFFIDict;
   uint64_t hash = 0, key;
   TVMFFI_ASSERT(f->base.base.c.at >= f->first && f->end <= s->num_items);
   while (f->base.base.c.at < f->end) {
-    size_t i = (size_t)f->base.base.c.at, next = i + 1;
+    size_t i = (size_t)f->base.base.c.at, next = i;
     TVMFFIAny value;
     int code;
     key = s->items[i].hash;
-    while (next < f->end && s->items[next].hash == key) ++next;
+    do ++next;
+    while (next < f->end && s->items[next].hash == key);
     f->base.base.c.at = next;
     f->hash = tvmffi_i_hash_combine(f->hash, key);
     /* Entries whose keys have equal hashes have no order: their values are left
        out. */
     if (next > i + 1) continue;
     value = s->items[i].value;
-    code = tvmffi_i_hash_step(s, &value, 1, &hash);
+    /* s->items has a second reference to a dict's value. */
+    code = tvmffi_i_hash_step(s, &value, is_dict ? 2 : 1, &hash);
     if (code) return code;
     f->hash = tvmffi_i_hash_combine(f->hash, hash);
   }
@@ -363,7 +366,6 @@ static int tvmffi_i_hash_value(tvmffi_i_hasher *s, const TVMFFIAny *value,
     }
     if (code == TVMFFI_I_PUSHED) continue;
     *hash = f->hash;
-    if (!code) s->base.region = f->base.outer;
     if (!code && f->base.base.is_shared)
       code = tvmffi_i_set_result(&s->base, o, NULL, *hash);
     if (code < 0) {

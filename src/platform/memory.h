@@ -196,6 +196,12 @@ TVMFFI_I_SLOW void tvmffi_i_pool_free_slow(tvmffi_i_pool *p, void *block,
 }
 #endif
 
+/* Returns 1 if sizes, given by their bitwise OR, are too large to be added: the
+   sum of a few of them could exceed PTRDIFF_MAX or wrap. Else returns 0. */
+TVMFFI_I_INLINE int tvmffi_i_is_huge(size_t sizes) {
+  return sizes > PTRDIFF_MAX / 4;
+}
+
 /* Allocates a block or returns NULL. After a failure, empties the cache and
    tries again. Not inlined, because a hundred callers would grow. */
 TVMFFI_I_NOINLINE void *tvmffi_i_alloc(size_t size) {

@@ -54,7 +54,7 @@ TVMFFI_I_SLOW int tvmffi_i_text_grow(tvmffi_i_text_buffer *b, size_t size) {
   TVMFFI_ASSERT(b->size <= b->capacity);
   if (b->failed) return -1;
   b->failed = 1;
-  if ((size | b->size) > PTRDIFF_MAX / 4) return -1; /* one of them is */
+  if (tvmffi_i_is_huge(size | b->size)) return -1;
   capacity = 2 * b->size + size + 128;
   data = (char *)tvmffi_i_alloc(TVMFFI_I_TEXT_HEAD + capacity);
   if (!data) return -1;

@@ -144,7 +144,7 @@ TVMFFI_I_SLOW int tvmffi_i_field_failed(const tvmffi_i_init *init,
   cell = TVMFFIErrorGetCellPtr(error);
   size = init->type->type_key.size + strlen(what) + field->name.size + 40 +
          3 * cell->message.size;
-  text = cell->message.size > PTRDIFF_MAX / 4 ? NULL
+  text = tvmffi_i_is_huge(cell->message.size) ? NULL
                                               : (char *)tvmffi_i_alloc(size);
   if (!text) {
     tvmffi_i_release(error);

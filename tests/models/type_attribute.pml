@@ -7,7 +7,7 @@
      core/type_member.h tvmffi_i_enlarge tvmffi_i_add_member
      tvmffi_i_enter_field tvmffi_i_enter_method
      core/type_table.h tvmffi_i_type_at tvmffi_i_publish_type
-   hash: 6006fb18bfcf
+   hash: 33b7bc9b02ca
 
    The arrays are 1 and 2, of 1 and 3 slots. Index 2 has a value only in the
    second. A slot has a type index, 0 for none, and a value. */

@@ -41,7 +41,7 @@ static void test_same_keys(TVMFFI_HERE) {
   }
 }
 
-/* A node cannot have a name of 4 GB. */
+/* A node cannot have a name of 4 GB. Sizes that are not huge can be added. */
 static void test_huge_name(TVMFFI_HERE) {
   tvmffi_i_name_table table;
   int code;
@@ -51,6 +51,8 @@ static void test_huge_name(TVMFFI_HERE) {
   tvmffi_i_unlock();
   CHECK_INT(code, -1);
   CHECK(!table.table);
+  CHECK(!tvmffi_i_is_huge(PTRDIFF_MAX / 4));
+  CHECK(tvmffi_i_is_huge((size_t)PTRDIFF_MAX / 4 + 1));
 }
 
 #if !TVMFFI_NO_CONTAINERS

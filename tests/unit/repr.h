@@ -257,6 +257,7 @@ static int test_num_got; /* calls of the getter */
 static int test_get_own(void *field, TVMFFIAny *result) {
   const TVMFFIAny *value = (const TVMFFIAny *)field;
   ++test_num_got;
+  CHECK_INT(result->type_index, kTVMFFINone);
   if (value->type_index == kTVMFFIInt && value->v_int64 == 404)
     return TVMFFI_RAISE("ValueError", "no value");
   return TVMFFIAnyViewToOwnedAny(value, result);

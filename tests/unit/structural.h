@@ -265,9 +265,27 @@ static void test_structural_mismatch(TVMFFI_HERE) {
             TVMFFI_I_STEP_ARRAY_ITEM_MISSING);
   CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_ARRAY_ITEM);
   CHECK_INT(key.v_int64, 1);
+  CHECK_INT(test_cell(pair.v_obj)->size, 2);
+  args[2] = args[0];
+  args[0] = args[1];
+  args[1] = args[2];
+  args[2] = tvmffi_bool(0);
+  OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+  CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_ARRAY_ITEM);
+  CHECK_INT(test_only_step(pair.v_obj, 1, &key),
+            TVMFFI_I_STEP_ARRAY_ITEM_MISSING);
   args[1] = args[0];
   OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
   CHECK_INT(pair.type_index, kTVMFFINone);
+  {
+    int32_t tree;
+    STRUCTURAL_TYPE(tree, "unit.Tree", kTVMFFISEqHashKindTreeNode, 0,
+                    kTVMFFIFieldFlagBitMaskSEqHashIgnore);
+    NODE(args[0], tree, tvmffi_int(1), tvmffi_none());
+    NODE(args[1], tree, tvmffi_int(2), tvmffi_none());
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    CHECK_INT(test_only_step(pair.v_obj, 0, &key), TVMFFI_I_STEP_ATTR);
+  }
   OK(test_built("ffi.Map", 2, tvmffi_int(1), tvmffi_int(2), &args[0]));
   OK(test_built("ffi.Map", 2, tvmffi_int(2), tvmffi_int(2), &args[1]));
   OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
@@ -277,7 +295,7 @@ static void test_structural_mismatch(TVMFFI_HERE) {
 }
 
 static TVMFFIObject *test_kept_callback;
-static int test_num_s_equal; /* calls of test_s_equal */
+static int test_num_s_equal, test_num_s_hash; /* calls of the hooks below */
 
 /* Compares the fields a alone, and hashes them. */
 static int test_s_equal(void *self, const TVMFFIAny *args, int32_t num_args,
@@ -300,6 +318,7 @@ static int test_s_hash(void *self, const TVMFFIAny *args, int32_t num_args,
                        TVMFFIAny *result) {
   TVMFFIAny next[3];
   (void)self, (void)num_args;
+  ++test_num_s_hash;
   next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
   next[1] = args[1];
   next[2] = tvmffi_int(0);
@@ -318,6 +337,69 @@ static int test_structural_hooked(int32_t *index) {
   if (*index < 0) return -1;
   TVMFFI_TRY(test_set_hook_once(*index, "__s_equal__", test_s_equal));
   return test_set_hook_once(*index, "__s_hash__", test_s_hash);
+}
+
+/* Compares both fields, and hashes them. The first one is in a region of this
+   TVMFFIDefRegionKind. */
+static int64_t test_first_region;
+static int test_s_equal_both(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  const TVMFFIAny *a = (const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
+  const TVMFFIAny *b = (const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
+  TVMFFIAny next[4];
+  int i;
+  (void)self, (void)num_args;
+  next[3] = tvmffi_str("a field of the two");
+  for (i = 0; i < 2; ++i) {
+    next[2] = tvmffi_int(i ? 0 : test_first_region);
+    next[0] = a[i];
+    next[1] = b[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 4, result));
+    if (!result->v_int64) break;
+  }
+  return 0;
+}
+static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
+                            TVMFFIAny *result) {
+  TVMFFIAny next[3];
+  int i;
+  (void)self, (void)num_args;
+  next[1] = args[1];
+  for (i = 0; i < 2; ++i) {
+    next[2] = tvmffi_int(i ? 0 : test_first_region);
+    next[0] = ((const TVMFFIAny *)(const void *)(args[0].v_obj + 1))[i];
+    *result = tvmffi_none();
+    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 3, result));
+    next[1] = *result;
+  }
+  return 0;
+}
+
+/* A hook tells where variables are defined: only in the first field. */
+static void test_structural_hooked_regions(int32_t variable) {
+  int32_t function;
+  TVMFFIAny v[4], f, g, a, b;
+  int64_t h, k;
+  int i;
+  STRUCTURAL_TYPE(function, "unit.HookedBoth", kTVMFFISEqHashKindTreeNode, 0,
+                  0);
+  OK(test_set_hook_once(function, "__s_equal__", test_s_equal_both));
+  OK(test_set_hook_once(function, "__s_hash__", test_s_hash_both));
+  for (i = 0; i < 4; ++i)
+    NODE(v[i], variable, tvmffi_int(1), tvmffi_none());
+  test_first_region = kTVMFFIDefRegionKindSimple;
+  for (i = 0; i < 3; ++i) { /* both defined; the second free, inside; behind */
+    NODE(f, function, v[0], i == 1 ? v[2] : v[0]);
+    NODE(g, function, v[1], i == 1 ? v[3] : v[1]);
+    OK(test_built("ffi.Array", 2, f, i == 2 ? v[2] : v[0], &a));
+    OK(test_built("ffi.Array", 2, g, i == 2 ? v[3] : v[1], &b));
+    SAME_STRUCTURE(a, b, 0, i == 0);
+    OK(test_hash(a, 0, &h));
+    OK(test_hash(b, 0, &k));
+    CHECK((h == k) == (i == 0));
+  }
+  test_first_region = 0;
 }
 
 /* A variable whose hooks compare and hash what is in it is defined where it
@@ -347,6 +429,8 @@ static void test_structural_hooked_variables(TVMFFI_HERE) {
   NODE(g, variable, y, y);
   NODE(g, function, g, y);
   SAME_STRUCTURE(f, g, 0, 0); /* what is in a variable is no definition */
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  test_structural_hooked_regions(variable);
 }
 
 static void test_structural_hooks(TVMFFI_HERE) {
@@ -485,8 +569,55 @@ static int test_s_empty(void *self, const TVMFFIAny *args, int32_t num_args,
                         TVMFFIAny *result) {
   (void)self, (void)args, (void)num_args;
   *result = tvmffi_bool(0);
-  return tvmffi_call(tvmffi_str("ffi.DictClear"), tvmffi_out_any(NULL),
-                     test_changed_dict);
+  return tvmffi_call(tvmffi_str(test_changed_dict.type_index == kTVMFFIList
+                                    ? "ffi.ListClear"
+                                    : "ffi.DictClear"),
+                     tvmffi_out_any(NULL), test_changed_dict);
+}
+static int test_s_hash_empty(void *self, const TVMFFIAny *args,
+                             int32_t num_args, TVMFFIAny *result) {
+  int code = test_s_empty(self, args, num_args, result);
+  *result = tvmffi_int(7);
+  return code;
+}
+
+/* An item lives as long as its own items are compared or hashed, and a map
+   cannot be changed while its keys are compared. */
+static void test_structural_lists_that_go(void) {
+  int32_t index =
+      test_structural_type("unit.Emptying", kTVMFFISEqHashKindTreeNode, 0, 0);
+  int32_t both =
+      test_structural_type("unit.EmptyBoth", kTVMFFISEqHashKindTreeNode, 0, 0);
+  TVMFFIAny lists[2], item, node, key;
+  int64_t hash;
+  int i, side;
+  OK(index < 0 || both < 0 ? -1 : 0);
+  OK(test_set_hook_once(index, "__s_equal__", test_s_empty));
+  OK(test_set_hook_once(both, "__s_equal__", test_s_empty));
+  OK(test_set_hook_once(both, "__s_hash__", test_s_hash_empty));
+  for (side = 0; side < 3; ++side) {
+    for (i = 0; i < 2; ++i) {
+      NODE(node, both, tvmffi_int(i), tvmffi_none());
+      OK(test_built("ffi.Array", 2, node, tvmffi_int(1), &item));
+      OK(test_built("ffi.List", 1, item, item, &lists[i]));
+      test_drop(item.v_obj);
+      test_drop(node.v_obj);
+    }
+    test_changed_dict = lists[side % 2];
+    if (side < 2) SAME_STRUCTURE(lists[0], lists[1], 0, 0);
+    if (side == 2) OK(test_hash(lists[0], 0, &hash));
+    CHECK_INT(test_cell(test_changed_dict.v_obj)->size, 0);
+    test_release_all();
+  }
+  for (i = 0; i < 2; ++i) {
+    NODE(node, index, tvmffi_int(1), tvmffi_none());
+    OK(test_built("ffi.StructuralKey", 1, node, node, &key));
+    OK(test_built("ffi.Dict", 2, key, tvmffi_int(1), &lists[i]));
+  }
+  test_changed_dict = lists[1];
+  FAILS(test_same(lists[0], lists[1], 0) < 0, "RuntimeError",
+        "A map cannot be changed by the hash or the equality of its own keys");
+  CHECK(!tvmffi_i_thread_guards()->depth);
 }
 
 /* The key of the entry is there as long as the comparison. */
@@ -517,6 +648,7 @@ static void test_structural_changes(TVMFFI_HERE) {
     }
     test_release_all();
   }
+  test_structural_lists_that_go();
 }
 
 /* Hooks that fail with any code, for objects, items of lists and keys. */
@@ -705,47 +837,13 @@ static int test_shared_nest(TVMFFI_HERE, const char *name, int32_t index,
   return 0;
 }
 
-/* Compares both fields, and hashes them. */
-static int test_s_equal_both(void *self, const TVMFFIAny *args,
-                             int32_t num_args, TVMFFIAny *result) {
-  const TVMFFIAny *a = (const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
-  const TVMFFIAny *b = (const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
-  TVMFFIAny next[4];
-  int i;
-  (void)self, (void)num_args;
-  next[2] = tvmffi_int(0);
-  next[3] = tvmffi_str("a");
-  for (i = 0; i < 2; ++i) {
-    next[0] = a[i];
-    next[1] = b[i];
-    *result = tvmffi_none();
-    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 4, result));
-    if (!result->v_int64) break;
-  }
-  return 0;
-}
-static int test_s_hash_both(void *self, const TVMFFIAny *args, int32_t num_args,
-                            TVMFFIAny *result) {
-  TVMFFIAny next[3];
-  int i;
-  (void)self, (void)num_args;
-  next[1] = args[1];
-  next[2] = tvmffi_int(0);
-  for (i = 0; i < 2; ++i) {
-    next[0] = ((const TVMFFIAny *)(const void *)(args[0].v_obj + 1))[i];
-    *result = tvmffi_none();
-    TVMFFI_TRY(TVMFFIFunctionCall(args[2].v_obj, next, 3, result));
-    next[1] = *result;
-  }
-  return 0;
-}
-
 /* Graphs with more paths than can be followed take the time of their edges. */
 static void test_structural_nests(TVMFFI_HERE, const char *name,
                                   int32_t index) {
   TVMFFIAny x, y, z, leaf, args[4], result;
   int64_t h, k;
   int depth = test_scale(TVMFFI_I_STACK_KNOWN ? 40 : 30, 12);
+  test_release_all();
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
   OK(test_shared_nest(tvmffi_here, name, index, depth, leaf, &x));
   OK(test_shared_nest(tvmffi_here, name, index, depth, leaf, &y));
@@ -775,7 +873,84 @@ static void test_structural_nests(TVMFFI_HERE, const char *name,
   CHECK_INT(result.v_int64, 1);
 }
 
+/* Checks that two values are equal, without a call that makes an object. */
+#define SAME_INSIDE(a, b)                                        \
+  do {                                                           \
+    int same_ = tvmffi_i_structural_equal(&(a), &(b), 0, 0, NULL); \
+    OK(same_ < 0 ? same_ : 0);                                   \
+    CHECK_INT(same_, 1);                                         \
+  } while (0)
+
+/* Makes a nest as test_shared_nest does, in which nothing but a level refers to
+   the level below. A level has that once, or twice if `twice`; the lowest one
+   has `leaf` once. */
+static int test_lone_nest(const char *name, int32_t index, int depth, int twice,
+                          TVMFFIAny leaf, TVMFFIAny *out) {
+  TVMFFIAny args[4];
+  int i;
+  *out = leaf;
+  for (i = 0; i < depth; ++i) {
+    const TVMFFIAny level = *out, other = twice && i ? level : tvmffi_none();
+    const int n = twice && i ? 2 : 1;
+    args[0] = level;
+    args[1] = args[3] = other;
+    if (!name && TVMFFIGetTypeInfo(index)->type_depth > 1) {
+      TVMFFI_TRY(test_new_pair(index, level, other, out));
+    } else if (!name) {
+      *out = test_node(index, level, other);
+      if (out->type_index == kTVMFFINone) return -1;
+    } else if (name[4] == 'M' || name[4] == 'D') {
+      args[0] = tvmffi_int(0);
+      args[1] = level;
+      args[2] = tvmffi_int(1);
+      TVMFFI_TRY(test_apply_global(name, args, 2 * n, out));
+    } else {
+      TVMFFI_TRY(test_apply_global(name, args, n, out));
+    }
+    test_drop(level.v_obj);
+  }
+  return 0;
+}
+
+/* A part that is met again is compared and hashed once, also if nothing else
+   refers to it. A part that is met once needs no record, so no more blocks than
+   the numbers given. */
+static void test_structural_lone(const char *name, int32_t index, size_t blocks,
+                                 size_t hash_blocks) {
+  int32_t hooked;
+  TVMFFIAny leaf, nest[2];
+  uint64_t hash;
+  size_t made;
+  int i, twice;
+  test_release_all();
+  OK(test_structural_hooked(&hooked));
+  for (twice = 0; twice < 2; ++twice) {
+    for (i = 0; i < 2; ++i) {
+      if (twice)
+        NODE(leaf, hooked, tvmffi_int(1), tvmffi_none());
+      else
+        OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &leaf));
+      OK(test_lone_nest(name, index, twice ? 10 : 4, twice, leaf, &nest[i]));
+    }
+    test_kept_callback = nest[0].v_obj; /* test_s_equal retains none */
+    test_num_s_equal = test_num_s_hash = 0;
+    made = test_get(&test_made);
+    SAME_INSIDE(nest[0], nest[1]);
+    if (!twice) CHECK(test_get(&test_made) - made <= blocks);
+    made = test_get(&test_made);
+    OK(tvmffi_i_structural_hash(&nest[0], 0, 0, &hash));
+    if (!twice) CHECK(test_get(&test_made) - made <= hash_blocks);
+    if (twice) CHECK_INT(test_num_s_equal, 1);
+    if (twice) CHECK_INT(test_num_s_hash, 1);
+    test_release_all();
+  }
+}
+
 static void test_structural_shared(TVMFFI_HERE) {
+  test_structural_lone("ffi.Array", 0, 0, 0);
+  test_structural_lone("ffi.List", 0, 0, 0);
+  test_structural_lone("ffi.Map", 0, 0, 1);
+  test_structural_lone("ffi.Dict", 0, 0, 1);
   test_structural_nests(tvmffi_here, "ffi.Array", 0);
   test_structural_nests(tvmffi_here, "ffi.List", 0);
   test_structural_nests(tvmffi_here, "ffi.Map", 0);
@@ -783,13 +958,35 @@ static void test_structural_shared(TVMFFI_HERE) {
 }
 
 static void test_structural_shared_objects(TVMFFI_HERE) {
-  int32_t constant, graph, hooked;
+  int32_t constant, graph, hooked, getter;
   STRUCTURAL_TYPE(constant, "unit.Const", kTVMFFISEqHashKindConstTreeNode, 0,
                   0);
   STRUCTURAL_TYPE(graph, "unit.Graph", kTVMFFISEqHashKindDAGNode, 0, 0);
   STRUCTURAL_TYPE(hooked, "unit.HookedBoth", kTVMFFISEqHashKindTreeNode, 0, 0);
   OK(test_set_hook_once(hooked, "__s_equal__", test_s_equal_both));
   OK(test_set_hook_once(hooked, "__s_hash__", test_s_hash_both));
+  OK(test_getter_type(&getter));
+  {
+    TVMFFIAny a, b, x, y;
+    size_t made;
+    int32_t once;
+    OK(test_structural_hooked(&once));
+    NODE(a, once, tvmffi_int(1), tvmffi_none());
+    NODE(a, constant, a, tvmffi_none());
+    test_num_s_equal = 0;
+    SAME_STRUCTURE(a, a, 0, 1);
+    CHECK_INT(test_num_s_equal, 0); /* one object is not looked into */
+    NODE(a, graph, tvmffi_int(1), tvmffi_none());
+    NODE(b, graph, tvmffi_int(1), tvmffi_none());
+    OK(test_built("ffi.Array", 2, a, a, &x));
+    OK(test_built("ffi.Array", 2, b, b, &y));
+    made = test_get(&test_made);
+    SAME_INSIDE(x, y);
+    CHECK(test_get(&test_made) - made <= 2); /* two tables of counterparts */
+  }
+  test_structural_lone(NULL, constant, 0, 1);
+  test_structural_lone(NULL, getter, 0, 1);
+  test_structural_lone(NULL, hooked, 5, 5);
   test_structural_nests(tvmffi_here, NULL, constant);
   test_structural_nests(tvmffi_here, NULL, graph);
   test_structural_nests(tvmffi_here, NULL, hooked);
@@ -831,6 +1028,67 @@ static void test_structural_shared_keys(TVMFFI_HERE) {
   OK(test_hash(a, 0, &h));
   OK(test_hash(b, 0, &k));
   CHECK(h == k);
+}
+
+/* A stored result that depends on a key is not used when the key has been
+   defined since, also if another result of this kind has been stored
+   meanwhile. */
+static void test_structural_stale(int32_t variable, int32_t function) {
+  TVMFFIAny x, y, z, m[3], p, items[5], a[2];
+  int64_t h[2];
+  int i, k;
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  NODE(z, variable, tvmffi_int(1), tvmffi_none());
+  for (i = 0; i < 2; ++i) { /* x is y, so the last maps differ */
+    OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &items[0]));
+    OK(test_built("ffi.Array", 1, items[0], x, &items[1]));
+    NODE(items[2], function, i ? y : x, tvmffi_int(1));
+    OK(test_built("ffi.Map", 2, z, tvmffi_int(6), &items[3]));
+    items[4] = items[1];
+    OK(test_apply_global("ffi.Array", items, 5, &a[i]));
+  }
+  SAME_STRUCTURE(a[0], a[1], 0, 0);
+  for (i = 0; i < 2; ++i) { /* the definition is in what is met again */
+    OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &p));
+    NODE(items[0], function, i ? y : x, tvmffi_int(1));
+    OK(test_built("ffi.Array", 2, p, items[0], &items[0]));
+    OK(test_built("ffi.Array", 2, items[0], items[0], &a[i]));
+  }
+  SAME_STRUCTURE(a[0], a[1], 0, 0);
+  for (i = 0; i < 2; ++i) { /* one map in two places, or two maps */
+    for (k = 0; k < 3; ++k)
+      OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &m[k]));
+    OK(test_built("ffi.Map", 2, z, tvmffi_int(6), &p));
+    items[0] = m[0];
+    OK(test_built("ffi.Array", 1, m[i], x, &items[1]));
+    NODE(items[2], function, x, tvmffi_int(1));
+    items[3] = p;
+    items[4] = items[1];
+    if (i) OK(test_built("ffi.Array", 1, m[2], x, &items[4]));
+    OK(test_apply_global("ffi.Array", items, 5, &a[i]));
+    OK(test_hash(a[i], 0, &h[i]));
+  }
+  CHECK(h[0] == h[1]);
+  test_release_all();
+}
+
+/* Two parts that are met again by turns keep their hashes. */
+static void test_structural_turns(void) {
+  TVMFFIAny items[4], whole[2];
+  int64_t h[2];
+  int i;
+  for (i = 0; i < 2; ++i) {
+    OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &items[0]));
+    OK(test_built("ffi.Array", 1, tvmffi_int(2), tvmffi_none(), &items[1]));
+    items[2] = items[0];
+    items[3] = items[1];
+    if (i)
+      OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &items[2]));
+    OK(test_apply_global("ffi.Array", items, 4, &whole[i]));
+    OK(test_hash(whole[i], 0, &h[i]));
+  }
+  CHECK(h[0] == h[1]);
 }
 
 /* A result that depends on a key is used until another object is known. */
@@ -882,6 +1140,24 @@ static void test_structural_loose(TVMFFI_HERE) {
     OK(test_hash(n, 0, &k));
     CHECK(h == k);
   }
+  /* Behind a definition, too, a nest is followed once. */
+  OK(test_built("ffi.Map", 2, z, tvmffi_int(5), &m));
+  OK(test_built("ffi.Map", 2, z, tvmffi_int(5), &n));
+  i = test_scale(40, 12);
+  OK(test_shared_nest(tvmffi_here, "ffi.Array", 0, i, m, &m));
+  OK(test_shared_nest(tvmffi_here, "ffi.Array", 0, i, n, &n));
+  OK(test_built("ffi.Array", 2, f, m, &m));
+  OK(test_built("ffi.Array", 2, g, n, &n));
+  SAME_STRUCTURE(m, n, 0, 1);
+  {
+    int64_t h, k;
+    OK(test_hash(m, 0, &h));
+    OK(test_hash(n, 0, &k));
+    CHECK(h == k);
+  }
+  test_release_all();
+  test_structural_stale(variable, function);
+  test_structural_turns();
 }
 
 /* Keys with one hash have no order, so their values do not count. */
@@ -971,6 +1247,8 @@ static void test_structural_getters(TVMFFI_HERE) {
   FAILS(test_same(x, y, 0) < 0, "ValueError", "no value");
   FAILS(test_same(y, x, 0) < 0, "ValueError", "no value");
   FAILS(test_hash(y, 0, &k), "ValueError", "no value");
+  OK(test_new_pair(getter, lists[0], tvmffi_none(), &n));
+  FAILS(test_same(n, y, 0) < 0, "ValueError", "no value");
   OK(test_built("ffi.Array", 2, x, y, &n));
   FAILS(test_same(n, n, 0) < 0, "ValueError", "no value");
   FAILS(test_hash(n, 0, &k), "ValueError", "no value");
@@ -982,7 +1260,8 @@ static int test_s_equal_unnamed(void *self, const TVMFFIAny *args,
   (void)self, (void)num_args;
   next[0] = *(const TVMFFIAny *)(const void *)(args[0].v_obj + 1);
   next[1] = *(const TVMFFIAny *)(const void *)(args[1].v_obj + 1);
-  next[2] = next[3] = tvmffi_int(0);
+  next[2] = tvmffi_int(0);
+  next[3] = tvmffi_bool(0);
   return TVMFFIFunctionCall(args[2].v_obj, next, 4, result);
 }
 
@@ -1009,7 +1288,7 @@ static void test_structural_refused(TVMFFI_HERE) {
   SAME_STRUCTURE(args[0], args[1], 0, 0);
   args[2] = args[3] = tvmffi_bool(0);
   FAILS(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &any),
-        "TypeError", "Cannot convert from type `int` to `str`");
+        "TypeError", "Cannot convert from type `bool` to `str`");
   OK(test_built("ffi.List", 2, tvmffi_int(1), tvmffi_none(), &a));
   OK(test_built("ffi.List", 2, tvmffi_int(1), a, &b));
   items = (TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, a.v_obj)->data;
@@ -1051,6 +1330,39 @@ static void test_structural_errors(TVMFFI_HERE) {
         "InternalError", "Check not null: lhs_obj ");
 }
 
+/* A tensor of four numbers, which the test owns. What lies behind the shape is
+   another number for each. */
+typedef struct {
+  DLManagedTensor managed;
+  int64_t shape[2], behind, strides[2];
+  int32_t data[4];
+} test_numbers_tensor;
+
+static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
+                                  TVMFFIAny *out) {
+  static const int32_t data[4] = {1, 2, 3, 4};
+  static int64_t num_made;
+  TVMFFIObjectHandle tensor = NULL;
+  memset((void *)m, 0, sizeof(*m));
+  memcpy(m->data, data, sizeof(data));
+  m->managed.dl_tensor.data = m->data;
+  m->managed.dl_tensor.device.device_type = kDLCPU;
+  m->managed.dl_tensor.ndim = ndim;
+  m->managed.dl_tensor.dtype.code = kDLInt;
+  m->managed.dl_tensor.dtype.bits = 32;
+  m->managed.dl_tensor.dtype.lanes = 1;
+  m->managed.dl_tensor.shape = m->shape;
+  m->managed.dl_tensor.strides = m->strides;
+  m->shape[0] = m->shape[1] = ndim == 1 ? 4 : 2;
+  m->behind = ++num_made;
+  m->strides[0] = ndim == 1 ? 1 : 2;
+  m->strides[1] = 1;
+  TVMFFI_TRY(TVMFFITensorFromDLPack(&m->managed, 0, 0, &tensor));
+  OWN(tensor);
+  *out = tvmffi_obj((TVMFFIObject *)tensor);
+  return 0;
+}
+
 static void test_structural_keys(TVMFFI_HERE) {
   TVMFFIAny a, b, c, x, y, map, found;
   OK(test_built("ffi.Array", 1, tvmffi_int(1), tvmffi_none(), &a));
@@ -1065,6 +1377,29 @@ static void test_structural_keys(TVMFFI_HERE) {
   OK(test_built("ffi.Map", 2, x, tvmffi_int(5), &map));
   OK(test_built("ffi.MapGetItem", 2, map, y, &found));
   CHECK_INT(found.v_int64, 5);
+  {
+    /* A map's hash leaves out what is under a variable, so these hashes are
+       equal. The keys differ: no variable in them is defined, and the data of
+       tensors counts. */
+    static test_numbers_tensor tensors[2];
+    TVMFFIAny v[3], values[2], keys[2];
+    int32_t variable;
+    int i, k;
+    STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+    for (i = 0; i < 3; ++i)
+      NODE(v[i], variable, tvmffi_int(1), tvmffi_none());
+    for (k = 0; k < 2; ++k) {
+      for (i = 0; i < 2; ++i) {
+        values[i] = v[i];
+        if (k) OK(test_numbers_tensor_of(&tensors[i], 1, &values[i]));
+        if (k) tensors[i].data[0] = i;
+        OK(test_built("ffi.Map", 2, v[2], values[i], &map));
+        OK(test_built("ffi.StructuralKey", 1, map, map, &keys[i]));
+      }
+      OK(test_built("ffi.StructuralKeyEqual", 2, keys[0], keys[1], &found));
+      CHECK_INT(found.v_int64, 0);
+    }
+  }
 }
 
 /* Makes two equal keys that the test owns. */
@@ -1208,36 +1543,6 @@ static void test_structural_nested_in_dicts(TVMFFI_HERE) {
   test_structural_nested("ffi.Dict");
 }
 
-/* A tensor of four numbers, which the test owns. */
-typedef struct {
-  DLManagedTensor managed;
-  int64_t shape[2], strides[2];
-  int32_t data[4];
-} test_numbers_tensor;
-
-static int test_numbers_tensor_of(test_numbers_tensor *m, int32_t ndim,
-                                  TVMFFIAny *out) {
-  static const int32_t data[4] = {1, 2, 3, 4};
-  TVMFFIObjectHandle tensor = NULL;
-  memset((void *)m, 0, sizeof(*m));
-  memcpy(m->data, data, sizeof(data));
-  m->managed.dl_tensor.data = m->data;
-  m->managed.dl_tensor.device.device_type = kDLCPU;
-  m->managed.dl_tensor.ndim = ndim;
-  m->managed.dl_tensor.dtype.code = kDLInt;
-  m->managed.dl_tensor.dtype.bits = 32;
-  m->managed.dl_tensor.dtype.lanes = 1;
-  m->managed.dl_tensor.shape = m->shape;
-  m->managed.dl_tensor.strides = m->strides;
-  m->shape[0] = m->shape[1] = ndim == 1 ? 4 : 2;
-  m->strides[0] = ndim == 1 ? 1 : 2;
-  m->strides[1] = 1;
-  TVMFFI_TRY(TVMFFITensorFromDLPack(&m->managed, 0, 0, &tensor));
-  OWN(tensor);
-  *out = tvmffi_obj((TVMFFIObject *)tensor);
-  return 0;
-}
-
 static void test_structural_tensors(TVMFFI_HERE) {
   static test_numbers_tensor one, other,
       flat; /* which live until the test ends */
@@ -1251,6 +1556,8 @@ static void test_structural_tensors(TVMFFI_HERE) {
   SAME_STRUCTURE(args[0], args[0], 0, 1);
   SAME_STRUCTURE(args[0], args[1], 0, 1);
   SAME_STRUCTURE(args[0], x, 0, 0);
+  flat.shape[0] = 2; /* a vector that is as long as the matrix is high */
+  SAME_STRUCTURE(x, args[0], 0, 0);
   OK(test_hash(args[0], 0, &h));
   OK(test_hash(args[1], 0, &k));
   CHECK(h == k);
@@ -1309,6 +1616,7 @@ static void test_structural_tensors(TVMFFI_HERE) {
   FAILS(test_same(args[1], args[0], 0) < 0, "InternalError",
         "can only compare CPU tensor");
   FAILS(test_hash(args[1], 0, &k), "InternalError", "can only hash CPU tensor");
+  SAME_STRUCTURE(args[1], args[1], 0, 1); /* nothing is read */
   OK(test_built("ffi.List", 2, args[0], args[1], &x));
   OK(test_apply_global("ffi.ContainerFindFirstNonCPUDevice", &x, 1, &result));
   CHECK_INT(result.v_device.device_type, kDLCUDA);
@@ -1392,10 +1700,62 @@ static void test_structural_texts(TVMFFI_HERE) {
   CHECK_TEXT(tvmffi_any_str(&x), "longer than eight");
 }
 
+/* The key that only the second map has is found behind a key that corresponds
+   to a variable of the first map. */
+static void test_structural_missing_key(void) {
+  int32_t variable, function;
+  TVMFFIAny x, y, items[6], args[4], pair;
+  const tvmffi_i_path *path;
+  int i;
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  NODE(x, variable, tvmffi_int(1), tvmffi_none());
+  NODE(y, variable, tvmffi_int(1), tvmffi_none());
+  args[2] = args[3] = tvmffi_bool(0);
+  for (i = 0; i < 2; ++i) { /* or the value under the variable differs */
+    items[0] = x;
+    items[1] = items[3] = items[5] = tvmffi_int(1);
+    items[2] = tvmffi_int(7);
+    items[4] = tvmffi_int(8);
+    OK(test_apply_global("ffi.Map", items, 2, &args[0]));
+    NODE(args[0], function, x, args[0]);
+    items[0] = y;
+    if (i) items[1] = tvmffi_int(2);
+    OK(test_apply_global("ffi.Map", items, 6, &args[1]));
+    NODE(args[1], function, y, args[1]);
+    OK(test_apply_global("ffi.GetFirstStructuralMismatch", args, 4, &pair));
+    path = (const tvmffi_i_path *)(void *)test_item(pair.v_obj, 1);
+    CHECK_INT(path->depth, 2);
+    items[0] = ((tvmffi_i_step *)(void *)path->step)->key;
+    CHECK(i ? items[0].v_obj == y.v_obj : items[0].v_int64 == 7);
+  }
+}
+
+/* A number is no object, also if it is the address of one. */
+static void test_structural_addresses(void) {
+  int32_t variable, function;
+  TVMFFIAny v[2], items[4], f[2];
+  int i;
+  STRUCTURAL_TYPE(variable, "unit.Var", kTVMFFISEqHashKindFreeVar, 0, 0);
+  STRUCTURAL_TYPE(function, "unit.Lambda", kTVMFFISEqHashKindTreeNode,
+                  kTVMFFIFieldFlagBitMaskSEqHashDefSimple, 0);
+  for (i = 0; i < 2; ++i) NODE(v[i], variable, tvmffi_int(1), tvmffi_none());
+  for (i = 0; i < 2; ++i) {
+    items[0] = items[2] = tvmffi_int((int64_t)(uintptr_t)v[0].v_obj);
+    items[i ? 0 : 2] = tvmffi_int(1);
+    items[1] = items[3] = tvmffi_int(5);
+    OK(test_apply_global("ffi.Map", items, 4, &f[i]));
+    NODE(f[i], function, v[i], f[i]);
+  }
+  SAME_STRUCTURE(f[0], f[1], 0, 1);
+}
+
 /* Values that are compared and hashed by what they hold. */
 static void test_structural_contents(TVMFFI_HERE) {
   TVMFFIAny a, b, c, x, y, key = tvmffi_none();
   int64_t h, k;
+  int i;
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &a));
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(3), &b));
   OK(test_built("ffi.Shape", 2, tvmffi_int(2), tvmffi_int(4), &c));
@@ -1448,7 +1808,20 @@ static void test_structural_contents(TVMFFI_HERE) {
     CHECK_INT(test_only_step(pair.v_obj, 1, &key), TVMFFI_I_STEP_MAP_ITEM);
     CHECK_INT(key.v_int64, 7);
   }
+  test_structural_missing_key();
+  test_structural_addresses();
+  /* A value that is compared at once is not the last one; a bool is no int. */
+  for (i = 0; i < 2; ++i) {
+    TVMFFIAny items[4];
+    items[0] = tvmffi_int(1);
+    items[1] = i ? b : a;
+    items[2] = tvmffi_int(2);
+    items[3] = i ? tvmffi_bool(1) : tvmffi_int(1);
+    OK(test_apply_global("ffi.Map", items, 4, i ? &y : &x));
+  }
+  SAME_STRUCTURE(x, y, 0, 0);
 }
+
 /* Maps are equal in any order, and have one hash, however many entries. */
 static void test_structural_orders(TVMFFI_HERE) {
   static const char *const names[] = {"ffi.Map", "ffi.Dict"};

@@ -773,7 +773,6 @@ static TVMFFIAny test_attr(const TVMFFITypeAttrColumn *c, int32_t index) {
   return c->data[index - c->begin_index];
 }
 
-#if !TVMFFI_NO_THREADS
 /* A column has slots for 256 types at first. It at least doubles, and no more
    than a distant type needs. */
 static void test_column_steps(void) {
@@ -786,7 +785,7 @@ static void test_column_steps(void) {
   for (i = 0; i < TEST_COUNT(indices) && !code; ++i) {
     const void *const before = c.column.data;
     const int32_t capacity = c.capacity;
-    code = tvmffi_i_reserve_attr(&c, indices[i]);
+    code = tvmffi_i_reserve_attr(&c, indices[i], 0);
     if (code) break;
     CHECK_INT(c.capacity, capacities[i]);
     CHECK((c.column.data == before) == (c.capacity == capacity));
@@ -797,7 +796,6 @@ static void test_column_steps(void) {
   tvmffi_i_free((void *)(uintptr_t)c.column.data);
   CHECK(!code || test_hits());
 }
-#endif
 
 static void test_columns(TVMFFI_HERE) {
   const char *text = test_fresh("unit_attr");
@@ -851,9 +849,7 @@ static void test_column_growth(TVMFFI_HERE) {
   tvmffi_i_column c;
   TVMFFIAny value = tvmffi_int(1);
   int i, code;
-#if !TVMFFI_NO_THREADS
   test_column_steps();
-#endif
   for (i = 0; i < TEST_COUNT(indices); ++i) {
     memset((void *)&c, 0, sizeof(c));
     tvmffi_i_lock();
@@ -866,9 +862,12 @@ static void test_column_growth(TVMFFI_HERE) {
   }
 }
 
-/* A column whose array begins at a type takes a lower one. */
+/* A column whose array begins at a type takes a lower one, and has no slots
+   below that. */
 static void test_column_growth_down(TVMFFI_HERE) {
-  static const int32_t indices[] = {200, 90, 91, 70, 300};
+  static const int32_t indices[] = {200, 207, 90, 91, 70, 300};
+  static const int32_t begins[] = {200, 200, 90, 90, 70, 70};
+  static const int32_t capacities[] = {8, 8, 118, 118, 138, 276};
   tvmffi_i_column c;
   void *arrays[TEST_COUNT(indices)];
   int i, k, code = 0, num_arrays = 0;
@@ -877,9 +876,12 @@ static void test_column_growth_down(TVMFFI_HERE) {
     TVMFFIAny value = tvmffi_int(indices[i]);
     const TVMFFIAny *before = c.column.data;
     tvmffi_i_lock();
-    code = tvmffi_i_enter_attr(&c, indices[i], &value);
+    code = tvmffi_i_reserve_attr(&c, indices[i], 1);
+    if (!code) code = tvmffi_i_enter_attr(&c, indices[i], &value);
     tvmffi_i_unlock();
     if (c.column.data != before) arrays[num_arrays++] = (void *)c.column.data;
+    CHECK(code || c.column.begin_index == begins[i]);
+    CHECK(code || c.capacity == capacities[i]);
     for (k = 0; !code && k <= i; ++k)
       CHECK_INT(test_attr(&c.column, indices[k]).v_int64, indices[k]);
   }
@@ -893,17 +895,20 @@ static void test_distant_column(TVMFFI_HERE) {
   enum { DISTANT = 600 };
   tvmffi_i_column c;
   void *first;
-  int code;
-  memset((void *)&c, 0, sizeof(c));
-  tvmffi_i_lock();
-  code = tvmffi_i_reserve_attr(&c, 100);
-  first = (void *)(uintptr_t)c.column.data;
-  if (!code) code = tvmffi_i_reserve_attr(&c, DISTANT);
-  tvmffi_i_unlock();
-  CHECK(code || c.column.begin_index + c.capacity == DISTANT + 1);
-  if (c.column.data != first) tvmffi_i_free((void *)(uintptr_t)c.column.data);
-  tvmffi_i_free(first);
-  CHECK(!code || test_hits());
+  int moves, code;
+  for (moves = 0; moves < 2; ++moves) {
+    memset((void *)&c, 0, sizeof(c));
+    tvmffi_i_lock();
+    code = tvmffi_i_reserve_attr(&c, 100, moves);
+    first = (void *)(uintptr_t)c.column.data;
+    if (!code) code = tvmffi_i_reserve_attr(&c, DISTANT, moves);
+    tvmffi_i_unlock();
+    CHECK(code || c.column.begin_index == (moves ? 100 : 0));
+    CHECK(code || c.column.begin_index + c.capacity == DISTANT + 1);
+    if (c.column.data != first) tvmffi_i_free((void *)(uintptr_t)c.column.data);
+    tvmffi_i_free(first);
+    CHECK(!code || test_hits());
+  }
 }
 
 static void test_bad_columns(TVMFFI_HERE) {
