@@ -130,7 +130,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   tvmffi_i_any_release(&value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
-  TVMFFI_ASSERT(type_index != kTVMFFINone);
+  TVMFFI_ASSERT(result == 2 && type_index != kTVMFFINone);
   return tvmffi_i_fail(
       "RuntimeError",
       "TypeAttr `%.*s` is already registered for type index %d. To update the "

@@ -808,6 +808,8 @@ static void test_columns(TVMFFI_HERE) {
   c = TVMFFIGetTypeAttrColumn(&name);
   if (!CHECK(c != NULL)) return;
   CHECK_INT(c->size, 0);
+  CHECK_INT(test_asked((const char *)c - offsetof(tvmffi_i_column, column)),
+            sizeof(tvmffi_i_column) + name.size + 1);
   OK(TVMFFITypeRegisterAttr(kTVMFFINone, &name, NULL));
   OK(TVMFFITypeRegisterAttr(kTVMFFIError, &name, &value));
   CHECK(TVMFFIGetTypeAttrColumn(&name) == c);
@@ -841,6 +843,18 @@ static void test_columns(TVMFFI_HERE) {
   CHECK_INT(test_attr(c, kTVMFFIObject).v_int64, 42);
   for (index = 0; index < c->begin_index + c->size; ++index)
     CHECK(test_attr(c, index).zero_padding == 0);
+  value = tvmffi_str("short");
+  OK(TVMFFITypeRegisterAttr(kTVMFFIShape, &name, &value));
+  got = test_attr(c, kTVMFFIShape);
+  CHECK_TEXT(tvmffi_any_str(&got), "short");
+  {
+    TVMFFIByteArray long_text = TEXT("an object that is a value twice");
+    OK(TVMFFIStringFromByteArray(&long_text, &value));
+    OWN_ANY(value);
+    OK(TVMFFITypeRegisterAttr(kTVMFFITensor, &name, &value));
+    OK(TVMFFITypeRegisterAttr(kTVMFFITensor, &name, &value));
+    CHECK_INT(test_strong(value.v_obj), 2);
+  }
 }
 
 /* A column that grows for an index has room for it. */
@@ -882,6 +896,8 @@ static void test_column_growth_down(TVMFFI_HERE) {
     if (c.column.data != before) arrays[num_arrays++] = (void *)c.column.data;
     CHECK(code || c.column.begin_index == begins[i]);
     CHECK(code || c.capacity == capacities[i]);
+    CHECK(code || test_asked(c.column.data) ==
+                      (size_t)capacities[i] * sizeof(value) + sizeof(before));
     for (k = 0; !code && k <= i; ++k)
       CHECK_INT(test_attr(&c.column, indices[k]).v_int64, indices[k]);
   }
@@ -917,7 +933,8 @@ static void test_bad_columns(TVMFFI_HERE) {
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, NULL, &value), "ValueError", NULL);
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &null, &value), "ValueError",
         NULL);
-  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, NULL), "ValueError", NULL);
+  FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, NULL), "ValueError",
+        "TVMFFITypeRegisterAttr: attr_value must not be NULL");
   FAILS(TVMFFITypeRegisterAttr(63, &name, &value), "InternalError", NULL);
   value.type_index = 63;
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, &value), "TypeError", NULL);
