@@ -142,11 +142,16 @@ class Experiment:
 
     def multiplication(self):
         """Nanoseconds of one."""
+        saved = self.folder / "clock.json"
+        if self.args.replay:
+            return json.loads(saved.read_text())
         source = self.write("clock.c", CLOCK)
         program = self.folder / "clock"
         subprocess.run([*self.args.cc.split(), "-O2", source, "-o", program],
                        check=True)
-        return float(placements.output(program))
+        each = float(placements.output(program))
+        saved.write_text(json.dumps(each))
+        return each
 
     def link(self, name, header, count):
         """The folder of the placements, with the plain header as stock."""
