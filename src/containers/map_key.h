@@ -21,11 +21,10 @@
 #if !TVMFFI_NO_CONTAINERS
 /* A slot's metadata byte stores the number of the distance to the next slot of
    its bucket chain. The first 16 distances are their numbers, the others are
-   triangular numbers n(n + 1)/2: up to this number those for n from 6 on, then
-   selected larger ones. */
-enum { TVMFFI_I_MAP_FIRST_FAR = 83 };
-/* The index of a slot is taken modulo the size of the table, so of a distance
-   above SIZE_MAX only the lower bits are stored. */
+   triangular numbers n(n + 1)/2: those for n from 6 to 72, then, from number
+   TVMFFI_I_MAP_FIRST_FAR on, selected larger ones. The index of a slot is taken
+   modulo the size of the table, so of a distance above SIZE_MAX only the lower
+   bits are stored. */
 /* clang-format off */
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
 static const size_t

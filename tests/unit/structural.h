@@ -914,7 +914,7 @@ static int test_lone_nest(const char *name, int32_t index, int depth, int twice,
 
 /* A part that is met again is compared and hashed once, also if nothing else
    refers to it. A part that is met once needs no record, so no more blocks than
-   the numbers given. */
+   the numbers given, unless a debug build notes what it sees. */
 static void test_structural_lone(const char *name, int32_t index, size_t blocks,
                                  size_t hash_blocks) {
   int32_t hooked;
@@ -936,10 +936,12 @@ static void test_structural_lone(const char *name, int32_t index, size_t blocks,
     test_num_s_equal = test_num_s_hash = 0;
     made = test_get(&test_made);
     SAME_INSIDE(nest[0], nest[1]);
-    if (!twice) CHECK(test_get(&test_made) - made <= blocks);
+    if (!twice && !TVMFFI_DEBUG)
+      CHECK(test_get(&test_made) - made <= blocks);
     made = test_get(&test_made);
     OK(tvmffi_i_structural_hash(&nest[0], 0, 0, &hash));
-    if (!twice) CHECK(test_get(&test_made) - made <= hash_blocks);
+    if (!twice && !TVMFFI_DEBUG)
+      CHECK(test_get(&test_made) - made <= hash_blocks);
     if (twice) CHECK_INT(test_num_s_equal, 1);
     if (twice) CHECK_INT(test_num_s_hash, 1);
     test_release_all();

@@ -934,7 +934,7 @@ static void test_bad_columns(TVMFFI_HERE) {
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &null, &value), "ValueError",
         NULL);
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, NULL), "ValueError",
-        "TVMFFITypeRegisterAttr: attr_value must not be NULL");
+        "...TypeRegisterAttr: attr_value must not be NULL");
   FAILS(TVMFFITypeRegisterAttr(63, &name, &value), "InternalError", NULL);
   value.type_index = 63;
   FAILS(TVMFFITypeRegisterAttr(kTVMFFIError, &name, &value), "TypeError", NULL);
