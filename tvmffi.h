@@ -20865,10 +20865,10 @@ static int tvmffi_i_contains(TVMFFIObject *seq, const TVMFFIAny *view,
 #define TVMFFI_I_FAR(x) (size_t)(x##u)
 static const size_t
 tvmffi_i_map_far[TVMFFI_I_MAP_NUM_JUMPS - TVMFFI_I_MAP_FIRST_FAR] = {
-    8515, 19110,
-    42778, 96141, 216153, 486591, 1092981, 2458653, 5532801, 12442566,
-    27993903, 62983476, 141717030, 318844378, 717352503, 1614057336,
-    3631522476u, TVMFFI_I_FAR(8170957530), TVMFFI_I_FAR(18384510628),
+    8515, 19110, 42778, 96141, 216153, 486591, 1092981, 2458653, 5532801,
+    12442566, 27993903, 62983476, 141717030, 318844378, 717352503,
+    1614057336, 3631522476u, TVMFFI_I_FAR(8170957530),
+    TVMFFI_I_FAR(18384510628),
     TVMFFI_I_FAR(41364789378), TVMFFI_I_FAR(93070452520),
     TVMFFI_I_FAR(209408356380), TVMFFI_I_FAR(471168559170),
     TVMFFI_I_FAR(1060128894105), TVMFFI_I_FAR(2385289465695),
@@ -30293,19 +30293,25 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
 
 /* -------- Nodes -------- */
 
-/* Appends a node, as a map, to s->nodes. */
-static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
-                                int is_builtin, const TVMFFIAny *data) {
+/* Adds the node of the value s->saved[saved]. `data` (borrowed) is NULL for
+   None. */
+static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
+                             const TVMFFIAny *data) {
+  int32_t index = s->saved[saved].value.type_index;
+  const int32_t text = tvmffi_i_text_type(index);
   TVMFFIObject *node = tvmffi_i_new_map(kTVMFFIMap, 2);
   TVMFFIAny any = tvmffi_none();
+  TVMFFIByteArray key;
   int code;
+  TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
   if (!node) return -1;
-  TVMFFI_ASSERT(s->nodes->type_index == kTVMFFIList);
+  if (text) index = text;
+  key = TVMFFIGetTypeInfo(index)->type_key;
   /* As in upstream, the key of a type that is not built in becomes an object
      even if it is short: Python code sees the difference. */
-  code = is_builtin
-             ? TVMFFIStringFromByteArray(key, &any)
-             : tvmffi_i_make_large(key->data, key->size, kTVMFFIStr, &any);
+  code = index < kTVMFFIDynObjectBegin
+             ? TVMFFIStringFromByteArray(&key, &any)
+             : tvmffi_i_make_large(key.data, key.size, kTVMFFIStr, &any);
   if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), any);
   if (!code && data)
     code = tvmffi_i_set_named(node, tvmffi_byte_array("data"),
@@ -30313,19 +30319,7 @@ static int tvmffi_i_append_node(tvmffi_i_saver *s, const TVMFFIByteArray *key,
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
   tvmffi_i_release(node);
-  return code;
-}
-
-/* Adds the node of the value s->saved[saved]. `data` (borrowed) is NULL for
-   None. */
-static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
-                             const TVMFFIAny *data) {
-  int32_t index = s->saved[saved].value.type_index;
-  const int32_t text = tvmffi_i_text_type(index);
-  TVMFFI_ASSERT(saved < s->num_saved && s->saved[saved].index < 0);
-  if (text) index = text;
-  TVMFFI_TRY(tvmffi_i_append_node(s, &TVMFFIGetTypeInfo(index)->type_key,
-                                  index < kTVMFFIDynObjectBegin, data));
+  if (code) return code;
   s->saved[saved].index = s->num_nodes++;
   TVMFFI_ASSERT((size_t)s->num_nodes <= s->num_saved);
   return 0;
