@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-#define ATTEMPTS 3       /* a failing row is measured again so often */
+#define ATTEMPTS 7       /* a failing row is measured in so many more runs */
 #define NOISE_RATIO 1.25 /* "not slower", with room for noise: a row fails */
 #define NOISE_NS 1.5     /* only past both */
 
@@ -111,13 +111,14 @@ static const char usage[] =
     "                  to stock, so that the machine may have changed too\n"
     "  --guard         check the ratios to stock and to the limits; TAP\n"
     "                  output, exit status 1 when a row fails\n"
-    "  --passes N      processes for each row (until its ratios stand)\n"
+    "  --runs N        measures each row N times, in two processes each (16);\n"
+    "                  the guard as often as it needs\n"
     "  --placements FOLDER  run each process from another of the links in\n"
     "                  FOLDER, which placements.py makes\n"
     "  --cpu N         run on processor N\n"
     "  --namespaces    load each library into a link namespace of its own\n"
     "An interrupt ends the run after writing the rows measured so far.\n"
-    "Marks: = a control, which runs no library code; ~ not settled.\n";
+    "Marks: = a control, which runs no library code.\n";
 
 static const char *value_of(char **argv, int *i) {
   if (!argv[*i + 1]) die(argv[*i], "needs a value");
@@ -150,7 +151,7 @@ static void parse_options(char **argv) {
       {"--compare", &option.compare, NULL, NULL},
       {"--placements", &option.placements, NULL, NULL},
       {"--cpu", NULL, &option.cpu, NULL},
-      {"--passes", NULL, &option.passes, NULL},
+      {"--runs", NULL, &option.runs, NULL},
       {"--child", &option.child, NULL, NULL},
       {"--short", NULL, NULL, &option.brief},
       {"--guard", NULL, NULL, &option.guard},
@@ -170,10 +171,10 @@ static void parse_options(char **argv) {
     }
     if (known[k].text) *known[k].text = value_of(argv, &i);
     if (known[k].number) *known[k].number = number_of(argv, &i);
-    if (option.passes == 0 && strcmp(known[k].name, "--passes") == 0) {
-      die("--passes", "needs at least 1");
-    }
     if (known[k].flag) *known[k].flag = 1;
+  }
+  if (option.runs < 1 || option.runs > MAX_RUNS) {
+    die("--runs", "needs a number from 1 to 64");
   }
 }
 
@@ -250,25 +251,20 @@ static int run_guard(char **argv, outcome *rows, int count) {
   return failed != 0;
 }
 
+/* The last run prints each row when it is measured. */
 static int run_table(char **argv, outcome *rows, int count) {
+  int printed = 0;
   print_head();
-  for (int i = 0; i < count; ++i) {
-    int first = i == 0 || rows[i].group != rows[i - 1].group;
-    progress(rows, i, count);
-    measure(argv, &rows[i]);
-    progress(rows, count, count);
-    if (rows[i].passes == 0) count = i;
-    if (i == count) break;
-    if (first && !option.brief) printf("\n%s\n", rows[i].group);
-    print_row(&rows[i]);
+  for (int run = 0; run < option.runs && !interrupted; ++run) {
+    for (int i = 0; i < count && !interrupted; ++i) {
+      progress(rows, count, run, i);
+      measure(argv, &rows[i]);
+      end_progress();
+      if (run + 1 == option.runs && !interrupted) print_next(rows, &printed);
+    }
   }
-  for (int i = 0; i < count; ++i) {
-    if (interrupted || !stands_out(rows, count, i)) continue;
-    measure_again(argv, &rows[i]);
-    printf("\n%s, measured again\n", rows[i].group);
-    print_row(&rows[i]);
-  }
-  print_summary(rows, count);
+  while (printed < count && rows[printed].passes) print_next(rows, &printed);
+  print_summary(rows, printed);
   return 0;
 }
 

@@ -2,7 +2,7 @@
  *
  * bench.c is the program and the guard, measure.c loads and measures, print.c
  * has the table and the bars, record.c describes the machine and writes the
- * JSON and the CSV, series.c finds rows to measure again.
+ * JSON and the CSV.
  * Calls go one way: from bench.c to the others, and from all to support.c.
  */
 #ifndef TVMFFI_BENCH_HARNESS_H_
@@ -20,12 +20,14 @@ typedef struct figure {
   double cycles, instructions; /* the processor's counters, in user mode */
 } figure;
 
-#define MAX_PASSES 31 /* of one measurement; a row may be measured twice */
-#define MAX_SAMPLES (2 * MAX_PASSES)
+#define RUNS 16     /* unless --runs says another number */
+#define MAX_RUNS 64
+#define PASSES 2    /* processes of a row in a run: one for each loop copy */
 
-/* The least time of each subject in one process, in nanoseconds. */
+/* What one process measured. */
 typedef struct sample {
-  double ns[SUBJECTS];
+  figure figures[SUBJECTS];
+  int run;
   int exchanged; /* ours ran in the loop copy of stock, and stock in ours */
   int ours_first; /* ours was loaded and set up before stock */
   int placement; /* the number of the link that ran; 0 without --placements */
@@ -36,10 +38,9 @@ typedef struct outcome {
   const char *group;
   const bench_case *row;
   int number; /* its place among all rows, which a child is told */
-  int passes;               /* 0: not measured, as of an interrupt */
-  sample samples[MAX_SAMPLES]; /* one of each pass */
+  int passes; /* of whole runs; 0: not measured, as of an interrupt */
+  sample samples[MAX_RUNS * PASSES]; /* one of each pass */
   figure figures[SUBJECTS]; /* the least minimum, the median of the others */
-  int settled;              /* each minimum was met again by other passes */
   double ratio[SUBJECTS];   /* of the minima, ours to each; 0: there is none */
   double old_ratio;         /* --compare: ours to stock then; 0: unknown */
 } outcome;
@@ -48,7 +49,7 @@ typedef struct options {
   const char *ours, *stock, *filter, *exclude, *json, *csv, *compare, *commit,
       *placements;
   const char *child; /* "row,pass,pipe": this process measures one pass */
-  int brief, guard, list, check, namespaces, cpu, passes;
+  int brief, guard, list, check, namespaces, cpu, runs;
   int results; /* the standard output, where "-" is a result file */
 } options;
 
@@ -72,21 +73,16 @@ int pin(void);
 int have_counters(void);
 void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]);
 void mix_pages(void);
-/* On an interrupt, leaves the row unmeasured. */
+/* Measures a row in one more run; an interrupted one does not count. */
 void measure(char **argv, outcome *out);
-/* Measures a row once more, and keeps the least of both. */
-void measure_again(char **argv, outcome *out);
-
-/* series.c */
-/* Whether row i is far above or far below both rows beside it, of a series of
- * rows whose names differ in a number. */
-int stands_out(const outcome *rows, int count, int i);
 
 /* print.c */
 void print_head(void);
-void print_row(const outcome *r);
+/* The row at *printed, which is then the next one. */
+void print_next(const outcome *rows, int *printed);
 void print_summary(const outcome *results, int count);
-void progress(const outcome *results, int done, int count);
+void progress(const outcome *rows, int count, int run, int row);
+void end_progress(void);
 
 /* record.c */
 void print_machine(int cpu);

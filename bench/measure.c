@@ -13,8 +13,9 @@
  * loop for a turn in each round, in an order that changes. A turn is short
  * beside a scheduler's time slice, so on a loaded machine many stay
  * undisturbed, and the minimum is a fair figure; rounds go on until no minimum
- * falls any more. Passes go on until each subject's minimum has been met again
- * by others: a figure that came up once would not come up in the next run.
+ * falls any more. What else the machine does changes from minute to minute,
+ * too: so a run measures every row in a few passes, and there are many runs,
+ * whose differences tell how sure a figure is.
  * Where a function lies changes its time, too, so with --placements each
  * process is another link of this program and of the library, with the
  * functions in another order.
@@ -27,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,12 +46,6 @@
 #define LONG_PASS 0.2    /* seconds of processor time: no more rounds then, */
 #define LEAST_ROUNDS 4   /* once there were so many */
 #define FIRST 2          /* rounds that only set the lengths of turns */
-#define MIN_PASSES 5
-#define MIN_PLACED 16  /* with --placements: of fewer, chance decides */
-#define MET_AGAIN 3    /* a minimum stands when so many passes have it, */
-#define ALIKE 1.01     /* to within this */
-#define ROW_SECONDS 1  /* of processor time; fewer passes then, */
-#define LEAST_PASSES 4 /* but never fewer than these */
 
 /* Loading */
 
@@ -415,8 +409,6 @@ void measure_pass(const bench_case *row, int pass, figure figures[SUBJECTS]) {
 
 /* The passes of a row */
 
-typedef figure pass_figures[SUBJECTS];
-
 /* The path of a file of a placement, in `path`; whether it is there. */
 static int placed(int placement, const char *file, char path[PATH_MAX]) {
   if (!option.placements) return 0;
@@ -474,8 +466,8 @@ static void run_child(char **argv, const outcome *out, int pass, int to) {
 }
 
 /* 0 if an interrupt ended it. */
-static int run_pass(char **argv, const outcome *out, int pass,
-                    pass_figures figures) {
+static int run_pass(char **argv, outcome *out, int pass) {
+  sample *s = &out->samples[pass];
   int ends[2], status = 1;
   ssize_t got;
   pid_t child;
@@ -486,114 +478,58 @@ static int run_pass(char **argv, const outcome *out, int pass,
     run_child(argv, out, pass, ends[1]);
   }
   close(ends[1]);
-  got = read(ends[0], figures, sizeof(pass_figures));
+  got = read(ends[0], s->figures, sizeof s->figures);
   close(ends[0]);
   if (waitpid(child, &status, 0) < 0 || status != 0 ||
-      got != (ssize_t)sizeof(pass_figures)) {
+      got != (ssize_t)sizeof s->figures) {
     if (interrupted) return 0;
     die(out->row->name, "its process failed");
   }
+  s->run = pass / PASSES;
+  s->exchanged = exchanges(out->row, pass);
+  s->ours_first = ours_first(pass);
+  s->placement = placement_of(out, pass);
   return 1;
 }
 
 /* The median over the passes of one member of the figures. */
-static double median_over(pass_figures *all, int count, int subject,
-                          size_t member) {
-  double values[MAX_PASSES];
-  for (int i = 0; i < count; ++i) {
-    memcpy(&values[i], (const char *)&all[i][subject] + member,
-           sizeof values[i]);
+static double median_over(const outcome *out, int subject, size_t member) {
+  double values[MAX_RUNS * PASSES];
+  for (int i = 0; i < out->passes; ++i) {
+    const figure *f = &out->samples[i].figures[subject];
+    memcpy(&values[i], (const char *)f + member, sizeof values[i]);
   }
-  return median_of(values, count);
+  return median_of(values, out->passes);
 }
 
-static double lowest_pass(pass_figures *all, int count, int subject) {
-  double min = all[0][subject].min;
-  for (int i = 1; i < count; ++i) {
-    if (all[i][subject].min < min) min = all[i][subject].min;
+static double lowest_pass(const outcome *out, int subject) {
+  double min = out->samples[0].figures[subject].min;
+  for (int i = 1; i < out->passes; ++i) {
+    double each = out->samples[i].figures[subject].min;
+    if (each < min) min = each;
   }
   return min;
 }
 
-static int met_again(pass_figures *all, int count, int subject, double min) {
-  int met = 0;
-  for (int i = 0; i < count; ++i) met += all[i][subject].min <= min * ALIKE;
-  return min <= 0 || met >= MET_AGAIN;
-}
-
-static void keep_sample(pass_figures figures, outcome *out, int pass) {
-  sample *s = &out->samples[pass];
-  for (int k = 0; k < SUBJECTS; ++k) s->ns[k] = figures[k].min;
-  s->exchanged = exchanges(out->row, pass);
-  s->ours_first = ours_first(pass);
-  s->placement = placement_of(out, pass);
-}
-
-static void set_ratios(outcome *out) {
+static void combine(outcome *out) {
+  for (int k = 0; k < SUBJECTS; ++k) {
+    figure *f = &out->figures[k];
+    f->min = lowest_pass(out, k);
+    f->median = median_over(out, k, offsetof(figure, median));
+    f->cycles = median_over(out, k, offsetof(figure, cycles));
+    f->instructions = median_over(out, k, offsetof(figure, instructions));
+  }
   for (int k = 0; k < SUBJECTS; ++k) {
     double base = out->figures[k].min;
     out->ratio[k] = base > 0 ? out->figures[OURS].min / base : 0;
   }
 }
 
-static void combine(pass_figures *all, outcome *out) {
-  int n = out->passes;
-  out->settled = 1;
-  for (int k = 0; k < SUBJECTS; ++k) {
-    figure *f = &out->figures[k];
-    f->min = lowest_pass(all, n, k);
-    f->median = median_over(all, n, k, offsetof(figure, median));
-    f->cycles = median_over(all, n, k, offsetof(figure, cycles));
-    f->instructions = median_over(all, n, k, offsetof(figure, instructions));
-    out->settled &= met_again(all, n, k, f->min);
-  }
-  set_ratios(out);
-}
-
-/* Of the children that have ended. */
-static double processor_seconds(void) {
-  struct rusage used;
-  getrusage(RUSAGE_CHILDREN, &used);
-  return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-}
-
-static int enough(const outcome *out, double taken) {
-  if (out->passes >= MAX_PASSES) return 1;
-  if (option.passes) return out->passes >= option.passes;
-  if (out->passes >= LEAST_PASSES && taken > ROW_SECONDS) return 1;
-  return out->passes >= (count_placements() > 1 ? MIN_PLACED : MIN_PASSES) &&
-         out->settled;
-}
-
 void measure(char **argv, outcome *out) {
-  pass_figures all[MAX_PASSES];
-  double start = processor_seconds();
-  out->passes = 0;
-  do {
-    if (interrupted || !run_pass(argv, out, out->passes, all[out->passes])) {
-      out->passes = 0;
-      return;
-    }
-    keep_sample(all[out->passes], out, out->passes);
-    ++out->passes;
-    combine(all, out);
-  } while (!enough(out, processor_seconds() - start));
-}
-
-void measure_again(char **argv, outcome *out) {
-  const outcome first = *out;
-  measure(argv, out);
-  if (out->passes == 0) {
-    *out = first;
-    return;
+  const int end = out->passes + PASSES;
+  for (int pass = out->passes; pass < end; ++pass) {
+    if (interrupted || !run_pass(argv, out, pass)) return;
   }
-  memcpy(&out->samples[out->passes], first.samples,
-         (size_t)first.passes * sizeof first.samples[0]);
-  out->passes += first.passes;
-  for (int k = 0; k < SUBJECTS; ++k) {
-    if (first.figures[k].min < out->figures[k].min)
-      out->figures[k] = first.figures[k];
-  }
-  set_ratios(out);
+  out->passes = end;
+  combine(out);
 }

@@ -67,16 +67,23 @@ static double change(const outcome *r) {
   return r->old_ratio > 0 ? r->ratio[STOCK] / r->old_ratio : 0;
 }
 
-void print_row(const outcome *r) {
+static void print_row(const outcome *r) {
   printf("%-46s", r->row->name);
   for (int k = 0; k < SUBJECTS; ++k) print_ns(r->figures[k].min);
   print_ratio(r->ratio[LIMIT]);
   print_ratio(r->ratio[STOCK]);
-  putchar(r->row->control ? '=' : r->settled ? ' ' : '~');
+  putchar(r->row->control ? '=' : ' ');
   if (option.compare) print_ratio(change(r));
   print_bar(r);
   printf("\n");
   fflush(stdout);
+}
+
+void print_next(const outcome *rows, int *printed) {
+  const outcome *r = &rows[(*printed)++];
+  int first = r == rows || r->group != r[-1].group;
+  if (first && !option.brief) printf("\n%s\n", r->group);
+  print_row(r);
 }
 
 static double mean_ratio(const outcome *results, int count, int subject) {
@@ -107,29 +114,29 @@ static void print_changes(const outcome *results, int count) {
 void print_summary(const outcome *results, int count) {
   double limit = mean_ratio(results, count, LIMIT);
   double other = mean_ratio(results, count, STOCK);
-  int unsettled = 0;
   printf("summary: %d rows", count);
   if (limit > 0) printf(", %.2fx the limit", limit);
   if (other > 0) printf(", %.2fx stock", other);
-  printf(" (geometric means)");
-  for (int i = 0; i < count; ++i) unsettled += !results[i].settled;
-  if (unsettled) printf("; ~ %d have not settled", unsettled);
-  printf("\n");
+  printf(" (geometric means)\n");
   if (option.compare) print_changes(results, count);
 }
 
 /* The progress line, for those who watch */
 
-void progress(const outcome *results, int done, int count) {
+void end_progress(void) {
+  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+void progress(const outcome *rows, int count, int run, int row) {
   static time_t start;
+  const long done = (long)run * count + row;
+  const long all = (long)option.runs * count;
   long left;
   if (!isatty(STDERR_FILENO)) return;
   if (!start) start = time(NULL);
-  fputs("\r\033[K", stderr);
-  if (done == count) return;
-  fprintf(stderr, "[%d/%d] %s: %s", done + 1, count, results[done].group,
-          results[done].row->name);
-  left = done ? (long)(time(NULL) - start) * (count - done) / done : 0;
+  fprintf(stderr, "[run %d of %d, row %d of %d] %s: %s", run + 1, option.runs,
+          row + 1, count, rows[row].group, rows[row].row->name);
+  left = done ? (long)(time(NULL) - start) * (all - done) / done : 0;
   if (left > 1) fprintf(stderr, ", about %ld s left", left);
   fflush(stderr);
 }

@@ -253,29 +253,36 @@ static void json_figure(FILE *file, const char *key, const figure *f) {
   fputc('}', file);
 }
 
+static void json_numbers(FILE *file, const char *key, const outcome *r,
+                         size_t member) {
+  fprintf(file, "\"%s\": [", key);
+  for (int i = 0; i < r->passes; ++i) {
+    const char *at = (const char *)&r->samples[i] + member;
+    fprintf(file, "%s%d", i ? ", " : "", *(const int *)(const void *)at);
+  }
+  fprintf(file, "]");
+}
+
 /* The least time of each process, in the order of the processes. */
 static void json_samples(FILE *file, const outcome *r) {
   static const char *const keys[SUBJECTS] = {"limit", "stock", "ours"};
-  fprintf(file, ", \"samples\": {\"exchanged\": [");
-  for (int i = 0; i < r->passes; ++i) {
-    fprintf(file, "%s%d", i ? ", " : "", r->samples[i].exchanged);
-  }
-  fprintf(file, "], \"ours_first\": [");
-  for (int i = 0; i < r->passes; ++i) {
-    fprintf(file, "%s%d", i ? ", " : "", r->samples[i].ours_first);
-  }
-  fprintf(file, "], \"placement\": [");
-  for (int i = 0; i < r->passes; ++i) {
-    fprintf(file, "%s%d", i ? ", " : "", r->samples[i].placement);
-  }
+  fprintf(file, ", \"samples\": {");
+  json_numbers(file, "run", r, offsetof(sample, run));
+  fprintf(file, ", ");
+  json_numbers(file, "exchanged", r, offsetof(sample, exchanged));
+  fprintf(file, ", ");
+  json_numbers(file, "ours_first", r, offsetof(sample, ours_first));
+  fprintf(file, ", ");
+  json_numbers(file, "placement", r, offsetof(sample, placement));
   for (int k = 0; k < SUBJECTS; ++k) {
     if (r->figures[k].min <= 0) continue;
-    fprintf(file, "], \"%s\": [", keys[k]);
+    fprintf(file, ", \"%s\": [", keys[k]);
     for (int i = 0; i < r->passes; ++i) {
-      fprintf(file, "%s%.4f", i ? ", " : "", r->samples[i].ns[k]);
+      fprintf(file, "%s%.4f", i ? ", " : "", r->samples[i].figures[k].min);
     }
+    fprintf(file, "]");
   }
-  fprintf(file, "]}");
+  fprintf(file, "}");
 }
 
 static void json_row(FILE *file, const outcome *r) {
@@ -285,8 +292,7 @@ static void json_row(FILE *file, const outcome *r) {
   json_text(file, "group", r->group);
   fprintf(file, ", ");
   json_text(file, "name", r->row->name);
-  fprintf(file, ", \"passes\": %d, \"settled\": %s", r->passes,
-          r->settled ? "true" : "false");
+  fprintf(file, ", \"passes\": %d", r->passes);
   for (int k = 0; k < SUBJECTS; ++k) json_figure(file, keys[k], &r->figures[k]);
   if (r->ratio[LIMIT] > 0) {
     fprintf(file, ", \"to_limit\": %.4f", r->ratio[LIMIT]);
@@ -388,11 +394,12 @@ void write_json(const outcome *results, int count, int cpu) {
   json_library(file, &stock);
   fprintf(file,
           "  \"processors\": %ld,\n  \"pinned\": %s,\n"
-          "  \"placements\": %d,\n  \"memory\": \"%.0f GB\",\n"
+          "  \"placements\": %d,\n  \"runs\": %d,\n"
+          "  \"memory\": \"%.0f GB\",\n"
           "  \"load_before\": %.2f,\n  \"load\": %.2f,\n"
           "  \"complete\": %s,\n  \"rows\": [\n",
           sysconf(_SC_NPROCESSORS_ONLN), cpu < 0 ? "false" : "true",
-          count_placements(), gigabytes(), start.load, load_now(),
+          count_placements(), option.runs, gigabytes(), start.load, load_now(),
           interrupted ? "false" : "true");
   for (int i = 0; i < count; ++i) {
     if (results[i].passes == 0) continue;
@@ -412,13 +419,13 @@ static void csv_number(FILE *file, double value) {
 void write_csv(const outcome *results, int count) {
   FILE *file = open_output(option.csv);
   fprintf(file,
-          "group,name,control,passes,settled,limit_ns,stock_ns,ours_ns,"
+          "group,name,control,passes,limit_ns,stock_ns,ours_ns,"
           "to_limit,to_stock\n");
   for (int i = 0; i < count; ++i) {
     const outcome *r = &results[i];
     if (r->passes == 0) continue;
-    fprintf(file, "%s,\"%s\",%d,%d,%d", r->group, r->row->name,
-            r->row->control, r->passes, r->settled);
+    fprintf(file, "%s,\"%s\",%d,%d", r->group, r->row->name, r->row->control,
+            r->passes);
     for (int k = 0; k < SUBJECTS; ++k) csv_number(file, r->figures[k].min);
     csv_number(file, r->ratio[LIMIT]);
     csv_number(file, r->ratio[STOCK]);

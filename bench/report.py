@@ -2,9 +2,7 @@
 """Writes docs/benchmarks.md and its pictures from what the harness measured.
 
 Figures come from JSON: of the program bench (--json), of tests/builds/sizes.py and of
-bench/compare/compare.py. Several runs of the program may be given, each of
-which measured every row at another time: a figure is their median, and an
-interval is of the processes of all. Words come from bench/report.ini, which is written by
+bench/compare/compare.py. Words come from bench/report.ini, which is written by
 hand: the goals, how each limit was obtained, and why a figure is what it is.
 With --goals nothing is written, and the goals are printed; with --note, what the record
 has beside figures. With --growth, plots of
@@ -33,7 +31,6 @@ STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
 LOST = 1.05  # slower than stock by more than a second run would differ
 NAMED = 1.2  # slower than stock by more: the overview has the row's name
 TYPICAL = 0.02  # a ratio by medians that differs by so much from an interval does
-APART = 1.05  # runs whose ratios differ by more are shown beside the median
 SUBJECTS = ("limit", "stock", "ours")
 # What else the page says of the first run, where the record has it.
 RECORD = (("date", "date"), ("commit", "commit"), ("model", "model"),
@@ -56,6 +53,8 @@ BINDINGS = {
     "nanobind": ("#d55e00", "D"), "nanobind, GIL released": ("#d55e00", "d"),
     "pybind11": ("#cc79a7", "v"), "cffi": ("#888888", "<"),
     "ctypes": ("#888888", "+")}
+CALLS = re.compile(r"call: (TVMFFIFunctionCall|linked in), \d+ args"
+                   r"|latency: TVMFFIFunctionCall, 3 args, each waits for the last")
 # Of the same work, both with the GIL kept, or both without it.
 PAIRS = (("extension module, GIL kept", "nanobind"),
          ("extension module", "nanobind, GIL released"))
@@ -67,21 +66,10 @@ SIZE = re.compile(r"^(?P<what>.*?),? ?(?P<size>\d[\d,]*\d|\d) "
 
 
 class Rows:
-    def __init__(self, *paths):
-        runs = [verdicts.read(path) for path in paths]
-        for row in (row for run in runs for row in run["rows"]):
-            row.setdefault("settled", True)  # a summary has times alone
-            for subject in SUBJECTS:
-                if isinstance(row.get(subject), float):
-                    row[subject] = {"min_ns": row[subject]}
-        # What each run has, and what they have together.
-        self.each = [{self.name(row): row for row in run["rows"]}
-                     for run in runs]
-        self.all = [combined([run[name] for run in self.each if name in run])
-                    for name in self.each[0]]
+    def __init__(self, path):
+        self.run = verdicts.read(path)
+        self.all = [with_intervals(row) for row in self.run["rows"]]
         self.by_name = {self.name(row): row for row in self.all}
-        self.run = dict(runs[0], load=max(run["load"] for run in runs),
-                        runs=max(len(runs), runs[0].get("runs", 1)))
 
     @functools.cached_property
     def changes(self):
@@ -137,58 +125,28 @@ def compilers_of(path):
     return sorted({text.decode() for text in found})
 
 
-def combined(rows):
-    """A row of several runs: the median of each figure, the ratios of all, and
-    the samples of all. Where there are samples, a time and a ratio are those of the
-    processes, which the interval is around, not of the least times."""
-    row = dict(rows[0])
-    if all("samples" in r for r in rows):
-        row["samples"] = {key: sum((r["samples"][key] for r in rows), [])
-                          for key in rows[0]["samples"]
-                          if all(key in r["samples"] for r in rows)}
-        row["samples"]["run"] = [number for number, r in enumerate(rows)
-                                 for _ in r["samples"]["ours"]]
+def with_intervals(row):
+    """A row whose times and ratios are the means over runs, which its intervals are
+    around, not those of the least times."""
+    row = dict(row)
     for subject in SUBJECTS:
-        if subject in row:
-            row[subject] = {
-                key: round(statistics.median(r[subject][key] for r in rows), 3)
-                for key in row[subject]}
-    for key in RATIOS:
-        if key in row and len(rows) > 1:
-            row[key + "_runs"] = sorted(r[key] for r in rows)
-            row[key] = statistics.median(row[key + "_runs"])
-    for subject in SUBJECTS:
-        if (strata := verdicts.strata_of(row, None, subject)) is not None:
-            row[subject]["typical_ns"] = round(
-                math.exp(verdicts.centre(strata)), 3)
-    for over in ("limit", "stock"):
-        if f"to_{over}" in row and (found := verdicts.interval_of(row, over)):
-            low, row[f"to_{over}"], high = (round(v, 4) for v in found)
-            row[f"to_{over}_interval"] = [low, high]
-            row[f"to_{over}_by_runs"] = by_runs(row, over, math.log(high / low))
-    row["settled"] = all(r["settled"] for r in rows)
+        if isinstance(row.get(subject), float):  # a summary has times alone
+            row[subject] = {"min_ns": row[subject]}
+        if runs := verdicts.runs_of(row, None, subject):
+            row[subject] = dict(row[subject], typical_ns=round(
+                math.exp(statistics.fmean(runs)), 3))
+    for key, over in zip(RATIOS, ("limit", "stock")):
+        if key in row and (found := verdicts.interval_of(row, over)):
+            low, row[key], high = (round(value, 4) for value in found)
+            row[f"{key}_interval"] = [low, high]
     return row
 
 
-def by_runs(row, over, width):
-    """Whether the runs differ so much that they make most of an interval."""
-    low, high = verdicts.bootstrap([(1, verdicts.strata_of(row, over))])
-    return width > 2 * (high - low)
-
-
-def apart(values):
-    """" (0.99-1.11)" if the values are not nearly the same."""
-    if len(values) < 2 or max(values) <= min(values) * APART:
-        return ""
-    return f" ({min(values):.2f}-{max(values):.2f})"
-
-
 def spread(row, key):
-    """The interval of a ratio, or of an older record what its runs had."""
-    if f"{key}_interval" in row:
-        return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"]) \
-            + "*" * row.get(f"{key}_by_runs", False)
-    return apart(row.get(f"{key}_runs", []))
+    """The interval of a ratio."""
+    if f"{key}_interval" not in row:
+        return ""
+    return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"])
 
 
 def is_yardstick(row, noise):
@@ -214,11 +172,6 @@ def time_of(row, subject):
     return figures.get("typical_ns", figures.get("min_ns"))
 
 
-def unsettled(row):
-    """A mark for a row that has no interval to tell how sure it is."""
-    return "" if row["settled"] or "to_stock_interval" in row else " ~"
-
-
 def geometric_mean(values):
     values = list(values)
     if not values:
@@ -239,50 +192,32 @@ class Goal:
         self.most = float(words["most"])
         self.names = words.get("rows", "").strip().splitlines()
         self.lines = []
-        self.bounds = []  # of the rows that have an interval
-        size = self.size_ratio(sizes)
+        self.found = []  # (low, ratio, high) of each row, of which the worst counts
         for name in self.names:
             self.add_row(rows, name)
-        # The worst of its rows, in each run.
-        self.values = []
-        for run in rows.each:
-            values = [self.row_ratio(run, name) for name in self.names] + [size]
-            self.values += [max(v for v in values if v is not None)] \
-                if any(v is not None for v in values) else []
-        self.value = statistics.median(self.values) if self.values else None
-
-    def row_ratio(self, run, name):
-        """The ratio of a row in one run, which may be to another row."""
-        row, other = run.get(name), run.get(self.words.get("limit"))
-        if row and other and time_of(other, "ours"):
-            return time_of(row, "ours") / time_of(other, "ours")
-        return row and row.get(f"to_{self.to}")
+        if (size := self.size_ratio(sizes)) is not None:
+            self.found.append((size, size, size))
+        self.value = max((value for _, value, _ in self.found), default=None)
 
     def add_row(self, rows, name):
         row = rows.by_name.get(name)
-        if row is None:
-            return
-        values = [self.row_ratio(run, name) for run in rows.each]
-        values = [value for value in values if value is not None]
         least = rows.by_name.get(self.words.get("limit"))
+        key = f"to_{self.to}"
+        if row is None or not (least or key in row):
+            return
         times = " / ".join([
             nanoseconds(time_of(least, "ours") if least else
                         time_of(row, "limit")),
             *(nanoseconds(time_of(row, subject)) for subject in SUBJECTS[1:])])
-        key = f"to_{self.to}"
-        value = statistics.median(values) if values else None
-        if "limit" in self.words:  # another row
-            row = {f"{key}_runs": sorted(values)}
-            other = rows.by_name.get(self.words["limit"])
-            if other and (found := verdicts.interval_beside(
-                    rows.by_name[name], other)):
-                low, value, high = found
-                row[f"{key}_interval"] = [low, high]
-        elif key in row:
-            value = row[key]
-        if f"{key}_interval" in row:
-            self.bounds.append(row[f"{key}_interval"])
-        self.lines.append((name, times, ratio(value) + spread(row, key)))
+        if least:
+            value = time_of(row, "ours") / time_of(least, "ours")
+            found = verdicts.interval_beside(row, least)
+        else:
+            value, found = row[key], row.get(f"{key}_interval")
+            found = found and (found[0], value, found[1])
+        self.found.append(found or (0, value, math.inf))
+        self.lines.append((name, times, ratio(value) + (
+            f" [{found[0]:.2f}, {found[2]:.2f}]" if found else "")))
 
     def size_ratio(self, sizes):
         """A line of tests/builds/sizes.py for ours, and one for upstream's."""
@@ -298,15 +233,11 @@ class Goal:
 
     @property
     def verdict(self):
-        """By the intervals of its rows, of which the worst counts; without
-        any, all runs have to agree."""
-        found = {value <= self.most for value in self.values}
-        if self.bounds:
-            found = {max(bound) <= self.most for bound in zip(*self.bounds)}
-        if len(found) == 2:
-            return "cannot tell"
-        return {(): "not measured", (True,): "met",
-                (False,): "missed"}[tuple(found)]
+        if not self.found:
+            return "not measured"
+        low, _, high = map(max, zip(*self.found))
+        return "met" if high <= self.most else \
+            "missed" if low > self.most else "cannot tell"
 
 
 def goals_of(ini, rows, sizes):
@@ -320,7 +251,7 @@ def print_goals(goals):
     for goal in goals:
         value = "-" if goal.value is None else f"{goal.value:.2f}"
         print(f"{goal.what:{width}}  {goal.most:8.2f} {value:>9}  "
-              f"{goal.verdict}{apart(goal.values)}")
+              f"{goal.verdict}")
     met = sum(goal.verdict == "met" for goal in goals)
     print(f"goals: {met} of {len(goals)} met")
 
@@ -410,6 +341,30 @@ class Pictures:
         sides[0].invert_yaxis()
         self.note_machine(sides[1], rows.run)
         return self.save(figure, self.folder / "overview.svg")
+
+    def calls(self, members, run):
+        """What each run's call takes more than the raw one, its mean and interval."""
+        figure, axis = self.pyplot.subplots(figsize=(9, 0.28 * len(members) + 1))
+        for subject, lower in ("stock", -0.16), ("ours", 0.16):
+            for place, row in enumerate(members):
+                runs = verdicts.runs_of(row, "limit", subject, float)
+                low, mean, high, _ = verdicts.estimate(runs)
+                line = place + lower
+                axis.scatter(runs, [line] * len(runs), s=5, alpha=0.4, linewidths=0,
+                             color=COLOURS[subject])
+                axis.hlines(line, low, high, color=COLOURS[subject], linewidth=1.5)
+                axis.scatter(mean, line, s=26, color=COLOURS[subject],
+                             marker="o" if subject == "ours" else "x",
+                             label=subject if place == 0 else None)
+        axis.axvline(0, color=COLOURS["limit"], linewidth=1)
+        axis.set_yticks(range(len(members)), map(Rows.name, members))
+        axis.grid(axis="y", linewidth=0.3)
+        axis.invert_yaxis()
+        axis.set_xlabel("ns more than the raw indirect call; small dot: a run, large "
+                        "mark: the mean, line: its 95 % interval")
+        axis.legend(fontsize=7, frameon=False)
+        self.note_machine(axis, run)
+        return self.save(figure, self.folder / "calls.svg")
 
     def growth(self, group, families, run):
         """A small plot for each operation: time by size."""
@@ -536,7 +491,7 @@ def page_machine(rows, facts):
     yield ""
     yield (f"Machine: {run['processor']}, {run['system']}, {place} "
            f"{run['processors']} processors. Compiler: {run['compiler']}. "
-           f"Separate runs: {run['runs']}.")
+           f"Runs: {run.get('runs', 'unknown')}.")
     known = [f"{title} {run[key]}" for key, title in RECORD if key in run]
     if known:
         yield f"Record: {'; '.join(known)}."
@@ -550,8 +505,7 @@ def page_machine(rows, facts):
                    f"compiled by {by}.")
     if run["load"] > 2:
         yield (f"The machine had other work: a load of {run['load']:.0f}. The "
-               "ratios of large tables, and those marked with \"~\", would be "
-               "others on a quiet one.")
+               "ratios of large tables would be others on a quiet one.")
     for name, flags in facts["flags"].items():
         yield f"`{name}`: `{flags}`."
     yield ""
@@ -587,6 +541,29 @@ def page_goals(goals):
         elif goal.verdict in ("missed", "cannot tell"):
             yield f"**{goal.what}** ({goal.verdict})."
             yield from paragraphs("Not explained yet.")
+
+
+def page_calls(ini, rows, pictures):
+    """What a call takes more than a raw one, in nanoseconds."""
+    members = [row for row in rows.all if CALLS.fullmatch(rows.name(row))
+               and verdicts.runs_of(row) and verdicts.runs_of(row, "limit")]
+    if not members:
+        return
+    yield "## A call"
+    yield ""
+    yield from paragraphs(ini["page"]["calls"])
+    yield f"![what a call takes more than a raw one]({pictures.calls(members, rows.run)})"
+    yield ""
+    lines = []
+    for row in members:
+        found = [verdicts.estimate(verdicts.runs_of(row, over, subject, float))
+                 for subject, over in (("stock", "limit"), ("ours", "limit"),
+                                       ("ours", "stock"))]
+        lines.append([rows.name(row), nanoseconds(time_of(row, "limit")),
+                      *(f"{value:.2f} [{low:.2f}, {high:.2f}]"
+                        for low, value, high, _ in found)])
+    yield from table(["ns", "raw call", "stock less raw", "ours less raw",
+                      "ours less stock"], lines)
 
 
 def page_controls(rows):
@@ -643,7 +620,7 @@ def page_controls(rows):
 
 def page_sure(result, rows):
     """The result of test_verdicts.py."""
-    runs, delays = result["runs"], result["delays"]
+    count, delays = result["comparisons"], result["delays"]
     where = ", ".join(result["record"].values())
     if "load" in result:
         where += f", load at most {result['load']:.1f}"
@@ -651,18 +628,18 @@ def page_sure(result, rows):
                         f"{delay['steps']} multiplications" for delay in delays)
     bound = "" if result["same"] else (
         ", so that with 95 % confidence fewer than "
-        f"{1 - verdicts.LEVEL ** (1 / runs):.0%} of such comparisons do")
+        f"{1 - verdicts.LEVEL ** (1 / count):.0%} of such comparisons do")
     yield from paragraphs(
         f"An experiment with the verdicts ({where}), of {result['rows']} of the "
-        f"{len(rows.all)} rows: of {runs} comparisons of two libraries of one "
+        f"{len(rows.all)} rows: of {count} comparisons of two libraries of one "
         f"header, {result['same']} gave a verdict{bound}. Then "
         f"`{result['function']}` was made slower by {steps} of its first "
-        f"argument, and each library compared {runs} times. All rows that call "
+        f"argument, and each library compared {count} times. All rows that call "
         "the function are in this table. The processor hides a part of that, most "
         "of it where no call waits for another:")
     yield from table(
         ["row", "made slower by, ns", "ratio", "width of the interval",
-         f"found slower, of {runs}", "found faster"],
+         f"found slower, of {count}", "found faster"],
         [[row["name"], f"{delay['nanoseconds']:.1f}", f"{row['ratio']:.3f}",
           f"{row['interval']:.1%}", row["found"], row["faster"]]
          for delay in delays for row in delay["rows"]])
@@ -670,10 +647,10 @@ def page_sure(result, rows):
     yield from paragraphs(
         f"Where a ratio is more than twice the width of its interval, at {len(must)} "
         "places of this table, the verdict should be found in 19 of 20 comparisons: "
-        f"it was at {sum(found >= 0.95 * runs for found in must)}.")
+        f"it was at {sum(found >= 0.95 * count for found in must)}.")
     elsewhere = sum(delay["elsewhere"] for delay in delays)
     yield from paragraphs(
-        f"Of these {runs * len(delays)} comparisons {elsewhere} gave a verdict on a "
+        f"Of these {count * len(delays)} comparisons {elsewhere} gave a verdict on a "
         "row that does not call the function.")
 
 
@@ -801,7 +778,6 @@ def page_rows(ini, rows, pictures):
          for group, members in rows.groups(with_controls=False).items()])
     yield from paragraphs(ini["page"]["rows"])
     counted = any("cycles" in row.get("ours", {}) for row in rows.all)
-    sampled = any("samples" in row for row in rows.all)
     for group, members in rows.groups().items():
         yield f"### {group}"
         yield ""
@@ -815,16 +791,12 @@ def page_rows(ini, rows, pictures):
                                    for subject in SUBJECTS),
                     ratio(row.get("to_limit")) + spread(row, "to_limit"),
                     ratio(row.get("to_stock")) + spread(row, "to_stock")
-                    + unsettled(row) + (" =" if row.get("control") else "")]
-            if sampled:
-                line += [len(row.get("samples", {}).get("ours", []))]
+                    + (" =" if row.get("control") else "")]
             if counted:
                 own = row.get("ours", {})
                 line += [f"{own.get('cycles', 0):.1f}",
                          f"{own.get('instructions', 0):.1f}"]
             lines.append(line)
-        if sampled:
-            head += ["processes"]
         if counted:
             head += ["cycles", "instructions"]
         yield from table(head, lines)
@@ -908,7 +880,8 @@ def write_page(args, ini, rows, goals, sizes):
         rows.run.get(label, {}).pop("path", None)  # it is of one machine
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
-             *page_record(args), *page_words(ini), *page_machine(rows, facts), *page_goals(goals),
+             *page_record(args), *page_words(ini), *page_machine(rows, facts),
+             *page_goals(goals), *page_calls(ini, rows, pictures),
              *page_controls(rows)]
     if args.sure:
         lines += page_sure(json.loads(args.sure.read_text()), rows)
@@ -959,13 +932,13 @@ def main():
                         help="result.json of test_verdicts.py")
     parser.add_argument("--record", type=Path, help="the file with all samples")
     parser.add_argument("--out", type=Path, default=HERE.parent / "docs")
-    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("run", type=Path)
     args = parser.parse_args()
     ini = configparser.ConfigParser(interpolation=None, delimiters=("=",),
                                     empty_lines_in_values=True)
     ini.optionxform = str
     ini.read(args.words, encoding="utf-8")
-    rows = Rows(*args.runs)
+    rows = Rows(args.run)
     sizes = json.loads(args.sizes.read_text()) if args.sizes else []
     goals = goals_of(ini, rows, numbers(sizes))
     if args.note:

@@ -6,7 +6,7 @@
 
 #include "harness.h"
 
-options option = {.ours = "libtvmffi.so", .cpu = -1};
+options option = {.ours = "libtvmffi.so", .cpu = -1, .runs = RUNS};
 bench_lib ours = {.label = "ours"}, stock = {.label = "stock"};
 
 volatile sig_atomic_t interrupted;

@@ -11,11 +11,11 @@ a library that counts its calls. The function is TVMFFIFunctionCall, and the lat
 chain of multiplications on the first argument's value, so that it is on the way from
 one result to the next. A processor partly hides it where the calls are independent, and
 a short one also where they are not, so a row counts as one that must be found if its
-change, over all runs, is more than twice its interval. Of the largest latency, there
+change, over all comparisons, is more than twice its interval. Of the largest latency, there
 has to be one, and a row that waits for each call has to be slower by half of it at
 least. Every row that runs the function is in the result, found or not. The whole
-experiment repeats each comparison `--runs` times, and allows one run in twenty to
-differ. The short form has one run, a latency that no noise of a shared machine reaches,
+experiment makes each comparison `--comparisons` times, and allows one in twenty to
+differ. The short form makes one, with a latency that no noise of a shared machine reaches,
 and overlooks what such noise may cause: the controls, and verdicts on differences below
 a tenth.
 """
@@ -49,7 +49,7 @@ SHORT_ROWS = ("^call: cell, [1-8] args|^call: TVMFFIFunctionCall, 3 args$"
 RUNS_IT = 1000  # calls in a process: every step of a row calls the function
 FEW = 100  # calls: of what comes before the loop and after it
 CONTROL = 0.02  # what a control may differ from 1
-NEVER = 0.05  # of the runs may differ
+NEVER = 0.05  # of the comparisons may differ
 NOISE = 0.1  # what a row of the short form may differ by chance
 
 DELAY = """
@@ -127,7 +127,7 @@ def with_body(text, before, begin):
 class Experiment:
     def __init__(self, args, tap):
         self.args, self.tap = args, tap
-        self.result = {"function": FUNCTION, "runs": args.runs,
+        self.result = {"function": FUNCTION, "comparisons": args.comparisons,
                        "delays": []}
         self.folder = args.folder.resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -174,10 +174,8 @@ class Experiment:
             env=dict(os.environ, **environment))
 
     def judged(self, folder, result):
-        """The changes of one run, with their verdicts."""
-        passes = self.args.passes
-        self.run(folder, result, self.args.rows,
-                 *(["--passes", str(passes)] if passes else []))
+        """The changes of one comparison, with their verdicts."""
+        self.run(folder, result, self.args.rows, "--runs", str(self.args.runs))
         run = json.loads(result.read_text())
         self.result["record"] = {key: run[key] for key in (
             "date", "commit", "processor", "model") if key in run}
@@ -207,11 +205,11 @@ class Experiment:
         for name in names:
             calls.unlink(missing_ok=True)
             self.run(folder, self.folder / "counting.json",
-                     f"^{re.escape(name)}$".replace("\\ ", " "), "--passes", "1",
+                     f"^{re.escape(name)}$".replace("\\ ", " "), "--runs", "1",
                      TVMFFI_BENCH_CALLS=str(calls))
-            # The process that measures ends first: its library and the runtime
-            # that it has linked in write a count each. The last count is of the
-            # process that started it, which has no such runtime.
+            # The processes that measure end first: the library of each and the
+            # runtime that it has linked in write a count each. The last count is of
+            # the process that started them, which has no such runtime.
             *each, _ = map(int, calls.read_text().split())
             found[name] = sum(each)
         saved.write_text(json.dumps(found))
@@ -220,22 +218,21 @@ class Experiment:
     def same(self):
         """Libraries of one header."""
         folder = self.link("same", self.args.header, self.args.count)
-        wrong, runs = 0, []
-        for number in range(self.args.runs):
+        count = self.args.comparisons
+        wrong, controls = 0, []
+        for number in range(count):
             changes = self.judged(folder, self.folder / f"same{number}.json")
-            runs.append([c for c in changes if c.control])
+            controls += [c for c in changes if c.control]
             sure = [f"{c.name}: {c.verdict} {math.exp(c.value):.3f}"
                     for c in changes if self.differs(c)]
             wrong += bool(sure)
             print("".join(f"# {line}\n" for line in sure), end="", flush=True)
         self.result["same"] = wrong
-        self.tap.ok(wrong <= NEVER * self.args.runs,
-                    "libraries of the same header: a verdict in "
-                    f"{wrong} of {self.args.runs} runs", wrong)
-        return runs
+        self.tap.ok(wrong <= NEVER * count, "libraries of the same header: a verdict "
+                    f"in {wrong} of {count} comparisons", wrong)
+        return controls
 
-    def controls(self, runs):
-        values = [c for controls in runs for c in controls]
+    def controls(self, values):
         far = [c for c in values if abs(c.value) > CONTROL]
         covers = sum(c.low - 1e-3 <= 0 <= c.high + 1e-3 for c in values)
         means = [statistics.median(c.value for c in values if c.name == name)
@@ -243,7 +240,7 @@ class Experiment:
         worst = max(map(abs, means))
         text = (f"controls: {len(far)} of {len(values)} differ by more than "
                 f"{CONTROL:.0%}; {covers} intervals cover 1; the medians over "
-                f"runs differ by at most {worst:.2%}")
+                f"comparisons differ by at most {worst:.2%}")
         self.tap.ok(worst <= CONTROL and
                     len(values) - covers <= most_misses(len(values)), text)
 
@@ -261,7 +258,7 @@ class Experiment:
                   f"{FUNCTION}", flush=True)
             folder = self.link(f"delayed-{delay:g}", header, self.args.count)
             every = {}
-            for number in range(self.args.runs):
+            for number in range(self.args.comparisons):
                 for change in self.judged(
                         folder, self.folder / f"delayed-{delay:g}-{number}.json"):
                     every.setdefault(change.name, []).append(change)
@@ -272,7 +269,7 @@ class Experiment:
                     "a row changes by more than twice its interval")
 
     def report(self, steps, each, every, runs_it, never, is_largest):
-        runs, wrong, rows = self.args.runs, set(), []
+        count, wrong, rows = self.args.comparisons, set(), []
         delay = steps * each
         for name, changes in every.items():
             value = statistics.median(c.value for c in changes)
@@ -282,7 +279,7 @@ class Experiment:
             wrong |= {number for number, c in enumerate(changes)
                       if name in never and self.differs(c)}
             print(f"# {name}: {math.exp(value):.3f}, interval {width:.1%}, "
-                  f"slower in {found} of {runs}"
+                  f"slower in {found} of {count}"
                   + (", calls it" if name in runs_it else
                      "" if name in never else ", calls it rarely"), flush=True)
             if name not in runs_it:
@@ -296,15 +293,15 @@ class Experiment:
                          "interval": width, "found": found, "faster": faster,
                          "must": must})
             if must:
-                self.tap.ok(found >= (1 - NEVER) * runs,
+                self.tap.ok(found >= (1 - NEVER) * count,
                             f"{delay:.1f} ns, {name}: found in {found} of "
-                            f"{runs} runs")
+                            f"{count} comparisons")
         self.result["delays"].append(
             {"nanoseconds": steps * each, "steps": steps, "rows": rows,
              "elsewhere": len(wrong)})
-        self.tap.ok(len(wrong) <= NEVER * runs,
+        self.tap.ok(len(wrong) <= NEVER * count,
                     f"{delay:.1f} ns, rows that do not run the function: a verdict "
-                    f"in {len(wrong)} of {runs} runs")
+                    f"in {len(wrong)} of {count} comparisons")
 
 
 def main():
@@ -320,18 +317,18 @@ def main():
     parser.add_argument("--delays", type=float, nargs="+", default=[1, 4],
                         help="nanoseconds")
     parser.add_argument("--rows", default=ROWS)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--comparisons", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=16, help="of each comparison")
     parser.add_argument("--count", type=int, default=placements.COUNT,
                         help="of placements")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--replay", action="store_true",
-                        help="judges what the last run measured")
-    parser.add_argument("--passes", type=int, help="processes for each row")
+                        help="judges what was measured before")
     args = parser.parse_args()
     args.noise = NOISE if args.short else 0
     if args.short:
-        args.runs, args.count, args.delays = 1, 16, [100]
-        args.rows, args.passes = SHORT_ROWS, 16
+        args.comparisons, args.runs, args.count = 1, 8, 16
+        args.rows, args.delays = SHORT_ROWS, [100]
     tap = Tap()
     experiment = Experiment(args, tap)
     controls = experiment.same()

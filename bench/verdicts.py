@@ -1,48 +1,43 @@
 #!/usr/bin/env python3
 """Says how sure a ratio of the benchmark program is, and compares two runs.
 
-    verdicts.py OLD.json NEW.json   did a row change from one run to the other?
-    verdicts.py RUN.json            is ours faster than the library beside it?
+    verdicts.py OLD.json NEW.json   did a row change from one file to the other?
+    verdicts.py FILE.json           is ours faster than the library beside it?
 
-Both files come from `bench --json`. A sample is one process: its least time of each
-library, of which the logarithm of the ratio counts. Processes exchange the two copies
-of a loop in turn, and which library is loaded and set up first, whose memory lies in
-another way; so a ratio is the mean of four medians, one for each way, in which what a
-way is worth cancels out. Of few processes it is the mean of two, of the copies. With
-`bench --placements`, processes also differ in the order of the functions; the median of
-the processes of one placement is then one sample. The 95 % interval is a bootstrap over
-placements within each way, which without placements are the processes; of several runs,
-it also covers the ratio of each. Controls run no code of the libraries: the largest
-distance of one of their intervals from 1 is the noise. No verdict is finer than the
-noise, or than half a percent, and there is none where the medians of a process's turns
-differ the other way than the least. A row is the same if its interval is within half a
-percent of 1, and the noise is, too; that is not corrected for the number of rows. A run
-measures a row within some seconds, so two runs differ by what else the machine did
-then: no verdict on a row is finer than what stock, which is the same in both, took more
-or less in it than in the median row, or in 95 of 100 rows. Exit status: 1 if a row is
-slower, 2 if nothing can be compared.
+The files come from `bench --json`. Each has several runs, and a run measures every row
+in two processes, of which the least time of each library counts. What else the machine
+does differs from run to run by more than from process to process, so a run is one
+sample: the mean of the logarithms of its processes' ratios. Its two processes exchange
+the copies of a loop, so where a copy lies cancels out, and runs exchange which library
+is loaded and set up first. A ratio is the mean over runs, its 95 % interval is Student's
+t over runs, and of the difference of two files Welch's. With `bench --placements`, each
+process has another order of the functions, so the interval also covers placements.
+
+Controls run no code of the libraries: the largest distance of one of their intervals
+from 1 is the noise. No verdict is finer than the noise, or than half a percent, and
+there is none where the medians of a process's turns differ the other way than the
+least. A row is the same if its interval is within half a percent of 1, and the noise
+is, too; that is not corrected for the number of rows. Two files differ by what else
+the machine did then: no verdict on a row is finer than what stock, which is the same in
+both, took more or less in it than in the median row, or in 95 of 100 rows. Exit status:
+1 if a row is slower, 2 if nothing can be compared.
 """
 
 import argparse
-import itertools
 import json
 import math
-import random
+import operator
 import signal
 import statistics
 import sys
 from pathlib import Path
 
 VERDICTS = ("slower", "faster", "same", "cannot tell")
-LEVEL = 0.05  # of the interval, and of all probabilities of a run together
-RESAMPLES = 999
-# The medians of the controls over twenty runs differ from 1 by less than this, but by
-# more than some intervals of one run show.
+LEVEL = 0.05  # of the interval, and of all probabilities of a file together
+# The medians of the controls over twenty comparisons differ from 1 by less than this,
+# but by more than some intervals of one show.
 RESOLUTION = 0.005
-MANY = 12  # processes; of fewer, no value is left out
-LEAST = 4  # processes; an interval of fewer would say nothing
-EACH = 4  # samples of each way, or the order of setting up is overlooked
-NORMAL = statistics.NormalDist()
+LEAST = 3  # runs; an interval of fewer would say nothing
 
 
 # -- statistics -----------------------------------------------------------
@@ -89,38 +84,20 @@ def t_quantile(level, freedom):
     return low
 
 
-def trimmed(values):
-    """The mean without a fifth of the values at each end, its variance by Yuen,
-    and its degrees of freedom: a process that another program disturbed does
-    not count, as it does not in a median. Of few values all count, because a
-    function takes one of few times, by its place, and most may be equal."""
-    values, count = sorted(values), len(values)
-    cut = count // 5 if count >= MANY else 0
-    kept = values[cut:count - cut]
-    all_ = [min(max(value, kept[0]), kept[-1]) for value in values]
-    freedom = len(kept) - 1
-    return (statistics.fmean(kept), statistics.variance(all_) * (count - 1)
-            / (len(kept) * freedom), freedom)
-
-
-def from_zero(values):
-    """The probability that values around 0 differ from it so much."""
-    mean, variance, freedom = trimmed(values)
-    if variance == 0:
-        return float(mean == 0)
-    return t_probability(mean / math.sqrt(variance), freedom)
-
-
-def welch(first, second):
-    """The same of the difference of two samples, by Yuen's and Welch's test."""
-    found = trimmed(first), trimmed(second)
-    by = found[0][0] - found[1][0]
-    error = sum(variance for _, variance, _ in found)
+def estimate(values, others=(0.0,)):
+    """(low, value, high, chance): how much the mean of values is above that of others,
+    the 95 % interval, and the probability of so large a difference by chance: Student's
+    t test, or with others Welch's."""
+    parts = [(statistics.variance(part) / len(part), len(part) - 1)
+             for part in (values, others) if len(part) > 1]
+    value = statistics.fmean(values) - statistics.fmean(others)
+    error = sum(variance for variance, _ in parts)
     if error == 0:
-        return float(by == 0)
-    freedom = error ** 2 / sum(variance ** 2 / freedom
-                               for _, variance, freedom in found)
-    return t_probability(by / math.sqrt(error), freedom)
+        return value, value, value, float(value == 0)
+    freedom = error ** 2 / sum(variance ** 2 / count for variance, count in parts)
+    by = math.sqrt(error) * t_quantile(LEVEL, freedom)
+    return (value - by, value, value + by,
+            t_probability(value / math.sqrt(error), freedom))
 
 
 def holm(probabilities):
@@ -145,117 +122,56 @@ def median_interval(values):
     return values[low], statistics.median(values), values[-1 - low]
 
 
-def centre(strata):
-    return statistics.fmean(map(statistics.median, strata))
-
-
-def bootstrap(groups, seed=1):
-    """The interval of a sum: `groups` has (sign, strata) of each summand. The
-    levels are those of Hesterberg's expanded percentile interval, as the plain
-    one is too narrow for few processes: by the smallest stratum, and with a degree
-    of freedom less for each."""
-    least = max(2, min(len(stratum) for _, strata in groups for stratum in strata))
-    freedom = min(sum(map(len, strata)) - len(strata) for _, strata in groups)
-    tail = NORMAL.cdf(-math.sqrt(least / (least - 1))
-                      * t_quantile(LEVEL, max(1, freedom)))
-    choices = random.Random(seed).choices
-    values = sorted(
-        sum(sign * centre([choices(stratum, k=len(stratum))
-                           for stratum in strata]) for sign, strata in groups)
-        for _ in range(RESAMPLES))
-    skip = int(tail * RESAMPLES)
-    return values[skip], values[-1 - skip]
-
-
 # -- rows -----------------------------------------------------------------
 
 
-def strata_of(row, over="stock", subject="ours", run=None):
-    """The logarithms of ours to another subject, or with `over` None of the
-    time of one, for each copy of the loop and each order of setting up: one of each
-    placement. None if there are too few. With `run`, only those of one run."""
+def runs_of(row, over="stock", subject="ours", scale=math.log):
+    """Of each run, the logarithm of the ratio of ours to another subject, or with `over`
+    None of the time of one: the mean of its processes. With `scale` float, nanoseconds,
+    not logarithms. None if there are too few."""
     samples = row.get("samples", {})
-    if run is not None:
-        chosen = [number == run for number in samples["run"]]
-        samples = {key: list(itertools.compress(values, chosen))
-                   for key, values in samples.items()}
-    if subject not in samples or (over and over not in samples):
+    if not {subject, over or subject, "run"} <= samples.keys():
         return None
-    count = len(samples[subject])
-    placements = samples.get("placement", [0] * count)
-    if not any(placements):  # each process is a sample
-        placements = range(count)
-    values = list(map(math.log, samples[subject]))
+    values = map(scale, samples[subject])
     if over:
-        values = [v - math.log(other) for v, other in zip(values, samples[over])]
-
-    def by(ways):
-        strata = {}
-        for way, place, value in zip(ways, placements, values):
-            strata.setdefault(way, {}).setdefault(place, []).append(value)
-        return [list(map(statistics.median, places.values()))
-                for places in strata.values()]
-
-    copies = samples["exchanged"]
-    strata = by(zip(copies, samples.get("ours_first", [0] * count)))
-    if min(map(len, strata)) < EACH:
-        strata = by(copies)
-    return strata if sum(map(len, strata)) >= LEAST else None
-
-
-def runs_of(row):
-    return sorted(set(row["samples"].get("run", [])))
-
-
-def log_interval(row, over="stock"):
-    """(low, logarithm of the ratio, high) of a row, or None. What else the machine
-    does differs from run to run, which the processes of one run do not show, so
-    the interval of several runs covers the ratio of each."""
-    strata = strata_of(row, over)
-    if strata is None:
-        return None
-    each = [strata_of(row, over, run=run) for run in runs_of(row)]
-    bounds = [*bootstrap([(1, strata)]), *map(centre, filter(None, each))]
-    return min(bounds), centre(strata), max(bounds)
+        values = map(operator.sub, values, map(scale, samples[over]))
+    runs = {}
+    for run, value in zip(samples["run"], values):
+        runs.setdefault(run, []).append(value)
+    return list(map(statistics.fmean, runs.values())) if len(runs) >= LEAST else None
 
 
 def interval_of(row, over="stock"):
     """(low, ratio, high) of a row, or None."""
-    found = log_interval(row, over)
-    return found and tuple(map(math.exp, found))
+    runs = runs_of(row, over)
+    return runs and tuple(map(math.exp, estimate(runs)[:3]))
 
 
 def interval_beside(row, other):
-    """The same of the time of ours in a row to that in another row."""
-    both = [strata_of(row, None), strata_of(other, None)]
+    """The same of the time of ours in a row to that in another row, of the same runs."""
+    both = runs_of(row, None), runs_of(other, None)
     if None in both:
         return None
-    each = [[strata_of(r, None, run=run) for r in (row, other)]
-            for run in runs_of(row)]
-    bounds = [*bootstrap([(1, both[0]), (-1, both[1])]),
-              *(centre(a) - centre(b) for a, b in each if a and b)]
-    return tuple(map(math.exp, (min(bounds), centre(both[0]) - centre(both[1]),
-                                max(bounds))))
+    return tuple(map(math.exp, estimate(list(map(operator.sub, *both)))[:3]))
 
 
 class Change:
     """The logarithm of a ratio, its interval and its probability by chance."""
 
-    def __init__(self, row, value, interval, chance):
+    def __init__(self, row, found):
         self.name = f"{row['group']}: {row['name']}"
         self.control = row.get("control", False)
-        self.value, (self.low, self.high) = value, interval
-        self.chance, self.verdict, self.drift = chance, None, None
-        self.typical = value  # the same of the medians of a process's turns
+        self.low, self.value, self.high, self.chance = found
+        self.verdict, self.drift = None, None
+        self.typical = self.value  # the same of the medians of a process's turns
 
     @classmethod
     def within(cls, row):
-        """Ours against stock in one run."""
-        strata = strata_of(row)
-        if strata is None:
+        """Ours against stock in one file."""
+        runs = runs_of(row)
+        if runs is None:
             return None
-        low, value, high = log_interval(row)
-        change = cls(row, value, (low, high), from_zero(sum(strata, [])))
+        change = cls(row, estimate(runs))
         medians = [row.get(side, {}).get("median_ns")
                    for side in ("ours", "stock")]
         if all(medians):
@@ -264,19 +180,18 @@ class Change:
 
     @classmethod
     def between(cls, old, new):
-        """Ours in two runs; in relation to stock where both have it, so that
+        """Ours in two files; in relation to stock where both have it, so that
         the machine may have changed too."""
-        both = [strata_of(old), strata_of(new)]
-        if None in both:
-            both = [strata_of(old, None), strata_of(new, None)]
-        if None in both:
+        for over in "stock", None:
+            both = runs_of(new, over), runs_of(old, over)
+            if None not in both:
+                break
+        else:
             return None
-        change = cls(new, centre(both[1]) - centre(both[0]),
-                     bootstrap([(-1, both[0]), (1, both[1])]),
-                     welch(*(sum(strata, []) for strata in both)))
-        stock = [strata_of(row, None, "stock") for row in (old, new)]
+        change = cls(new, estimate(*both))
+        stock = [runs_of(row, None, "stock") for row in (new, old)]
         if None not in stock:
-            change.drift = centre(stock[1]) - centre(stock[0])
+            change.drift = estimate(*stock)[1]
         return change
 
 

@@ -63,7 +63,7 @@ def demo():
     say("a C kernel on numpy arrays: examples/kernel")
     run("python", "examples/kernel/run_kernels.py", "build/opt/kernels.so")
     say("nanoseconds, compared with the stock library: bench")
-    run_bench("--short")
+    run_bench("--short", "--runs", "3")
 
 
 def dropin(cxx=""):
@@ -141,6 +141,8 @@ def bench(*options):
         print(text.partition("\n## Add a benchmark")[0])
     elif options[:1] == ("--languages",):
         bench_languages(*options[1:])
+    elif options[:1] == ("--verdicts",):
+        bench_verdicts(*options[1:])
     elif options[:1] in (("--report",), ("--replay",)):
         bench_report(options[0] == "--report", *options[1:])
     elif options[:1] == ("--compare",) and len(options) > 2 and \
@@ -240,6 +242,14 @@ def bench_compare(old, new, *options):
     run(sys.executable, "bench/verdicts.py", result)
 
 
+def bench_verdicts(*options):
+    """The experiment with verdicts, whose result --report and --replay show."""
+    prepare()
+    optimised(LIBRARY, "bench")
+    run("python", "bench/test_verdicts.py", "build/bench/verdicts", "--build",
+        "build/opt", "--commit", source_version(), *options)
+
+
 def bench_languages(*options):
     """A call from each language that is installed. The calls from Python are
     those of compare, in the same run."""
@@ -258,21 +268,18 @@ def languages(calls, *options):
 
 
 def bench_report(measure, *options):
-    """Measures every row three times, some minutes apart. With options, the
-    page is one of some rows, and goes elsewhere."""
+    """Measures everything. With options, the page is one of some rows, and goes
+    elsewhere."""
     folder = Path("build/bench/part" if options else "build/bench")
     folder.mkdir(parents=True, exist_ok=True)
-    runs = [f"{folder}/run{number}.json" for number in ("", 2, 3)]
-    facts = f"{folder}/facts.json"
+    figures, facts = f"{folder}/run.json", f"{folder}/facts.json"
     if measure:
         prepare()
         optimised(LIBRARY, "bench")
-        placements = placed("--ours", "tvmffi.h")
-        for path in runs:
-            run_bench("--json", path, "--commit", source_version(),
-                      *placements, *options)
+        run_bench("--json", figures, "--commit", source_version(),
+                  *placed("--ours", "tvmffi.h"), *options)
         run("python", "bench/report.py", "--note", facts, "--commands",
-            "build/opt/compile_commands.json", runs[0])
+            "build/opt/compile_commands.json", figures)
         run("python", "tests/builds/sizes.py", *with_headers(), "--stock",
             stock_library(), "--json", f"{folder}/sizes.json")
         if not options:
@@ -280,7 +287,7 @@ def bench_report(measure, *options):
             compare("--json", calls)
             languages(calls, "--json", os.path.abspath(
                 f"{folder}/languages.json"))
-    if missing := [path for path in (*runs, facts, f"{folder}/sizes.json")
+    if missing := [path for path in (figures, facts, f"{folder}/sizes.json")
                    if not Path(path).is_file()]:
         die(f"no such file, so measure first: {' '.join(missing)}")
     packages.need_venv("build/venv-bench", "requirements.txt", "bench")
@@ -291,7 +298,7 @@ def bench_report(measure, *options):
     out.mkdir(exist_ok=True)
     record = f"{folder}/record.tar.xz"
     with tarfile.open(record, "w:xz") as file:
-        for path in (*runs, facts, f"{folder}/sizes.json",
+        for path in (figures, facts, f"{folder}/sizes.json",
                      *filter(os.path.exists, others.values())):
             file.add(path, filter=without_owner)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
@@ -301,7 +308,7 @@ def bench_report(measure, *options):
         *(word for path in sorted(Path("bench/machines").glob("*.json"))
           for word in ("--beside", path)),
         "--growth", f"{folder}/growth", "--facts", facts, "--record", record,
-        "--out", out, *runs)
+        "--out", out, figures)
     say(f"written: {out}/benchmarks.md, and with all samples {record}")
 
 
