@@ -5338,18 +5338,26 @@ struct tvmffi_scope {
 #endif
 
 /* The scope that owns a new object. With TVMFFI_DEBUG the owner includes the
-   source line, for the leak report. */
+   source line, for the leak report and the traces of errors. */
 #if TVMFFI_DEBUG
 typedef struct {
   tvmffi_scope *scope;
-  const char *place;
+  const char *place;            /* "file:line" */
+  const char *frame, *function; /* of a trace's line, or NULL */
 } tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
-                                                 const char *place) {
-  const tvmffi_i_owner owner = {scope, place};
+                                                 const char *place,
+                                                 const char *frame,
+                                                 const char *function) {
+  const tvmffi_i_owner owner = {scope, place, frame, function};
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
+#define TVMFFI_I_OWNED_HERE(scope)                                \
+  tvmffi_i_owned_by(scope, TVMFFI_I_PLACE,                        \
+                    "  File \"" __FILE__                          \
+                    "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
+                    __func__)
 
 #define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
 
@@ -5374,6 +5382,59 @@ TVMFFI_I_ONCE(void, tvmffi_i_note,
     (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
 }
 
+/* Returns the length of the trace's first line if that is a frame of this
+   function without its source line, 0 if it is one of another function or there
+   is none, and -1 if it has a source line. In C++ the frame has the function's
+   parameters, too. */
+TVMFFI_I_ONCE(int, tvmffi_i_bare_frame,
+              (TVMFFIByteArray trace, const char *function)) {
+  const TVMFFIByteArray mark = tvmffi_byte_array(", line 0, in ");
+  TVMFFIByteArray at = mark, name = tvmffi_byte_array(function);
+  size_t begin = 0, end = 0, i = 0;
+  for (; i < trace.size && trace.data[i] != '\n'; ++i) {
+    at.data = trace.data + i;
+    if (!begin && i + mark.size < trace.size && tvmffi_i_same(at, mark.data))
+      begin = i + mark.size;
+    if (!end && begin && i >= begin && trace.data[i] == '(') end = i;
+  }
+  if (!begin) return trace.size ? -1 : 0;
+  if (!end) end = i;
+  if (end - begin < name.size) return 0;
+  name.data = trace.data + end - name.size;
+  return tvmffi_i_same(name, function) ? (int)(i + (i < trace.size)) : 0;
+}
+
+/* Puts the source line of a call or maker that failed into the trace of the
+   raised error. `is_direct`: no other function was called, so the line comes
+   first, unless another one does. Else only the frame of the same function, if
+   it is the first one, gets the line. Without memory, leaves the trace. Returns
+   `code`. */
+TVMFFI_I_ONCE(int, tvmffi_i_failed_at,
+              (tvmffi_i_owner at, int code, int is_direct)) {
+  TVMFFIObject *error, *text;
+  const TVMFFIErrorCell *cell;
+  const char *parts[4];
+  int n;
+  if (!code || !at.frame || !(error = tvmffi_i_error_remove())) return code;
+  cell = TVMFFIErrorGetCellPtr(error);
+  parts[0] = at.frame;
+  parts[1] = tvmffi_i_function_name(at.function);
+  parts[2] = "\n";
+  n = tvmffi_i_bare_frame(cell->backtrace, parts[1]);
+  parts[3] = cell->backtrace.size ? cell->backtrace.data + n : "";
+  if (n > 0 || (!n && (is_direct || !cell->backtrace.size))) {
+    TVMFFIErrorSetRaisedFromCStrParts("", parts, 4); /* joins the parts */
+    text = tvmffi_i_error_remove();
+    if (text && !TVMFFIErrorGetCellPtr(text)->kind.size)
+      cell->update_backtrace(error, &TVMFFIErrorGetCellPtr(text)->message,
+                             kTVMFFIBacktraceUpdateModeReplace);
+    tvmffi_i_release(text);
+  }
+  TVMFFIErrorSetRaised(error);
+  tvmffi_i_release(error);
+  return code;
+}
+
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (o && (uint32_t)tvmffi_i_load64(&o->combined_ref_count) == 1)
@@ -5391,11 +5452,15 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
-                                                 const char *place) {
-  (void)place;
+                                                 const char *place,
+                                                 const char *frame,
+                                                 const char *function) {
+  (void)place, (void)frame, (void)function;
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
+#define TVMFFI_I_OWNED_HERE(scope) tvmffi_i_owned_by(scope, NULL, NULL, NULL)
+#define tvmffi_i_failed_at(owner, code, is_direct) (code)
 #define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
@@ -5424,11 +5489,12 @@ TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
   tvmffi_scope *scope = tvmffi_i_scope_in(owner);
   if (scope) scope->marked = 1;
+  (void)tvmffi_i_failed_at(owner, -1, 1);
   return NULL;
 }
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER TVMFFI_I_OWNED_HERE(tvmffi_here)
 
 /* The owner of a result that is stored at `out`. Only an object or an Any needs
    an owner, so other results compile outside all scopes. A tvmffi_out does not
@@ -5463,29 +5529,28 @@ TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
   return here;
 }
 template <typename tvmffi_type>
-tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
+tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *, const char *,
+                                 const char *) {
   static_assert(!sizeof(tvmffi_type *),
                 "no scope here: add the parameter TVMFFI_HERE or write "
                 "TVMFFI_SCOPE");
   return tvmffi_i_owner();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)                                                 \
-  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
-                                       decltype(tvmffi_i_out_type_of(out))()), \
-                    TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER_OF(out)            \
+  TVMFFI_I_OWNED_HERE(tvmffi_i_scope_for( \
+      tvmffi_i_here, decltype(tvmffi_i_out_type_of(out))()))
 #elif TVMFFI_I_GENERIC
 /* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  tvmffi_i_owned_by( \
+  TVMFFI_I_OWNED_HERE( \
       _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
                         TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
           tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
-                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
-      TVMFFI_I_PLACE)
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)))
 /* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_HERE(tvmffi_i_outer)
 #endif
 
 TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {
@@ -6607,7 +6672,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_load_other,
   code = tvmffi_i_convert_item(word, from, scope ? &made : NULL);
   if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
-  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container", NULL,
+                                         NULL),
                        made.v_obj);
 }
 
@@ -7276,7 +7342,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
       code = 0;
       if (all[i].type_index >= kTVMFFIStaticObjectBegin)
         code = tvmffi_i_hand(
-            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument", NULL,
+                              NULL),
             all[i].v_obj);
     }
   }
@@ -7992,11 +8059,11 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
     } else if (out->word->kind >= TVMFFI_I_OBJECT) {
       code = tvmffi_i_hand(to, result->v_obj);
       if (code) *(tvmffi_i_object_slot *)out->target = NULL;
-      return code;
+      return tvmffi_i_failed_at(to, code, 1);
     }
     tvmffi_i_any_release(result);
   }
-  return code;
+  return tvmffi_i_failed_at(to, code, 1);
 }
 
 /* Prefixes the error with "result of NAME" if `callee` is a name, else with
@@ -8019,7 +8086,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
   int code = tvmffi_i_callee(&callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
   tvmffi_i_release(owned);
-  if (code) return code;
+  if (code) return tvmffi_i_failed_at(to, code, !function);
   code = tvmffi_i_deliver(to, out, &result);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
@@ -8485,8 +8552,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
-  TVMFFI_TRY(must_exist ? tvmffi_i_get_function(text, &function)
-                        : TVMFFIFunctionGetGlobal(&text, &function));
+  TVMFFI_TRY(tvmffi_i_failed_at(
+      to, must_exist ? tvmffi_i_get_function(text, &function)
+                     : TVMFFIFunctionGetGlobal(&text, &function),
+      1));
   return tvmffi_i_hand_out(to, function, out);
 }
 
@@ -8975,7 +9044,8 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
   int code = tvmffi_i_is_marked(to);
   if (!code) code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
-    if (!has_default) return tvmffi_i_not_there(&any, &key);
+    if (!has_default)
+      return tvmffi_i_failed_at(to, tvmffi_i_not_there(&any, &key), 1);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
         out.word->kind >= TVMFFI_I_OBJECT) {
       *(tvmffi_i_object_slot *)out.target = NULL;
@@ -8983,7 +9053,7 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
     }
     code = tvmffi_i_own_value(&otherwise, &value);
   }
-  if (code) return code;
+  if (code) return tvmffi_i_failed_at(to, code, 1);
   code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_bad_item(&key, code) : 0;
 }
@@ -9405,7 +9475,7 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
   const tvmffi_out out = tvmffi_out_int64(&n);
-  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL),
                        tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1, 0)
              ? -1
              : n;
@@ -12384,7 +12454,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   int skip;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
-  if (!m) return -1;
+  if (!m) return tvmffi_i_failed_at(to, -1, 1);
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
   return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
@@ -12399,7 +12469,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_member(tvmffi_i_owner to,
   int code;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
   f = (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
-  if (!f) return -1;
+  if (!f) return tvmffi_i_failed_at(to, -1, 1);
   if (!f->getter)
     return tvmffi_i_raise("AttributeError", "Field `%s` has no getter", name);
   TVMFFI_TRY(f->getter(tvmffi_i_field_at(object.v_obj, f->offset), &value));

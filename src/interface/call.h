@@ -216,11 +216,11 @@ TVMFFI_I_INLINE int tvmffi_i_deliver(tvmffi_i_owner to, const tvmffi_out *out,
     } else if (out->word->kind >= TVMFFI_I_OBJECT) {
       code = tvmffi_i_hand(to, result->v_obj);
       if (code) *(tvmffi_i_object_slot *)out->target = NULL;
-      return code;
+      return tvmffi_i_failed_at(to, code, 1);
     }
     tvmffi_i_any_release(result);
   }
-  return code;
+  return tvmffi_i_failed_at(to, code, 1);
 }
 
 /* Prefixes the error with "result of NAME" if `callee` is a name, else with
@@ -243,7 +243,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
   int code = tvmffi_i_callee(&callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
   tvmffi_i_release(owned);
-  if (code) return code;
+  if (code) return tvmffi_i_failed_at(to, code, !function);
   code = tvmffi_i_deliver(to, out, &result);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
 }
@@ -709,8 +709,10 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_global_get(tvmffi_i_owner to,
   if (tvmffi_i_get_str(&name, &text))
     return tvmffi_i_raise("TypeError", "%s: expected a name, but got `%s`",
                           caller, tvmffi_i_type_key(name.type_index));
-  TVMFFI_TRY(must_exist ? tvmffi_i_get_function(text, &function)
-                        : TVMFFIFunctionGetGlobal(&text, &function));
+  TVMFFI_TRY(tvmffi_i_failed_at(
+      to, must_exist ? tvmffi_i_get_function(text, &function)
+                     : TVMFFIFunctionGetGlobal(&text, &function),
+      1));
   return tvmffi_i_hand_out(to, function, out);
 }
 

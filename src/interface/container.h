@@ -262,7 +262,8 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
   int code = tvmffi_i_is_marked(to);
   if (!code) code = tvmffi_i_find_value(&any, &key, &value);
   if (code == 1) {
-    if (!has_default) return tvmffi_i_not_there(&any, &key);
+    if (!has_default)
+      return tvmffi_i_failed_at(to, tvmffi_i_not_there(&any, &key), 1);
     if (otherwise.type_index == kTVMFFINone && out.target && out.word &&
         out.word->kind >= TVMFFI_I_OBJECT) {
       *(tvmffi_i_object_slot *)out.target = NULL;
@@ -270,7 +271,7 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_get_or,
     }
     code = tvmffi_i_own_value(&otherwise, &value);
   }
-  if (code) return code;
+  if (code) return tvmffi_i_failed_at(to, code, 1);
   code = tvmffi_i_deliver(to, &out, &value);
   return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_bad_item(&key, code) : 0;
 }

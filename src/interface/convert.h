@@ -234,7 +234,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_load_other,
   code = tvmffi_i_convert_item(word, from, scope ? &made : NULL);
   if (code != TVMFFI_I_CONVERTED || !scope) return code;
   *(tvmffi_i_object_slot *)to = made.v_obj;
-  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container"),
+  return tvmffi_i_hand(tvmffi_i_owned_by(scope, "a converted container", NULL,
+                                         NULL),
                        made.v_obj);
 }
 

@@ -15,7 +15,7 @@ TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
   const tvmffi_out out = tvmffi_out_int64(&n);
-  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL),
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL),
                        tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1, 0)
              ? -1
              : n;

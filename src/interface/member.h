@@ -105,7 +105,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   int skip;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
-  if (!m) return -1;
+  if (!m) return tvmffi_i_failed_at(to, -1, 1);
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
   return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
@@ -120,7 +120,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_get_member(tvmffi_i_owner to,
   int code;
   TVMFFI_TRY(tvmffi_i_is_marked(to));
   f = (const TVMFFIFieldInfo *)tvmffi_i_find_member(&object, name, 0);
-  if (!f) return -1;
+  if (!f) return tvmffi_i_failed_at(to, -1, 1);
   if (!f->getter)
     return tvmffi_i_raise("AttributeError", "Field `%s` has no getter", name);
   TVMFFI_TRY(f->getter(tvmffi_i_field_at(object.v_obj, f->offset), &value));

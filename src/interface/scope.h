@@ -72,18 +72,26 @@ struct tvmffi_scope {
 #endif
 
 /* The scope that owns a new object. With TVMFFI_DEBUG the owner includes the
-   source line, for the leak report. */
+   source line, for the leak report and the traces of errors. */
 #if TVMFFI_DEBUG
 typedef struct {
   tvmffi_scope *scope;
-  const char *place;
+  const char *place;            /* "file:line" */
+  const char *frame, *function; /* of a trace's line, or NULL */
 } tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
-                                                 const char *place) {
-  const tvmffi_i_owner owner = {scope, place};
+                                                 const char *place,
+                                                 const char *frame,
+                                                 const char *function) {
+  const tvmffi_i_owner owner = {scope, place, frame, function};
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
+#define TVMFFI_I_OWNED_HERE(scope)                                \
+  tvmffi_i_owned_by(scope, TVMFFI_I_PLACE,                        \
+                    "  File \"" __FILE__                          \
+                    "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
+                    __func__)
 
 #define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
 
@@ -108,6 +116,59 @@ TVMFFI_I_ONCE(void, tvmffi_i_note,
     (void)tvmffi_i_call_if_defined("tvmffi.DebugNote", args, 3, &result);
 }
 
+/* Returns the length of the trace's first line if that is a frame of this
+   function without its source line, 0 if it is one of another function or there
+   is none, and -1 if it has a source line. In C++ the frame has the function's
+   parameters, too. */
+TVMFFI_I_ONCE(int, tvmffi_i_bare_frame,
+              (TVMFFIByteArray trace, const char *function)) {
+  const TVMFFIByteArray mark = tvmffi_byte_array(", line 0, in ");
+  TVMFFIByteArray at = mark, name = tvmffi_byte_array(function);
+  size_t begin = 0, end = 0, i = 0;
+  for (; i < trace.size && trace.data[i] != '\n'; ++i) {
+    at.data = trace.data + i;
+    if (!begin && i + mark.size < trace.size && tvmffi_i_same(at, mark.data))
+      begin = i + mark.size;
+    if (!end && begin && i >= begin && trace.data[i] == '(') end = i;
+  }
+  if (!begin) return trace.size ? -1 : 0;
+  if (!end) end = i;
+  if (end - begin < name.size) return 0;
+  name.data = trace.data + end - name.size;
+  return tvmffi_i_same(name, function) ? (int)(i + (i < trace.size)) : 0;
+}
+
+/* Puts the source line of a call or maker that failed into the trace of the
+   raised error. `is_direct`: no other function was called, so the line comes
+   first, unless another one does. Else only the frame of the same function, if
+   it is the first one, gets the line. Without memory, leaves the trace. Returns
+   `code`. */
+TVMFFI_I_ONCE(int, tvmffi_i_failed_at,
+              (tvmffi_i_owner at, int code, int is_direct)) {
+  TVMFFIObject *error, *text;
+  const TVMFFIErrorCell *cell;
+  const char *parts[4];
+  int n;
+  if (!code || !at.frame || !(error = tvmffi_i_error_remove())) return code;
+  cell = TVMFFIErrorGetCellPtr(error);
+  parts[0] = at.frame;
+  parts[1] = tvmffi_i_function_name(at.function);
+  parts[2] = "\n";
+  n = tvmffi_i_bare_frame(cell->backtrace, parts[1]);
+  parts[3] = cell->backtrace.size ? cell->backtrace.data + n : "";
+  if (n > 0 || (!n && (is_direct || !cell->backtrace.size))) {
+    TVMFFIErrorSetRaisedFromCStrParts("", parts, 4); /* joins the parts */
+    text = tvmffi_i_error_remove();
+    if (text && !TVMFFIErrorGetCellPtr(text)->kind.size)
+      cell->update_backtrace(error, &TVMFFIErrorGetCellPtr(text)->message,
+                             kTVMFFIBacktraceUpdateModeReplace);
+    tvmffi_i_release(text);
+  }
+  TVMFFIErrorSetRaised(error);
+  tvmffi_i_release(error);
+  return code;
+}
+
 TVMFFI_I_INLINE void tvmffi_i_drop(TVMFFIObjectHandle obj, const char *place) {
   TVMFFIObject *o = (TVMFFIObject *)obj;
   if (o && (uint32_t)tvmffi_i_load64(&o->combined_ref_count) == 1)
@@ -125,11 +186,15 @@ TVMFFI_I_INLINE void tvmffi_i_any_drop(TVMFFIAny *any, const char *place) {
 #else
 typedef tvmffi_scope *tvmffi_i_owner;
 TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
-                                                 const char *place) {
-  (void)place;
+                                                 const char *place,
+                                                 const char *frame,
+                                                 const char *function) {
+  (void)place, (void)frame, (void)function;
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
+#define TVMFFI_I_OWNED_HERE(scope) tvmffi_i_owned_by(scope, NULL, NULL, NULL)
+#define tvmffi_i_failed_at(owner, code, is_direct) (code)
 #define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
 #define tvmffi_i_any_drop(any, place) tvmffi_i_any_release(any)
@@ -158,11 +223,12 @@ TVMFFI_I_INLINE int tvmffi_i_is_marked(tvmffi_i_owner owner) {
 TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
   tvmffi_scope *scope = tvmffi_i_scope_in(owner);
   if (scope) scope->marked = 1;
+  (void)tvmffi_i_failed_at(owner, -1, 1);
   return NULL;
 }
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER TVMFFI_I_OWNED_HERE(tvmffi_here)
 
 /* The owner of a result that is stored at `out`. Only an object or an Any needs
    an owner, so other results compile outside all scopes. A tvmffi_out does not
@@ -197,29 +263,28 @@ TVMFFI_I_INLINE tvmffi_i_no_scope *tvmffi_i_scope_for(
   return here;
 }
 template <typename tvmffi_type>
-tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *) {
+tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *, const char *,
+                                 const char *) {
   static_assert(!sizeof(tvmffi_type *),
                 "no scope here: add the parameter TVMFFI_HERE or write "
                 "TVMFFI_SCOPE");
   return tvmffi_i_owner();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)                                                 \
-  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
-                                       decltype(tvmffi_i_out_type_of(out))()), \
-                    TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER_OF(out)            \
+  TVMFFI_I_OWNED_HERE(tvmffi_i_scope_for( \
+      tvmffi_i_here, decltype(tvmffi_i_out_type_of(out))()))
 #elif TVMFFI_I_GENERIC
 /* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  tvmffi_i_owned_by( \
+  TVMFFI_I_OWNED_HERE( \
       _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
                         TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
           tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
-                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
-      TVMFFI_I_PLACE)
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)))
 /* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_PLACE)
+#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_HERE(tvmffi_i_outer)
 #endif
 
 TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {

@@ -826,6 +826,42 @@ static void test_debug_unregistered(TVMFFI_HERE) {
 }
 #endif
 
+#if TVMFFI_DEBUG && (TVMFFI_I_GENERIC || defined(__cplusplus))
+/* Whether the pending error's trace begins with a line of this file in the
+   function. The error is dropped. */
+static int test_line_is_known(TVMFFI_HERE, const char *function) {
+  TVMFFIObject *error = tvmffi_error_take();
+  TVMFFIByteArray trace = {NULL, 0};
+  if (error) trace = TVMFFIErrorGetCellPtr(error)->backtrace;
+  return trace.size && test_contains(trace, function) &&
+         test_contains(trace, "scope.h\", line ") &&
+         !test_contains(trace, "line 0, in test_debug_lines");
+}
+
+/* The line of a call or a maker that fails is in the trace, except without
+   memory. */
+static void test_debug_lines(TVMFFI_HERE) {
+  static const char here[] = ", in test_debug_lines\n";
+  TVMFFIObject *f = NULL;
+  int64_t number;
+  if (test_oom) return;
+  CHECK(tvmffi_call("unit.no_such", NULL) == -1);
+  CHECK(test_line_is_known(tvmffi_here, here));
+  CHECK(tvmffi_global_get("unit.no_such", &f) == -1);
+  CHECK(test_line_is_known(tvmffi_here, here));
+  CHECK(tvmffi_as("text", &number) == -1);
+  CHECK(test_line_is_known(tvmffi_here, here));
+  CHECK(tvmffi_method(f, "no_such", &number) == -1);
+  CHECK(test_line_is_known(tvmffi_here, here));
+  CHECK(tvmffi_i_bare_frame(
+            tvmffi_byte_array("  File \"a(1)\", line 0, in ns::f(int)\n  File"),
+            "f") == 37);
+  CHECK(tvmffi_i_bare_frame(tvmffi_byte_array("a, line 7, in f"), "f") == -1);
+  CHECK(!tvmffi_i_bare_frame(tvmffi_byte_array("a, line 0, in f"), "ff"));
+  CHECK(tvmffi_i_bare_frame(tvmffi_byte_array("a, line 0, in f"), "f") == 15);
+}
+#endif
+
 #if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
 /* Looks for a part of what the leak report would print now. */
 static int test_report_has(const char *part) {
@@ -933,6 +969,9 @@ static const test_case test_scope_cases[] = {
 #endif
 #if TVMFFI_DEBUG
     {"scopes: leaks of unregistered types", test_debug_unregistered},
+#endif
+#if TVMFFI_DEBUG && (TVMFFI_I_GENERIC || defined(__cplusplus))
+    {"scopes: the lines of errors", test_debug_lines},
 #endif
 #if TVMFFI_DEBUG && !TVMFFI_NO_CONTAINERS
     {"scopes: leaks and dead objects", test_debug},

@@ -546,7 +546,8 @@ static void test_type_kept_memory(TVMFFI_HERE) {
 /* A maker that has no scope gives its object to nobody, and fails. */
 static void test_type_without_scope(TVMFFI_HERE) {
   TVMFFIAny value = tvmffi_int(1);
-  FAILS(!tvmffi_i_new_TestPair(tvmffi_i_owned_by(NULL, NULL), &value, 1),
+  FAILS(!tvmffi_i_new_TestPair(tvmffi_i_owned_by(NULL, NULL, NULL, NULL),
+                               &value, 1),
         "RuntimeError", NULL);
   CHECK_INT(tvmffi_scope_count(kTVMFFIAny), 0);
 }
