@@ -424,8 +424,8 @@
    faster. Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose
    runtime other files do not use, or with TVMFFI_DEBUG, so define that for all
    files or for none. A file does not link if its header's version is not that
-   file's, or if only one of them has TVMFFI_NO_METADATA: the linker then misses
-   names that begin with tvmffi_i_ and the version. */
+   file's, or if only one of them has TVMFFI_NO_METADATA or TVMFFI_NO_THREADS:
+   the linker then misses names that begin with tvmffi_i_ and the version. */
 #ifndef TVMFFI_SHARE_INTERFACE
 #define TVMFFI_SHARE_INTERFACE 0
 #endif
@@ -513,9 +513,9 @@
 #define TVMFFI_NO_TYPES 0
 #endif
 
-/* Define as 1 in a file to leave out the metadata of its functions: type
-   schemas, names and defaults of parameters, and TVMFFI_DOC. Calls still use
-   the defaults. */
+/* Define as 1 in a file, or with TVMFFI_SHARE_INTERFACE for the whole program,
+   to leave out the metadata of functions: type schemas, names and defaults of
+   parameters, and TVMFFI_DOC. Calls still use the defaults. */
 #ifndef TVMFFI_NO_METADATA
 #define TVMFFI_NO_METADATA TVMFFI_NO_TYPES
 #elif TVMFFI_NO_TYPES && !TVMFFI_NO_METADATA
@@ -2376,9 +2376,10 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
    TVMFFI_SHARE_INTERFACE only the implementing file defines the function.
    Another file declares the name, and the body belongs to a function that
    nothing calls, which compilers drop. The symbol's name contains the version
-   and a mark for TVMFFI_NO_METADATA, which removes members of tvmffi_func.
-   Files that differ in either do not link, so they cannot mix two layouts. The
-   name begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
+   and marks for TVMFFI_NO_METADATA, which removes members of tvmffi_func, and
+   TVMFFI_NO_THREADS, with which counts are not atomic. Files that differ in one
+   of them do not link. The name begins with tvmffi_i_ because tvmffi_i_own_line
+   skips such frames.
    TVMFFI_I_RUNTIME_ONCE defines a function of the runtime that other files
    share, too. TVMFFI_I_SMALL_ONCE begins a function that runs often, which
    files share only if they are compiled for size. */
@@ -2395,10 +2396,16 @@ TVMFFI_I_INLINE const tvmffi_i_api *tvmffi_i_runtime(void) {
 #else
 #define TVMFFI_I_SHARED_LAYOUT ""
 #endif
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_SHARED_THREADS "no_threads_"
+#else
+#define TVMFFI_I_SHARED_THREADS ""
+#endif
 #define TVMFFI_I_SHARED_NAME(name)                                           \
   __asm__("tvmffi_i_" TVMFFI_I_QUOTE(TVMFFI_VERSION_MAJOR) "_" TVMFFI_I_QUOTE( \
       TVMFFI_VERSION_MINOR) "_" TVMFFI_I_QUOTE(TVMFFI_VERSION_PATCH) "_"     \
-          TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_PREFIX name)
+          TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_THREADS                     \
+              TVMFFI_I_SHARED_PREFIX name)
 #define TVMFFI_I_SHARED(type, name, parameters) \
   TVMFFI_I_EXTERN_C TVMFFI_I_HIDDEN             \
       type name parameters TVMFFI_I_SHARED_NAME(#name);

@@ -111,7 +111,7 @@ static const char usage[] =
     "                  to stock, so that the machine may have changed too\n"
     "  --guard         check the ratios to stock and to the limits; TAP\n"
     "                  output, exit status 1 when a row fails\n"
-    "  --runs N        measures each row N times, in two processes each (16);\n"
+    "  --runs N        measures each row N times, in two processes each (8);\n"
     "                  the guard as often as it needs\n"
     "  --placements FOLDER  run each process from another of the links in\n"
     "                  FOLDER, which placements.py makes\n"

@@ -20,7 +20,7 @@ typedef struct figure {
   double cycles, instructions; /* the processor's counters, in user mode */
 } figure;
 
-#define RUNS 16     /* unless --runs says another number */
+#define RUNS 8      /* unless --runs says another number */
 #define MAX_RUNS 64
 #define PASSES 2    /* processes of a row in a run: one for each loop copy */
 

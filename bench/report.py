@@ -632,7 +632,8 @@ def page_sure(result, rows):
     yield from paragraphs(
         f"An experiment with the verdicts ({where}), of {result['rows']} of the "
         f"{len(rows.all)} rows: of {count} comparisons of two libraries of one "
-        f"header, {result['same']} gave a verdict{bound}. Then "
+        f"header, each of {result['runs']} runs, {result['same']} gave a "
+        f"verdict{bound}. Then "
         f"`{result['function']}` was made slower by {steps} of its first "
         f"argument, and each library compared {count} times. All rows that call "
         "the function are in this table. The processor hides a part of that, most "

@@ -431,7 +431,7 @@ class Checks:
         again.mkdir()
         sure = self.folder / "sure.json"
         sure.write_text(json.dumps({
-            "function": "TVMFFIX", "comparisons": 20, "same": 0, "rows": 1,
+            "function": "TVMFFIX", "comparisons": 20, "runs": 8, "same": 0, "rows": 1,
             "record": {"date": "2026-11-30"}, "delays": [
                 {"nanoseconds": 0.8, "steps": 1, "elsewhere": 1, "rows": []},
                 {"nanoseconds": 1.6, "steps": 2, "elsewhere": 0, "rows": [

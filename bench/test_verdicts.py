@@ -128,7 +128,7 @@ class Experiment:
     def __init__(self, args, tap):
         self.args, self.tap = args, tap
         self.result = {"function": FUNCTION, "comparisons": args.comparisons,
-                       "delays": []}
+                       "runs": args.runs, "delays": []}
         self.folder = args.folder.resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.build = placements.Build(args.build.resolve())
@@ -318,7 +318,7 @@ def main():
                         help="nanoseconds")
     parser.add_argument("--rows", default=ROWS)
     parser.add_argument("--comparisons", type=int, default=20)
-    parser.add_argument("--runs", type=int, default=16, help="of each comparison")
+    parser.add_argument("--runs", type=int, default=8, help="of each comparison")
     parser.add_argument("--count", type=int, default=placements.COUNT,
                         help="of placements")
     parser.add_argument("--short", action="store_true")

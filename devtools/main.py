@@ -276,7 +276,7 @@ def bench_report(measure, *options):
     if measure:
         prepare()
         optimised(LIBRARY, "bench")
-        run_bench("--json", figures, "--commit", source_version(),
+        run_bench("--json", figures, "--commit", source_version(), "--runs", "16",
                   *placed("--ours", "tvmffi.h"), *options)
         run("python", "bench/report.py", "--note", facts, "--commands",
             "build/opt/compile_commands.json", figures)

@@ -109,8 +109,8 @@ class Line:
     def begin_frames(self, seconds):
         """Offers a session with checksums until the board takes it; returns
         its largest size of a frame's data. Returns 0 if the board has refused
-        often, and None if it has not answered. It refuses an offer, too, that
-        the line has damaged."""
+        often, and None if it has not taken one in time. It refuses an offer, too,
+        that the line has damaged."""
         self.number = self.number % LAST_SESSION + 1
         self.client = None  # has no bytes outside of frames
         self.begun.clear()
@@ -468,8 +468,10 @@ def serve_client(line, client, handshake, args):
     if line.checksum != "never":
         size = line.begin_frames(args.wait)
     if size is None:
-        say(f"the board has not answered for {args.wait} seconds")
+        say("the board refuses checksums" if line.refused.is_set() else
+            f"the board has not answered for {args.wait} seconds")
     elif size:
+        say("the session has checksums")
         serve_frames(line, client, handshake, size, args)
     else:
         serve_plainly(line, client, handshake, args)

@@ -41,8 +41,8 @@
    faster. Needs a GNU compiler, and has no effect with TVMFFI_STATIC, whose
    runtime other files do not use, or with TVMFFI_DEBUG, so define that for all
    files or for none. A file does not link if its header's version is not that
-   file's, or if only one of them has TVMFFI_NO_METADATA: the linker then misses
-   names that begin with tvmffi_i_ and the version. */
+   file's, or if only one of them has TVMFFI_NO_METADATA or TVMFFI_NO_THREADS:
+   the linker then misses names that begin with tvmffi_i_ and the version. */
 #ifndef TVMFFI_SHARE_INTERFACE
 #define TVMFFI_SHARE_INTERFACE 0
 #endif
@@ -130,9 +130,9 @@
 #define TVMFFI_NO_TYPES 0
 #endif
 
-/* Define as 1 in a file to leave out the metadata of its functions: type
-   schemas, names and defaults of parameters, and TVMFFI_DOC. Calls still use
-   the defaults. */
+/* Define as 1 in a file, or with TVMFFI_SHARE_INTERFACE for the whole program,
+   to leave out the metadata of functions: type schemas, names and defaults of
+   parameters, and TVMFFI_DOC. Calls still use the defaults. */
 #ifndef TVMFFI_NO_METADATA
 #define TVMFFI_NO_METADATA TVMFFI_NO_TYPES
 #elif TVMFFI_NO_TYPES && !TVMFFI_NO_METADATA

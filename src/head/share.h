@@ -4,9 +4,10 @@
    TVMFFI_SHARE_INTERFACE only the implementing file defines the function.
    Another file declares the name, and the body belongs to a function that
    nothing calls, which compilers drop. The symbol's name contains the version
-   and a mark for TVMFFI_NO_METADATA, which removes members of tvmffi_func.
-   Files that differ in either do not link, so they cannot mix two layouts. The
-   name begins with tvmffi_i_ because tvmffi_i_own_line skips such frames.
+   and marks for TVMFFI_NO_METADATA, which removes members of tvmffi_func, and
+   TVMFFI_NO_THREADS, with which counts are not atomic. Files that differ in one
+   of them do not link. The name begins with tvmffi_i_ because tvmffi_i_own_line
+   skips such frames.
    TVMFFI_I_RUNTIME_ONCE defines a function of the runtime that other files
    share, too. TVMFFI_I_SMALL_ONCE begins a function that runs often, which
    files share only if they are compiled for size. */
@@ -29,10 +30,16 @@
 #else
 #define TVMFFI_I_SHARED_LAYOUT ""
 #endif
+#if TVMFFI_NO_THREADS
+#define TVMFFI_I_SHARED_THREADS "no_threads_"
+#else
+#define TVMFFI_I_SHARED_THREADS ""
+#endif
 #define TVMFFI_I_SHARED_NAME(name)                                           \
   __asm__("tvmffi_i_" TVMFFI_I_QUOTE(TVMFFI_VERSION_MAJOR) "_" TVMFFI_I_QUOTE( \
       TVMFFI_VERSION_MINOR) "_" TVMFFI_I_QUOTE(TVMFFI_VERSION_PATCH) "_"     \
-          TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_PREFIX name)
+          TVMFFI_I_SHARED_LAYOUT TVMFFI_I_SHARED_THREADS                     \
+              TVMFFI_I_SHARED_PREFIX name)
 #define TVMFFI_I_SHARED(type, name, parameters) \
   TVMFFI_I_EXTERN_C TVMFFI_I_HIDDEN             \
       type name parameters TVMFFI_I_SHARED_NAME(#name);

@@ -1507,7 +1507,7 @@ int main(void) { return one() || two() || three() ? 1 : 0; }
 
 
 def shared_between_versions(box):
-    """Files of two versions of the header do not link."""
+    """Files of two versions of the header, or with other options, do not link."""
     share = "-DTVMFFI_SHARE_INTERFACE=1"
     runtime = box.compile("runtime", IMPLEMENTATION + "int main(void) "
                           "{ int two(void); return two(); }", "-O0", share)
@@ -1519,8 +1519,9 @@ def shared_between_versions(box):
         if not re.search(pattern, said):
             raise Failed(said)
     must_fail(says, "", share)
-    says(r"tvmffi_i_\d+_\d+_\d+_no_metadata_tvmffi_i_raise", share,
-         "-DTVMFFI_NO_METADATA=1")
+    for option in "metadata", "threads":
+        says(rf"tvmffi_i_\d+_\d+_\d+_no_{option}_tvmffi_i_raise", share,
+             f"-DTVMFFI_NO_{option.upper()}=1")
     (box.folder / "tvmffi.h").write_text(re.sub(
         r"(#define TVMFFI_VERSION_MINOR) \d+", r"\1 99", text))
     says(r"tvmffi_i_\d+_99_\d+_tvmffi_i_raise", share)

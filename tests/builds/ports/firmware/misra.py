@@ -33,6 +33,9 @@ UNUSED = "a header has names that a program may use"
 SIGNS = "numbers, masks and characters are mixed on purpose; gcc's -Wconversion " \
     "and -Wsign-conversion are errors in the tests"
 TOOL = "the addon is wrong: "
+# Of the rules below; all others are required, and none is mandatory.
+ADVISORY = """2.3 2.4 2.7 8.7 8.9 11.4 11.5 12.1 12.3 13.3 13.4 15.5 17.8 18.4
+  19.2""".split()
 REASONS = {
     "1.4": "signatures use `_Generic` where the compiler has it",
     "2.2": TOOL + "`0 - x` has an effect; a shift by 0 and an added 0 are left "
@@ -96,10 +99,11 @@ def order(rule):
 
 
 def table(found):
-    rows = [f"| {rule} | {found[rule]} | {REASONS.get(rule, '')} |\n"
+    rows = [f"| {rule} | {'advisory' if rule in ADVISORY else 'required'} | "
+            f"{found[rule]} | {REASONS.get(rule, '')} |\n"
             for rule in sorted(found, key=order)]
-    return "".join(["| rule | places | reason |\n", "| --- | --- | --- |\n",
-                    *rows])
+    return "".join(["| rule | category | places | reason |\n",
+                    "| --- | --- | --- | --- |\n", *rows])
 
 
 def main():
