@@ -7271,7 +7271,6 @@ TVMFFI_I_COLD int tvmffi_i_refuse_builtin(const tvmffi_i_builtin_func *builtin,
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
-  TVMFFIAny any;
   TVMFFIByteArray text;
   tvmffi_i_object_slot object;
 } tvmffi_i_value;
@@ -7285,7 +7284,6 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
 #define TVMFFI_I_LOAD_KIND(kind) \
   case kind: return tvmffi_i_from_any_as(kind, word, from, to);
   switch (word->kind) {
-    TVMFFI_I_LOAD_KIND(TVMFFI_I_ANY)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_INT)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_BOOL)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_STR)
@@ -7642,6 +7640,19 @@ typedef union {
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+
+/* Parameter types of functions of the runtime that accept any value. The body
+   receives the argument's address. Error messages name the type as upstream's
+   do. */
+TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
+  *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
+  return 0;
+}
+#define TVMFFI_I_VIEW_TYPE(T, name, schema)                            \
+  TVMFFI_I_TYPE(T, const TVMFFIAny *, name, schema, TVMFFI_I_CUSTOM, -1, \
+                tvmffi_i_get_view, NULL)
+TVMFFI_I_VIEW_TYPE(i_view, "Any", "Any")
+TVMFFI_I_VIEW_TYPE(i_any_view, "AnyView", "Any")
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,
@@ -13509,8 +13520,8 @@ TVMFFI_I_UNUSED static size_t tvmffi_arena_used(size_t *most) {
 /* Declared here, because errors and memory need each other: a failed allocation
    raises an error, and an error is allocated. */
 TVMFFI_I_SLOW int tvmffi_i_no_memory(void);
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
+TVMFFI_I_PRINTF(1, 2)
+TVMFFI_I_COLD int tvmffi_i_value_error(const char *format, ...);
 
 #if TVMFFI_DEBUG
 /* Called by tvmffi_i_free. Returns 1 if the debug code frees the memory later,
@@ -14691,8 +14702,8 @@ TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
   size_t left = name ? TVMFFI_I_MAX_FRAMES_OPEN - s->depth : SIZE_MAX;
   n = (n - sizeof(*c)) / size;
   if (!left) {
-    (void)tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
-                        name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
+    (void)tvmffi_i_value_error("%s: maximum stack depth (%d) exceeded", name,
+                               (int)TVMFFI_I_MAX_FRAMES_OPEN);
     return NULL;
   }
   if (n > left) n = left;
@@ -15423,26 +15434,49 @@ TVMFFI_I_SLOW int tvmffi_i_no_memory(void) {
   return -1;
 }
 
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
+TVMFFI_I_SLOW int tvmffi_i_vfail(const char *kind, const char *format,
+                                 va_list ap) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  va_list ap;
   TVMFFI_ASSERT(kind && *kind && format);
-  va_start(ap, format);
   (void)tvmffi_i_message(buffer, format, ap);
-  va_end(ap);
   TVMFFIErrorSetRaisedFromCStr(kind, buffer);
   return -1;
 }
 
+/* Raises an error of any kind. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  (void)tvmffi_i_vfail(kind, format, ap);
+  va_end(ap);
+  return -1;
+}
+
+/* Defines a function that raises errors of one kind. The frequent kinds have
+   such functions, because a call that passes no kind is smaller. */
+#define TVMFFI_I_FAIL_AS(name, kind)                \
+  TVMFFI_I_PRINTF(1, 2)                             \
+  TVMFFI_I_COLD int name(const char *format, ...) { \
+    va_list ap;                                     \
+    va_start(ap, format);                           \
+    (void)tvmffi_i_vfail(kind, format, ap);         \
+    va_end(ap);                                     \
+    return -1;                                      \
+  }
+TVMFFI_I_FAIL_AS(tvmffi_i_type_error, "TypeError")
+TVMFFI_I_FAIL_AS(tvmffi_i_value_error, "ValueError")
+TVMFFI_I_FAIL_AS(tvmffi_i_runtime_error, "RuntimeError")
+TVMFFI_I_FAIL_AS(tvmffi_i_internal_error, "InternalError")
+
 TVMFFI_I_COLD int tvmffi_i_bad_cast(const TVMFFIAny *value, const char *to) {
-  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `%s`",
-                       tvmffi_i_type_key(value->type_index), to);
+  return tvmffi_i_type_error("Cannot convert from type `%s` to `%s`",
+                             tvmffi_i_type_key(value->type_index), to);
 }
 
 TVMFFI_I_COLD int tvmffi_i_cannot_treat(int32_t type_index, const char *as) {
-  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
-                       tvmffi_i_type_key(type_index), as);
+  return tvmffi_i_type_error("Cannot treat type `%s` as type `%s`",
+                             tvmffi_i_type_key(type_index), as);
 }
 
 /* Returns how many bytes of a text a message shows: at most 200. Does not split
@@ -15461,7 +15495,7 @@ TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   tvmffi_i_clip((bytes).data, (bytes).size), (bytes).data
 
 TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
-  return tvmffi_i_fail("ValueError", "%s: %s must not be NULL", function, what);
+  return tvmffi_i_value_error("%s: %s must not be NULL", function, what);
 }
 
 #define TVMFFI_I_NOT_NULL(pointer) \
@@ -15478,9 +15512,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                                      const TVMFFIByteArray *bytes) {
   TVMFFI_ASSERT(!tvmffi_i_is_bytes(bytes));
   if (!bytes) return tvmffi_i_null(function, what);
-  return tvmffi_i_fail("ValueError", "%s: %s is %s of %lld bytes", function,
-                       what, bytes->data ? "an array" : "NULL instead",
-                       (long long)bytes->size);
+  return tvmffi_i_value_error("%s: %s is %s of %lld bytes", function, what,
+                              bytes->data ? "an array" : "NULL instead",
+                              (long long)bytes->size);
 }
 
 #define TVMFFI_I_CHECK_BYTES(bytes)                 \
@@ -15497,9 +15531,9 @@ TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
   if (got == index || tvmffi_i_derives(got, index)) return 0;
-  return tvmffi_i_fail("TypeError", "%s: %s is expected to be %s but is %s",
-                       function, what, tvmffi_i_type_key(index),
-                       tvmffi_i_type_key(got));
+  return tvmffi_i_type_error("%s: %s is expected to be %s but is %s", function,
+                             what, tvmffi_i_type_key(index),
+                             tvmffi_i_type_key(got));
 }
 
 TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,
@@ -15861,8 +15895,8 @@ int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
   tvmffi_i_opaque *o;
   TVMFFI_I_NOT_NULL(out);
   if (type_index != kTVMFFIOpaquePyObject)
-    return tvmffi_i_fail("RuntimeError",
-                         "Only kTVMFFIOpaquePyObject is supported for now");
+    return tvmffi_i_runtime_error(
+        "Only kTVMFFIOpaquePyObject is supported for now");
   o = (tvmffi_i_opaque *)tvmffi_i_object(sizeof(*o), type_index,
                                          tvmffi_i_delete_opaque);
   if (!o) return -1;
@@ -15912,9 +15946,8 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   (void)type_index, (void)context;
   if (alignment < 16) alignment = 16;
   if ((alignment & (alignment - 1)) || tvmffi_i_is_huge(alignment | size)) {
-    (void)tvmffi_i_fail("ValueError",
-                        "cannot allocate %lld bytes aligned to %lld",
-                        (long long)size, (long long)alignment);
+    (void)tvmffi_i_value_error("cannot allocate %lld bytes aligned to %lld",
+                               (long long)size, (long long)alignment);
     return NULL;
   }
   memory = (char *)tvmffi_i_alloc(size + 2 * alignment);
@@ -16166,8 +16199,8 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   if (input->size % 8 != 0)
-    return tvmffi_i_fail("ValueError",
-                         "BigInt content must contain whole 64-bit words");
+    return tvmffi_i_value_error(
+        "BigInt content must contain whole 64-bit words");
   n = input->size / 8;
   while (n > 1 && tvmffi_i_bigint_word(input->data, n - 1) ==
                       (tvmffi_i_bigint_word(input->data, n - 2) < 0 ? -1 : 0))
@@ -16187,7 +16220,7 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
     r.data = (const char *)value->v_ptr + TVMFFI_I_BIGINT_WORDS;
     r.size = ((tvmffi_i_bigint *)value->v_ptr)->size * 8;
   } else {
-    (void)tvmffi_i_fail("TypeError", "%s: value is not an integer", __func__);
+    (void)tvmffi_i_type_error("%s: value is not an integer", __func__);
   }
   return r;
 }
@@ -16249,7 +16282,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     case kTVMFFIObjectRValueRef:
       moved = (TVMFFIObject **)view->v_ptr;
       if (!moved || !*moved)
-        return tvmffi_i_fail("InternalError", "RValueRef already moved");
+        return tvmffi_i_internal_error("RValueRef already moved");
       *out = tvmffi_obj(*moved);
       *moved = NULL;
       return 0;
@@ -16259,12 +16292,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     return tvmffi_i_null(TVMFFI_I_QUOTE(TVMFFIAnyViewToOwnedAny),
                          "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
-    return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
-                         (int)view->type_index);
+    return tvmffi_i_type_error("%d is not the type index of a value",
+                               (int)view->type_index);
   if (tvmffi_i_is_false_text(view))
-    return tvmffi_i_fail("ValueError",
-                         "A small string or bytes cannot have %u bytes",
-                         (unsigned)view->small_str_len);
+    return tvmffi_i_value_error("A small string or bytes cannot have %u bytes",
+                                (unsigned)view->small_str_len);
   TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;
@@ -17466,8 +17498,8 @@ TVMFFI_I_SLOW int tvmffi_i_need_error(int code, const char *what) {
   if (code == -2)
     tvmffi_error_clear(); /* an earlier failure's error */
   else if (!tvmffi_i_thread_error()->object)
-    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
-                        what, code);
+    (void)tvmffi_i_runtime_error("%s failed with code %d and no error", what,
+                                 code);
   return code < 0 ? code : -1;
 }
 
@@ -17816,8 +17848,8 @@ TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
-    (void)tvmffi_i_fail("InternalError",
-                        "Cannot find type info for type_index=%d", (int)index);
+    (void)tvmffi_i_internal_error("Cannot find type info for type_index=%d",
+                                  (int)index);
   return t;
 }
 
@@ -17891,8 +17923,8 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
     t = tvmffi_i_type_by_key(type_key);
   }
   if (!t)
-    return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
-                         TVMFFI_I_TEXT(*type_key));
+    return tvmffi_i_internal_error("Cannot find type `%.*s`",
+                                   TVMFFI_I_TEXT(*type_key));
   TVMFFI_ASSERT(tvmffi_i_type_at(t->info.type_index) == t);
   *out_tindex = t->info.type_index;
   return 0;
@@ -17924,8 +17956,7 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   if (r->index < 0 && wanted == &t->info) return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
       r->depth != t->info.type_depth || parent != wanted)
-    return tvmffi_i_fail(
-        "RuntimeError",
+    return tvmffi_i_runtime_error(
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
         t->info.type_key.data, (int)t->info.type_index, (int)t->info.type_depth,
@@ -18041,16 +18072,15 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     case TVMFFI_I_TYPE_KNOWN:
       return tvmffi_i_same_type(tvmffi_i_type_by_key(r->key), r);
     case TVMFFI_I_TYPE_TAKEN:
-      return tvmffi_i_fail(
-          "InternalError", "Conflicting static index %d between %s and %.*s",
-          (int)r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
+      return tvmffi_i_internal_error(
+          "Conflicting static index %d between %s and %.*s", (int)r->index,
+          tvmffi_i_type_at(r->index)->info.type_key.data,
           TVMFFI_I_TEXT(*r->key));
     case TVMFFI_I_TYPE_FULL:
-      return tvmffi_i_fail("InternalError",
-                           "Reach maximum number of sub-classes for %s, no "
-                           "index is left for %.*s",
-                           r->parent->info.type_key.data,
-                           TVMFFI_I_TEXT(*r->key));
+      return tvmffi_i_internal_error(
+          "Reach maximum number of sub-classes for %s, no index is left for "
+          "%.*s",
+          r->parent->info.type_key.data, TVMFFI_I_TEXT(*r->key));
     default: return tvmffi_i_no_memory();
   }
 }
@@ -18066,7 +18096,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   tvmffi_i_type *known;
   TVMFFI_I_CHECK_BYTES(type_key);
   if (TVMFFI_NO_TYPES)
-    return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
+    return tvmffi_i_runtime_error("This runtime has no table of types");
   tvmffi_i_start_types();
   known = tvmffi_i_type_by_key(type_key);
   if (parent_type_index == -2) return known ? known->info.type_index : -2;
@@ -18082,24 +18112,22 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   }
   if (known) return tvmffi_i_same_type(known, &r);
   if (!type_key->size || memchr(type_key->data, 0, type_key->size))
-    return tvmffi_i_fail("ValueError", "A type key must be a text");
+    return tvmffi_i_value_error("A type key must be a text");
   if (type_depth != (r.parent ? r.parent->info.type_depth + 1 : 0))
-    return tvmffi_i_fail(
-        "InternalError", "Type `%.*s` cannot have depth %d under parent %d",
+    return tvmffi_i_internal_error(
+        "Type `%.*s` cannot have depth %d under parent %d",
         TVMFFI_I_TEXT(*type_key), (int)type_depth, (int)parent_type_index);
   if (num_child_slots < 0 || num_child_slots > TVMFFI_I_MAX_SLOTS)
-    return tvmffi_i_fail("ValueError",
-                         "Type `%.*s` cannot reserve %d child slots",
-                         TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
+    return tvmffi_i_value_error("Type `%.*s` cannot reserve %d child slots",
+                                TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
   if (static_type_index < 0
           ? !r.parent
           : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
                 (r.parent && static_type_index <= parent_type_index))
-    return tvmffi_i_fail("InternalError",
-                         "Type `%.*s` cannot have static index %d under "
-                         "parent %d",
-                         TVMFFI_I_TEXT(*type_key), (int)static_type_index,
-                         (int)parent_type_index);
+    return tvmffi_i_internal_error(
+        "Type `%.*s` cannot have static index %d under parent %d",
+        TVMFFI_I_TEXT(*type_key), (int)static_type_index,
+        (int)parent_type_index);
   return tvmffi_i_make_type(&r);
 }
 
@@ -18410,9 +18438,9 @@ static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
   tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result != 2) return 0;
-  return tvmffi_i_fail("InternalError",
-                       "Duplicate %s name \"%.*s\" in type \"%s\"", what,
-                       TVMFFI_I_TEXT(*name), t->info.type_key.data);
+  return tvmffi_i_internal_error("Duplicate %s name \"%.*s\" in type \"%s\"",
+                                 what, TVMFFI_I_TEXT(*name),
+                                 t->info.type_key.data);
 }
 
 int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
@@ -18445,9 +18473,9 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   code = tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
   if (result != 3) return code;
   TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
-  return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
-                       TVMFFI_I_TEXT(info->name), t->info.type_key.data,
-                       tvmffi_i_field_fault(t, info));
+  return tvmffi_i_value_error("Field `%.*s` of type `%s` %s",
+                              TVMFFI_I_TEXT(info->name), t->info.type_key.data,
+                              tvmffi_i_field_fault(t, info));
 }
 
 /* -------- Methods -------- */
@@ -18548,9 +18576,9 @@ static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
 TVMFFI_I_COLD int tvmffi_i_bad_extent(const TVMFFITypeInfo *type,
                                       const TVMFFIFieldInfo *field,
                                       const char *how, int32_t size) {
-  return tvmffi_i_fail(
-      "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
-      TVMFFI_I_TEXT(field->name), type->type_key.data, how, (int)size);
+  return tvmffi_i_value_error("Field `%.*s` of type `%s` %s its %d bytes",
+                              TVMFFI_I_TEXT(field->name), type->type_key.data,
+                              how, (int)size);
 }
 
 int TVMFFITypeRegisterMetadata(int32_t type_index,
@@ -18567,8 +18595,8 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     const TVMFFIFieldInfo *outside = NULL;
     TVMFFITypeMetadata *copy;
     if (size && size < (int32_t)sizeof(TVMFFIObject))
-      return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                           t->info.type_key.data, (int)size);
+      return tvmffi_i_value_error("Type `%s` cannot have size %d",
+                                  t->info.type_key.data, (int)size);
     copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
     tvmffi_i_lock();
@@ -18586,8 +18614,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
       had->total_size == metadata->total_size &&
       had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)
     return 0;
-  return tvmffi_i_fail(
-      "RuntimeError",
+  return tvmffi_i_runtime_error(
       "Overriding %s, possible causes:\n"
       "- two ObjectDef<T>() calls for the same T \n"
       "- when we forget to assign _type_key to ObjectRef<Y> that inherits from "
@@ -18721,8 +18748,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   TVMFFI_ASSERT(result == 2 && type_index != kTVMFFINone);
-  return tvmffi_i_fail(
-      "RuntimeError",
+  return tvmffi_i_runtime_error(
       "TypeAttr `%.*s` is already registered for type index %d. To update the "
       "stored value, register a mutable container (e.g., Dict/List) once and "
       "mutate it in place on subsequent calls.",
@@ -18836,8 +18862,7 @@ TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,
   TVMFFI_TRY(tvmffi_i_check_type(name, "func", func, kTVMFFIFunction));
   if (!result) return tvmffi_i_null(name, "result");
   if (num_args < 0)
-    return tvmffi_i_fail("ValueError", "%s: num_args is %d", name,
-                         (int)num_args);
+    return tvmffi_i_value_error("%s: num_args is %d", name, (int)num_args);
   if (num_args && !args) return tvmffi_i_null(name, "args");
   call = TVMFFIFunctionGetCellPtr(func)->safe_call;
   return call ? call(func, args, num_args, result)
@@ -19408,14 +19433,13 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
    selects the message. */
 TVMFFI_I_COLD int tvmffi_i_name_taken(const TVMFFIByteArray *name,
                                       int by_info) {
-  return tvmffi_i_fail("RuntimeError",
-                       "Global Function `%.*s` is already registered%s",
-                       TVMFFI_I_TEXT(*name),
-                       by_info ? ", possible causes:\n"
-                                 "- Two GlobalDef().def registrations for the "
-                                 "same function \n"
-                                 "Please remove the duplicate registration."
-                               : "");
+  return tvmffi_i_runtime_error(
+      "Global Function `%.*s` is already registered%s", TVMFFI_I_TEXT(*name),
+      by_info ? ", possible causes:\n"
+                "- Two GlobalDef().def registrations for the "
+                "same function \n"
+                "Please remove the duplicate registration."
+              : "");
 }
 
 static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
@@ -19510,7 +19534,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
   TVMFFI_I_ENTER(g, side);
   function = tvmffi_i_take_entered(g, side);
   if (TVMFFI_I_UNLIKELY(!function))
-    return tvmffi_i_fail("ValueError", "Function %s not found", g->node.key);
+    return tvmffi_i_value_error("Function %s not found", g->node.key);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
   tvmffi_i_release(function);
@@ -19599,16 +19623,16 @@ typedef struct {
 TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
                                      const char *kind) {
   TVMFFI_ASSERT(r->text <= r->at && r->at <= r->end);
-  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
-                       TVMFFI_I_SHOWN(r->text, r->end));
+  return tvmffi_i_value_error("unknown %s `%s%.*s`", kind, r->head,
+                              TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
                                       const char *what, uint32_t number,
                                       const char *type) {
-  return tvmffi_i_fail(
-      "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
-      what, (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
+  return tvmffi_i_value_error(
+      "%s value %u is out of range for %s in dtype '%s%.*s'", what,
+      (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
@@ -19637,10 +19661,9 @@ static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
   uint64_t value;
   r->at = tvmffi_i_digits(begin, r->end, &value);
   if (value > UINT32_MAX)
-    return tvmffi_i_fail("ValueError",
-                         "Integer value in dtype string '%.*s' is out of range "
-                         "for uint32_t",
-                         TVMFFI_I_SHOWN(begin, r->at));
+    return tvmffi_i_value_error(
+        "Integer value in dtype string '%.*s' is out of range for uint32_t",
+        TVMFFI_I_SHOWN(begin, r->at));
   *out = (uint32_t)value;
   return 0;
 }
@@ -19662,10 +19685,10 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   digits = r->at += r->at != r->end;
   TVMFFI_TRY(tvmffi_i_read_number(r, &lanes));
   if (r->at == digits || lanes == 0)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid lanes specification in dtype '%s%.*s'. Lanes "
-                         "must be a positive integer.",
-                         r->head, TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "Invalid lanes specification in dtype '%s%.*s'. Lanes must be a "
+        "positive integer.",
+        r->head, TVMFFI_I_SHOWN(r->text, r->end));
   if (lanes > UINT16_MAX)
     return tvmffi_i_bad_number(r, "Lanes", lanes, "uint16_t");
   if (lanes > (uint32_t)(INT16_MAX + negative))
@@ -19714,15 +19737,15 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   const char *end;
   int code;
   if (r->at == r->end || *r->at != '[')
-    return tvmffi_i_fail("ValueError",
-                         "expected opening brace after 'custom' type in%.*s",
-                         TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "expected opening brace after 'custom' type in%.*s",
+        TVMFFI_I_SHOWN(r->text, r->end));
   name.data = ++r->at;
   end = (const char *)memchr(r->at, ']', (size_t)(r->end - r->at));
   if (!end)
-    return tvmffi_i_fail("ValueError",
-                         "expected closing brace after 'custom' type in%.*s",
-                         TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "expected closing brace after 'custom' type in%.*s",
+        TVMFFI_I_SHOWN(r->text, r->end));
   TVMFFI_ASSERT(out->code == TVMFFI_I_CUSTOM_CODE);
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
@@ -19735,9 +19758,8 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   if (result.type_index != kTVMFFIInt ||
       result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
     tvmffi_i_any_release(&result);
-    return tvmffi_i_fail("ValueError",
-                         "dtype.get_custom_type_code must give a code from "
-                         "129 to 255");
+    return tvmffi_i_value_error(
+        "dtype.get_custom_type_code must give a code from 129 to 255");
   }
   out->code = (uint8_t)result.v_int64;
   return 0;
@@ -19925,8 +19947,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
       (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
     tvmffi_i_any_release(&result);
-    return tvmffi_i_fail("TypeError",
-                         "dtype.get_custom_type_name must give a string");
+    return tvmffi_i_type_error("dtype.get_custom_type_name must give a string");
   }
   text = (char *)tvmffi_i_alloc(name.size + 32);
   if (!text) {
@@ -19954,9 +19975,8 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
   name =
       &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code : 5];
   if (!name->size)
-    return tvmffi_i_fail("ValueError",
-                         "DLDataType contains unknown type_code=%d",
-                         (int)dtype->code);
+    return tvmffi_i_value_error("DLDataType contains unknown type_code=%d",
+                                (int)dtype->code);
   if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
     TVMFFI_ASSERT(name->size == strlen(name->text));
     memcpy(text, name->text, sizeof(name->text));
@@ -20022,22 +20042,20 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
-    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function,
-                         (int)t->ndim);
+    return tvmffi_i_value_error("%s: ndim is %d", function, (int)t->ndim);
   TVMFFI_ASSERT(t->ndim > 0);
   if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
-      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function,
-                           (int)i, (long long)t->shape[i]);
+      return tvmffi_i_value_error("%s: shape[%d] is %lld", function, (int)i,
+                                  (long long)t->shape[i]);
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
     bytes = tvmffi_i_times(bytes, t->shape[i]);
     if (bytes == INT64_MAX)
-      return tvmffi_i_fail("ValueError",
-                           "%s: the shape has more elements than fit in memory",
-                           function);
+      return tvmffi_i_value_error(
+          "%s: the shape has more elements than fit in memory", function);
   }
   return 0;
 }
@@ -20075,15 +20093,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
                                             int32_t contiguous) {
   TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
-    return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
-                         (int)alignment);
+    return tvmffi_i_value_error("FromDLPack: alignment is %d", (int)alignment);
   if (alignment && !tvmffi_i_is_aligned(t, (uintptr_t)alignment))
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: Data is not aligned to %d bytes.",
-                         (int)alignment);
+    return tvmffi_i_runtime_error(
+        "FromDLPack: Data is not aligned to %d bytes.", (int)alignment);
   if (contiguous && !tvmffi_tensor_is_contiguous(t))
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: Tensor is not contiguous.");
+    return tvmffi_i_runtime_error("FromDLPack: Tensor is not contiguous.");
   return 0;
 }
 
@@ -20141,11 +20156,10 @@ int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
 /* Raises an error if the DLPack version is not supported. */
 static int tvmffi_i_check_versioned(const DLManagedTensorVersioned *from) {
   if (from->version.major != DLPACK_MAJOR_VERSION)
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: DLPack version %u.%u is not supported, "
-                         "only %d.x is",
-                         (unsigned)from->version.major,
-                         (unsigned)from->version.minor, DLPACK_MAJOR_VERSION);
+    return tvmffi_i_runtime_error(
+        "FromDLPack: DLPack version %u.%u is not supported, only %d.x is",
+        (unsigned)from->version.major, (unsigned)from->version.minor,
+        DLPACK_MAJOR_VERSION);
   return 0;
 }
 
@@ -20159,8 +20173,7 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
   TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
                                    require_contiguous));
   if (from->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)
-    return tvmffi_i_fail("RuntimeError",
-                         "Subbyte type padded is not yet supported");
+    return tvmffi_i_runtime_error("Subbyte type padded is not yet supported");
   return tvmffi_i_import(&from->dl_tensor, from,
                          tvmffi_i_delete_imported_versioned, out);
 }
@@ -20457,10 +20470,9 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   if (callee->type_index == kTVMFFIFunction)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
-    return tvmffi_i_fail("InternalError",
-                         "a type attribute is expected to be a function but "
-                         "is %s",
-                         tvmffi_i_type_key(callee->type_index));
+    return tvmffi_i_internal_error(
+        "a type attribute is expected to be a function but is %s",
+        tvmffi_i_type_key(callee->type_index));
   TVMFFI_TRY(tvmffi_i_nest());
   *result = num_args == 1
                 ? ((unary)(uintptr_t)callee->v_ptr)(&args[0] TVMFFI_I_CLEARED)
@@ -20489,8 +20501,8 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
   for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
-  code = tvmffi_i_fail(
-      "InternalError", "a type attribute is expected to give %s but gave %s",
+  code = tvmffi_i_internal_error(
+      "a type attribute is expected to give %s but gave %s",
       tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
   tvmffi_i_any_release(result);
   return code;
@@ -21033,7 +21045,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
   if (index == kTVMFFIObjectRValueRef) {
     TVMFFIObject **from = (TVMFFIObject **)view->v_ptr;
     if (!from || !*from)
-      return tvmffi_i_fail("InternalError", "RValueRef already moved");
+      return tvmffi_i_internal_error("RValueRef already moved");
     moved = tvmffi_obj(*from);
     return tvmffi_i_map_read_pointed(&moved, key);
   }
@@ -21091,11 +21103,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_enter(const tvmffi_i_map_object *m,
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  return tvmffi_i_is_guarded(m)
-             ? tvmffi_i_fail("RuntimeError",
-                             "A map cannot be changed by the hash or the "
-                             "equality of its own keys")
-             : 0;
+  return tvmffi_i_is_guarded(m) ? tvmffi_i_runtime_error(
+                                      "A map cannot be changed by the hash or "
+                                      "the equality of its own keys")
+                                : 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {
@@ -22841,7 +22852,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
     return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
   }
   if (!tvmffi_i_is_guarded(c))
-    return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
+    return tvmffi_i_runtime_error("%s", c->kind->ended);
   depth = tvmffi_i_depth(c->walk);
   for (i = 0; i < c->kind->num_values && !code; ++i)
     code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
@@ -22885,8 +22896,8 @@ TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
   TVMFFI_ASSERT(tvmffi_i_depth(walk) >= depth);
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
-              : tvmffi_i_fail("RuntimeError",
-                              "An exception left the callback of a hook");
+              : tvmffi_i_runtime_error(
+                    "An exception left the callback of a hook");
 }
 
 /* Calls a hook with the callback function as the last argument. Meanwhile a
@@ -22963,8 +22974,8 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                        TVMFFIStreamHandle *opt_out_original_stream) {
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
-    return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
-                         (int)device_type, (int)device_id);
+    return tvmffi_i_value_error("There is no device (%d, %d)", (int)device_type,
+                                (int)device_id);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   s = (tvmffi_i_stream *)tvmffi_i_add_record(
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,
@@ -23032,8 +23043,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   TVMFFI_I_NOT_NULL(prototype);
   TVMFFI_I_NOT_NULL(out);
   if (!allocate)
-    return tvmffi_i_fail(
-        "RuntimeError",
+    return tvmffi_i_runtime_error(
         "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
         "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
@@ -23044,9 +23054,8 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
     return code; /* as upstream's extra/env_context.cc does */
   }
   if (!managed)
-    return tvmffi_i_fail("RuntimeError",
-                         "TVMFFIEnvTensorAlloc: failed to allocate a tensor "
-                         "from the allocator");
+    return tvmffi_i_runtime_error(
+        "TVMFFIEnvTensorAlloc: failed to allocate a tensor from the allocator");
   code = tvmffi_i_check_versioned(managed);
   if (!code) code = tvmffi_i_check_shape(__func__, &managed->dl_tensor);
   if (!code)
@@ -23071,7 +23080,7 @@ int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
   else if (strcmp(name, "PyGILState_Release") == 0)
     TVMFFI_I_STORE(&tvmffi_i_gil_release, (void (*)(int))(uintptr_t)symbol);
   else
-    return tvmffi_i_fail("ValueError", "Unknown env API %.200s", name);
+    return tvmffi_i_value_error("Unknown env API %.200s", name);
   return 0;
 }
 
@@ -23084,9 +23093,9 @@ int TVMFFIEnvCheckSignals(void) {
   int state, code;
   if (!call) return 0;
   if (!ensure || !release)
-    return tvmffi_i_fail("InternalError",
-                         "PyErr_CheckSignals is registered without "
-                         "PyGILState_Ensure and PyGILState_Release");
+    return tvmffi_i_internal_error(
+        "PyErr_CheckSignals is registered without PyGILState_Ensure and "
+        "PyGILState_Release");
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* Python may run other threads */
   state = ensure();
   code = call();
@@ -23274,16 +23283,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   }
   tvmffi_i_end_initializers(frame);
   if (stuck)
-    return tvmffi_i_fail("RuntimeError",
-                         "init_func waits for its own handle: a cycle");
+    return tvmffi_i_runtime_error(
+        "init_func waits for its own handle: a cycle");
   if (made) return 0;
   if (code) {
     (void)tvmffi_i_need_error(code, "init_func");
     return code; /* as upstream's init_once.cc does */
   }
   if (!result)
-    return tvmffi_i_fail("RuntimeError",
-                         "init_func must return a non-NULL handle");
+    return tvmffi_i_runtime_error("init_func must return a non-NULL handle");
   return 0;
 }
 
@@ -23414,9 +23422,8 @@ typedef struct {
 #if TVMFFI_NO_DLOPEN
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   (void)path, (void)out;
-  return tvmffi_i_fail("RuntimeError",
-                       "This runtime was built without dlopen, so it cannot "
-                       "load libraries");
+  return tvmffi_i_runtime_error(
+      "This runtime was built without dlopen, so it cannot load libraries");
 }
 static void *tvmffi_i_dlsym(void *handle, const char *name) {
   (void)handle, (void)name;
@@ -23668,8 +23675,7 @@ static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
 }
 
 TVMFFI_I_COLD int tvmffi_i_library_refuses(const char *method) {
-  return tvmffi_i_fail("RuntimeError", "Module[library] does not support %s",
-                       method);
+  return tvmffi_i_runtime_error("Module[library] does not support %s", method);
 }
 
 static TVMFFIObject *tvmffi_i_no_items(void) {
@@ -23801,8 +23807,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
                                    tvmffi_i_is_same_module, m);
   if (cycle < 0) return -1;
   if (cycle)
-    return tvmffi_i_fail("RuntimeError",
-                         "Cyclic dependency detected during import");
+    return tvmffi_i_runtime_error("Cyclic dependency detected during import");
   return tvmffi_i_change_imports(m, other);
 }
 #endif
@@ -23906,9 +23911,8 @@ TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
                                     tvmffi_i_module_method method,
                                     const TVMFFIAny *args, TVMFFIAny *out) {
   (void)m, (void)method, (void)args, (void)out;
-  return tvmffi_i_fail("RuntimeError",
-                       "A module that is made in C++ cannot be used from C on "
-                       "this machine");
+  return tvmffi_i_runtime_error(
+      "A module that is made in C++ cannot be used from C on this machine");
 }
 #endif
 
@@ -24132,8 +24136,8 @@ static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
-  return tvmffi_i_fail("InternalError",
-                       "The binary embedded in the library is malformed");
+  return tvmffi_i_internal_error(
+      "The binary embedded in the library is malformed");
 }
 
 /* Reads an array, whose number of elements precedes it. An element has
@@ -24822,9 +24826,8 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   int code;
   TVMFFI_ASSERT(s->convert && access == tvmffi_i_access_of(s->type_index));
   if (num_args != 2)
-    return tvmffi_i_fail("TypeError",
-                         "A field setter takes 2 arguments, but %d were given",
-                         (int)num_args);
+    return tvmffi_i_type_error(
+        "A field setter takes 2 arguments, but %d were given", (int)num_args);
   if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
@@ -24832,9 +24835,8 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   if (access)
     code = access->set(field, &converted);
   else
-    code = tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for setter: %d",
-                         (int)s->type_index);
+    code = tvmffi_i_value_error("Unsupported field type index for setter: %d",
+                                (int)s->type_index);
   tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;
@@ -24895,10 +24897,10 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     tvmffi_i_start_types();
     maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
     if (!maker)
-      return tvmffi_i_fail("RuntimeError",
-                           "Type `%s` does not support reflection creation (no "
-                           "native creator or __ffi_new__ type attr)",
-                           type->type_key.data);
+      return tvmffi_i_runtime_error(
+          "Type `%s` does not support reflection creation (no native creator "
+          "or __ffi_new__ type attr)",
+          type->type_key.data);
     if (maker->type_index < kTVMFFIStaticObjectBegin)
       return tvmffi_i_bad_cast(maker, "ffi.Function");
     TVMFFI_TRY(tvmffi_i_call_nested(maker->v_obj, NULL, 0, &result));
@@ -24914,9 +24916,8 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     return 0;
   }
   tvmffi_i_release(made);
-  return tvmffi_i_fail("RuntimeError",
-                       "The creator of type `%s` returned no object of it",
-                       type->type_key.data);
+  return tvmffi_i_runtime_error(
+      "The creator of type `%s` returned no object of it", type->type_key.data);
 }
 
 /* Context of a constructor. Behind the struct are num_fields pointers to
@@ -25039,11 +25040,10 @@ static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
 
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   TVMFFI_ASSERT(n > init->num_positional);
-  return tvmffi_i_fail("TypeError",
-                       "%s.__ffi_init__() takes at most %d positional "
-                       "argument(s), but %d were given",
-                       init->type->type_key.data, (int)init->num_positional,
-                       (int)n);
+  return tvmffi_i_type_error(
+      "%s.__ffi_init__() takes at most %d positional argument(s), but %d were "
+      "given",
+      init->type->type_key.data, (int)init->num_positional, (int)n);
 }
 
 /* Returns the index of the field with this name, or -1. A derived type's field
@@ -25068,24 +25068,22 @@ static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
   int32_t i, at;
   TVMFFI_ASSERT(n >= 0);
   if (n % 2 != 0)
-    return tvmffi_i_fail("TypeError",
-                         "%s.__ffi_init__() KWARGS requires an even number of "
-                         "key-value arguments",
-                         key);
+    return tvmffi_i_type_error(
+        "%s.__ffi_init__() KWARGS requires an even number of key-value "
+        "arguments",
+        key);
   for (i = 0; i < n; i += 2) {
     if (tvmffi_i_get_str(&args[i], &name))
       return tvmffi_i_bad_cast(&args[i], "str");
     at = tvmffi_i_keyword(b->init, name);
     if (at < 0)
-      return tvmffi_i_fail("TypeError",
-                           "%s.__ffi_init__() got an unexpected keyword "
-                           "argument '%.*s'",
-                           key, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() got an unexpected keyword argument '%.*s'", key,
+          TVMFFI_I_TEXT(name));
     if (b->set[at])
-      return tvmffi_i_fail("TypeError",
-                           "%s.__ffi_init__() got multiple values for "
-                           "argument '%.*s'",
-                           key, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() got multiple values for argument '%.*s'", key,
+          TVMFFI_I_TEXT(name));
     TVMFFI_TRY(tvmffi_i_bind(b, at, &args[i + 1]));
   }
   return 0;
@@ -25108,8 +25106,8 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       if (code)
         return tvmffi_i_field_failed(b->init, field, "default for field", code);
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
-      return tvmffi_i_fail(
-          "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() missing required %sargument: '%.*s'",
           b->init->type->type_key.data,
           field->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
           TVMFFI_I_TEXT(field->name));
@@ -25246,7 +25244,7 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
   if (parent->base.type_index != TVMFFI_I_ACCESS_PATH ||
       parent->depth >= path->depth || !path->step ||
       path->step->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_fail("InternalError", "The access path is malformed");
+    return tvmffi_i_internal_error("The access path is malformed");
   return 0;
 }
 
@@ -25505,10 +25503,10 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
   tvmffi_i_start_types();
   copier = tvmffi_i_type_attr(&tvmffi_i_copy_column, index);
   if (!copier)
-    return tvmffi_i_fail("InternalError",
-                         "Cannot deep copy object of type \"%s\" because it is "
-                         "not copy-constructible",
-                         tvmffi_i_type_key(index));
+    return tvmffi_i_internal_error(
+        "Cannot deep copy object of type \"%s\" because it is not "
+        "copy-constructible",
+        tvmffi_i_type_key(index));
   if (copier->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(copier, "ffi.Function");
   TVMFFI_TRY(tvmffi_i_call_nested(copier->v_obj, &arg, 1, &result));
@@ -25517,9 +25515,8 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
     return 0;
   }
   tvmffi_i_any_release(&result);
-  return tvmffi_i_fail("TypeError",
-                       "The shallow copy of a `%s` has another type",
-                       tvmffi_i_type_key(index));
+  return tvmffi_i_type_error("The shallow copy of a `%s` has another type",
+                             tvmffi_i_type_key(index));
 }
 
 static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {
@@ -26508,8 +26505,7 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
                                        int32_t index) {
   if (tvmffi_i_is_unread(equality)) return tvmffi_i_no_memory();
-  return tvmffi_i_fail(
-      "ValueError",
+  return tvmffi_i_value_error(
       "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but not "
       "__ffi_hash__. Add a __ffi_hash__ hook to maintain the invariant "
       "RecursiveEq(a,b) => RecursiveHash(a)==RecursiveHash(b).",
@@ -26752,7 +26748,7 @@ static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
     case kTVMFFIFloat:
       if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
         if (!g->is_equality)
-          return tvmffi_i_fail("TypeError", "Cannot order NaN values");
+          return tvmffi_i_type_error("Cannot order NaN values");
         *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
         return 1;
       }
@@ -26774,12 +26770,12 @@ static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
   }
   *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
   if (!*sign || g->is_equality) return 1;
-  return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
-                       tvmffi_i_type_key(a->type_index));
+  return tvmffi_i_type_error("Cannot order values of type %s",
+                             tvmffi_i_type_key(a->type_index));
 }
 
 TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
-  return tvmffi_i_fail("TypeError", "Cannot order Map/Dict values");
+  return tvmffi_i_type_error("Cannot order Map/Dict values");
 }
 
 /* Compares two objects by the hook of their type. Returns 1 with *sign set, 0
@@ -26823,9 +26819,9 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     if (g->is_equality) return 1;
     if ((i != kTVMFFIInt && i != kTVMFFIBigInt) ||
         (j != kTVMFFIInt && j != kTVMFFIBigInt))
-      return tvmffi_i_fail("TypeError",
-                           "Cannot compare values of different types: %s vs %s",
-                           tvmffi_i_type_key(i), tvmffi_i_type_key(j));
+      return tvmffi_i_type_error(
+          "Cannot compare values of different types: %s vs %s",
+          tvmffi_i_type_key(i), tvmffi_i_type_key(j));
     *sign = tvmffi_i_bigint_sign(a, b);
     return 1;
   }
@@ -26847,9 +26843,8 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
   s = tvmffi_i_find_seen(&g->base, a->v_obj, b->v_obj);
   if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
   if (s)
-    return tvmffi_i_fail("ValueError",
-                         "RecursiveCompare: cyclic reference detected in "
-                         "ordering");
+    return tvmffi_i_value_error(
+        "RecursiveCompare: cyclic reference detected in ordering");
   if (i < kTVMFFIStaticObjectEnd) return 0;
   return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
 }
@@ -26942,7 +26937,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
   }
   if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   if (*value) return 0;
-  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
+  return tvmffi_i_runtime_error("A map has changed while compared");
 }
 
 /* Sets *a and *b to the next two values to compare (borrowed), or *a to NULL at
@@ -27357,19 +27352,17 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
   const TVMFFITypeMetadata *metadata;
   if (!type) {
-    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered",
-                        (int)index);
+    (void)tvmffi_i_type_error("Type index %d is not registered", (int)index);
     return NULL;
   }
   metadata = TVMFFI_I_LOAD(&type->metadata);
   if (metadata &&
       metadata->structural_eq_hash_kind != kTVMFFISEqHashKindUnsupported)
     return type;
-  (void)tvmffi_i_fail("TypeError",
-                      "%s is not set for type `%s`, so StructuralHash is not "
-                      "supported for this type",
-                      metadata ? "_type_s_eq_hash_kind" : "Type metadata",
-                      type->type_key.data);
+  (void)tvmffi_i_type_error(
+      "%s is not set for type `%s`, so StructuralHash is not supported for "
+      "this type",
+      metadata ? "_type_s_eq_hash_kind" : "Type metadata", type->type_key.data);
   return NULL;
 }
 
@@ -27378,14 +27371,13 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
 static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
                                  size_t *size) {
   if (t->device.device_type != kDLCPU)
-    return tvmffi_i_fail("InternalError", "can only %s CPU tensor", verb);
+    return tvmffi_i_internal_error("can only %s CPU tensor", verb);
   if (!tvmffi_tensor_is_contiguous(t))
-    return tvmffi_i_fail("InternalError", "Can only %s contiguous tensor",
-                         verb);
+    return tvmffi_i_internal_error("Can only %s contiguous tensor", verb);
   *size = tvmffi_tensor_bytes(t);
   if (*size == SIZE_MAX || (*size && !t->data))
-    return tvmffi_i_fail(
-        "ValueError", "Cannot %s a tensor %s", verb,
+    return tvmffi_i_value_error(
+        "Cannot %s a tensor %s", verb,
         t->data ? "of more bytes than memory has" : "without data");
   return 0;
 }
@@ -28020,8 +28012,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     missing = "lhs_obj";
   else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !right)
     missing = "rhs_obj";
-  if (missing)
-    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
+  if (missing) return tvmffi_i_internal_error("Check not null: %s ", missing);
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);
@@ -28540,7 +28531,7 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
 /* Returns the error (owned) that replaces an error without an object, which
    only a faulty callback returns. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {
-  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  (void)tvmffi_i_runtime_error("A function failed without an error");
   return tvmffi_i_take_error();
 }
 
@@ -28672,11 +28663,10 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
     *r = tvmffi_int((int32_t)r->v_int64);
   } else if (r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
-    (void)tvmffi_i_fail("TypeError",
-                        "CallExpected: result type mismatch, expected %s, but "
-                        "got %s",
-                        is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
-                        tvmffi_i_type_key(r->type_index));
+    (void)tvmffi_i_type_error(
+        "CallExpected: result type mismatch, expected %s, but got %s",
+        is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
+        tvmffi_i_type_key(r->type_index));
     tvmffi_i_any_release(r);
     *r = tvmffi_i_raised();
   }
@@ -28944,8 +28934,7 @@ static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
   if (!field->setter)
-    return tvmffi_i_fail(
-        "TypeError",
+    return tvmffi_i_type_error(
         "Cannot structurally mutate field `%.*s` of type `%s` because it does "
         "not define a setter",
         TVMFFI_I_TEXT(field->name),
@@ -28965,8 +28954,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   TVMFFIAny r;
   TVMFFI_ASSERT(!*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
-    return tvmffi_i_fail("TypeError",
-                         "__ffi_shallow_copy__ must be an ffi.Function");
+    return tvmffi_i_type_error("__ffi_shallow_copy__ must be an ffi.Function");
   tvmffi_i_call_back(copier, value, 1, &r);
   if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
   if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
@@ -28974,9 +28962,9 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
     return 0;
   }
   tvmffi_i_any_release(&r);
-  return tvmffi_i_fail("TypeError",
-                       "Shallow copy callback must return a distinct object "
-                       "with the same type as its input");
+  return tvmffi_i_type_error(
+      "Shallow copy callback must return a distinct object with the same type "
+      "as its input");
 }
 
 TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
@@ -29183,12 +29171,11 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
     return;
   }
   if (hook->type_index != kTVMFFIFunction) {
-    (void)tvmffi_i_fail("TypeError",
-                        d->mutates
-                            ? "__s_mutate__ must be a direct hook pointer or "
-                              "ffi.Function"
-                            : "__s_visit__ must be an opaque function pointer "
-                              "or ffi.Function");
+    (void)tvmffi_i_type_error(
+        d->mutates ? "__s_mutate__ must be a direct hook pointer or "
+                     "ffi.Function"
+                   : "__s_visit__ must be an opaque function pointer "
+                     "or ffi.Function");
     *r = tvmffi_i_raised();
     return;
   }
@@ -29377,8 +29364,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
 }
 
 static TVMFFIAny tvmffi_i_bad_engine(void) {
-  (void)tvmffi_i_fail("TypeError",
-                      "A copy of a structural visitor or mutator cannot visit");
+  (void)tvmffi_i_type_error(
+      "A copy of a structural visitor or mutator cannot visit");
   return tvmffi_i_raised();
 }
 
@@ -29424,8 +29411,8 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
 
 static int tvmffi_i_is_variable(const TVMFFIAny *var) {
   if (var->type_index >= kTVMFFIStaticObjectBegin && var->v_obj) return 1;
-  (void)tvmffi_i_fail("TypeError",
-                      "Variable-remap key must be an object-backed value");
+  (void)tvmffi_i_type_error(
+      "Variable-remap key must be an object-backed value");
   return 0;
 }
 
@@ -29566,9 +29553,9 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_error(const tvmffi_i_json_reader *r,
     ++count;
     line = at + 1;
   }
-  (void)tvmffi_i_fail("ValueError", "%s: line %lld column %lld (char %lld)",
-                      what, count, (long long)(p - line) + 1,
-                      (long long)(p - r->begin));
+  (void)tvmffi_i_value_error("%s: line %lld column %lld (char %lld)", what,
+                             count, (long long)(p - line) + 1,
+                             (long long)(p - r->begin));
   return NULL;
 }
 
@@ -30096,7 +30083,7 @@ static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   TVMFFI_ASSERT(w->depth < 2 ? !w->mark
                              : w->mark < w->depth && w->depth <= 2 * w->mark);
   if (w->depth && w->levels[w->mark].c.object == object)
-    return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
+    return tvmffi_i_value_error("Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
   if (!(w->depth & (w->depth - 1))) w->mark = w->depth;
   TVMFFI_ASSERT(w->depth < w->room);
@@ -30128,8 +30115,8 @@ static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
     case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
     default: break;
   }
-  return tvmffi_i_fail("ValueError", "Unsupported type: `%s`",
-                       tvmffi_i_type_key(value->type_index));
+  return tvmffi_i_value_error("Unsupported type: `%s`",
+                              tvmffi_i_type_key(value->type_index));
 }
 
 /* Sets *next to the next value (borrowed) in the innermost container. First
@@ -30149,8 +30136,8 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   }
   if (is_map && child->type_index != kTVMFFIStr &&
       child->type_index != kTVMFFISmallStr)
-    return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
-                         tvmffi_i_type_key(child->type_index));
+    return tvmffi_i_value_error("Expect key to be string, got `%s`",
+                                tvmffi_i_type_key(child->type_index));
   tvmffi_i_json_put_line(w, level->any);
   level->any = 1;
   if (is_map) {
@@ -30236,8 +30223,7 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
   size_t i;
   char *to;
   int code;
-  if (text.size % 4)
-    return tvmffi_i_fail("RuntimeError", "invalid base64 encoding");
+  if (text.size % 4) return tvmffi_i_runtime_error("invalid base64 encoding");
   to = (char *)tvmffi_i_alloc(text.size / 4 * 3 + 1);
   if (!to) return tvmffi_i_no_memory();
   bytes.data = to;
@@ -30423,8 +30409,8 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
     tvmffi_i_release(f->fields);
     TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   } while (left != saved);
-  return tvmffi_i_fail(
-      "ValueError", "Cycle detected during serialization: a %s contains itself",
+  return tvmffi_i_value_error(
+      "Cycle detected during serialization: a %s contains itself",
       object->type_index == kTVMFFIList ? "List"
       : object->type_index == kTVMFFIDict
           ? "Dict"
@@ -30472,16 +30458,16 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   metadata = TVMFFI_I_LOAD(&type->metadata);
   if ((!metadata || !metadata->creator) &&
       (!hook || hook->type_index != kTVMFFIFunction))
-    return tvmffi_i_fail("TypeError",
-                         "Type `%s` does not support ToJSONGraph (no native "
-                         "creator or __ffi_new__ type attr)",
-                         type->type_key.data);
+    return tvmffi_i_type_error(
+        "Type `%s` does not support ToJSONGraph (no native creator or "
+        "__ffi_new__ type attr)",
+        type->type_key.data);
   return tvmffi_i_enter_saving(s, saved);
 }
 
 static int tvmffi_i_cannot_save(const TVMFFIAny *value) {
-  return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
-                       tvmffi_i_type_key(value->type_index));
+  return tvmffi_i_runtime_error("Cannot serialize type `%s`",
+                                tvmffi_i_type_key(value->type_index));
 }
 
 static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {
@@ -30766,11 +30752,9 @@ static int tvmffi_i_cast_ints(const TVMFFIAny *value,
   items = (const TVMFFIAny *)cell->data;
   for (i = 0; i < (size_t)cell->size; ++i)
     if (!TVMFFI_I_IS_INT(&items[i]))
-      return tvmffi_i_fail("TypeError",
-                           "Cannot convert from type `Array[index %lld: %s]` "
-                           "to `Array<int>`",
-                           (long long)i,
-                           tvmffi_i_type_key(items[i].type_index));
+      return tvmffi_i_type_error(
+          "Cannot convert from type `Array[index %lld: %s]` to `Array<int>`",
+          (long long)i, tvmffi_i_type_key(items[i].type_index));
   return 0;
 }
 
@@ -30812,11 +30796,10 @@ static int tvmffi_i_load_device(const TVMFFIAny *data, TVMFFIAny *out) {
   DLDevice device;
   TVMFFI_TRY(tvmffi_i_cast_ints(data, &cell));
   if (cell->size != 2)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph: Device data must be an "
-                         "array of [device_type, device_id], got %lld "
-                         "element(s)",
-                         (long long)cell->size);
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph: Device data must be an array of "
+        "[device_type, device_id], got %lld element(s)",
+        (long long)cell->size);
   items = (const TVMFFIAny *)cell->data;
   device.device_type = (DLDeviceType)(int32_t)items[0].v_int64;
   device.device_id = (int32_t)items[1].v_int64;
@@ -30849,9 +30832,9 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
         ((const tvmffi_i_enum_state *)state->v_ptr)->indexes, &index);
   TVMFFI_ASSERT(found != &tvmffi_i_map_failed); /* the key is plain */
   if (!found)
-    return tvmffi_i_fail("ValueError",
-                         "Enum `%s` has no instance with index %.*s",
-                         tvmffi_i_type_key(type_index), TVMFFI_I_TEXT(text));
+    return tvmffi_i_value_error("Enum `%s` has no instance with index %.*s",
+                                tvmffi_i_type_key(type_index),
+                                TVMFFI_I_TEXT(text));
   if (!tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
     return tvmffi_i_cannot_treat(found->type_index, "ffi.Enum");
   *out = tvmffi_i_copy_owned(found);
@@ -30886,11 +30869,10 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, size_t node,
   if (!tvmffi_i_is_map_type(type_index)) return 0;
   size = (long long)TVMFFI_I_CELL(TVMFFISeqCell, f->data)->size;
   if (size % 2 == 0) return 0;
-  return tvmffi_i_fail("ValueError",
-                       "Invalid JSON Object Graph: Map/Dict data must "
-                       "contain an even number of [key, value] entries, "
-                       "got %lld",
-                       size);
+  return tvmffi_i_value_error(
+      "Invalid JSON Object Graph: Map/Dict data must contain an even number of "
+      "[key, value] entries, got %lld",
+      size);
 }
 
 /* Looks up the key `name`. Returns the value (borrowed), NULL if the key is
@@ -30997,9 +30979,9 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
       code = tvmffi_i_make_default(field, &value);
     } else {
-      code = tvmffi_i_fail(
-          "TypeError", "Required field `%.*s` not set in type `%s`",
-          TVMFFI_I_TEXT(field->name), f->cursor.type->type_key.data);
+      code = tvmffi_i_type_error("Required field `%.*s` not set in type `%s`",
+                                 TVMFFI_I_TEXT(field->name),
+                                 f->cursor.type->type_key.data);
     }
     if (code) return code;
     code = tvmffi_i_set_field(field, f->made, &value);
@@ -31085,15 +31067,13 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
     if (code) {
       node = (size_t)index;
       if ((uint64_t)index >= l->num_nodes)
-        return tvmffi_i_fail("ValueError",
-                             "Invalid JSON Object Graph: invalid node index "
-                             "%lld",
-                             (long long)index);
+        return tvmffi_i_value_error(
+            "Invalid JSON Object Graph: invalid node index %lld",
+            (long long)index);
       if (l->loaded[node].state == TVMFFI_I_IN_PROGRESS)
-        return tvmffi_i_fail("ValueError",
-                             "Invalid JSON Object Graph: node %lld refers to "
-                             "itself",
-                             (long long)index);
+        return tvmffi_i_value_error(
+            "Invalid JSON Object Graph: node %lld refers to itself",
+            (long long)index);
       if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
@@ -31122,19 +31102,17 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   size_t n;
   int code;
   if (graph->type_index != kTVMFFIMap)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected an object");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected an object");
   root = tvmffi_i_map_lookup(graph->v_obj, &key);
   if (!root || root->type_index != kTVMFFIInt)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected `root_index` "
-                         "integer field");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected `root_index` integer field");
   key = tvmffi_str("nodes");
   nodes = tvmffi_i_map_lookup(graph->v_obj, &key);
   if (!nodes || nodes->type_index != kTVMFFIArray)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected `nodes` array "
-                         "field");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected `nodes` array field");
   tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;
@@ -31445,8 +31423,7 @@ TVMFFI_I_PACKED(Shape) {
   for (i = 0; i < num_args; ++i) {
     if (tvmffi_i_from_any(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
       tvmffi_i_release(shape);
-      return tvmffi_i_fail("ValueError",
-                           "Expect shape to take list of int arguments");
+      return tvmffi_i_value_error("Expect shape to take list of int arguments");
     }
   }
   return tvmffi_i_give_new(result, shape);
@@ -31502,21 +31479,21 @@ TVMFFI_I_PACKED(List) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                  \
-  /* Returns item i. IndexError unless 0 <= i < size. */                  \
-  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
-    TVMFFI_I_CHECK_INDEX(s, i);                                           \
-    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);          \
-    return 0;                                                             \
-  }                                                                       \
-  /* Returns the number of items. */                                      \
-  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                      \
-  }                                                                       \
-  /* Returns whether an item is equal to a value. */                      \
-  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);                \
+#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                     \
+  /* Returns item i. IndexError unless 0 <= i < size. */                     \
+  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {        \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                                 \
+    TVMFFI_I_CHECK_INDEX(s, i);                                              \
+    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);             \
+    return 0;                                                                \
+  }                                                                          \
+  /* Returns the number of items. */                                         \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                     \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                         \
+  }                                                                          \
+  /* Returns whether an item is equal to a value. */                         \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (i_view, value)) { \
+    return tvmffi_i_contains(self, value, tvmffi_result);                    \
   }
 TVMFFI_I_SEQ_FUNCTIONS(Array, i_array)
 TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
@@ -31524,7 +31501,7 @@ TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
 TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
-                      (any, value)) {
+                      (i_view, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
@@ -31532,24 +31509,24 @@ TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
   slot = &TVMFFI_I_ITEMS(list)[i];
   index = slot->type_index;
   old = slot->v_obj;
-  TVMFFI_TRY(tvmffi_i_own(&value, slot));
+  TVMFFI_TRY(tvmffi_i_own(value, slot));
   if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
   return 0;
 }
 
 /* Appends a value. */
-TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
-  return tvmffi_i_list_append(&list->base, &value);
+TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (i_view, value)) {
+  return tvmffi_i_list_append(&list->base, value);
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
 TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
-                      (any, value)) {
+                      (i_view, value)) {
   TVMFFIAny item;
   TVMFFI_TRY(tvmffi_i_seq_reserve(list, 1)); /* upstream grows first as well */
   if (i < 0 || i > list->cell.size)
     return tvmffi_i_bad_position(i, list->cell.size);
-  TVMFFI_TRY(tvmffi_i_own(&value, &item));
+  TVMFFI_TRY(tvmffi_i_own(value, &item));
   *tvmffi_i_open_gap(list, i, 1) = item;
   return 0;
 }
@@ -31654,12 +31631,6 @@ TVMFFI_I_CUSTOM_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
   return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* Parameter type that accepts any value and passes its address. */
-TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
-  *(const TVMFFIAny **)out = any;
-  return 0;
-}
-
 /* Sets the keys of a long list of views, which may form long bucket chains. */
 static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
                                  int32_t n) {
@@ -31682,8 +31653,8 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   int32_t i;
   int code = 0;
   if (num_args % 2)
-    return tvmffi_i_fail("InternalError",
-                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
+    return tvmffi_i_internal_error(
+        "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
   /* Start without a hash table, because a hash table moves a repeated key to
      the end. */
   map = tvmffi_i_new_map(type_index, 0);
@@ -31885,13 +31856,13 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
 TVMFFI_I_BUILTIN_FUNC(ContainerFindFirstNonCPUDevice, device,
-                      (any, container)) {
+                      (i_view, container)) {
   tvmffi_i_walk_frame room[2];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
   TVMFFI_I_WALK_OPEN(&s, NULL, tvmffi_i_pop_frame, room);
-  code = tvmffi_i_find_device(&s, &container, &device);
+  code = tvmffi_i_find_device(&s, container, &device);
   tvmffi_i_walk_close(&s.walk);
   tvmffi_i_clear_memos(&s.visited);
   if (code) return code;
@@ -32082,9 +32053,8 @@ TVMFFI_I_PACKED(SystemLib) {
 TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
-    return tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for getter: %d",
-                         (int)type_index);
+    return tvmffi_i_value_error("Unsupported field type index for getter: %d",
+                                (int)type_index);
   TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 
@@ -32256,12 +32226,12 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
   size_t size = (size_t)total_size;
   if (!type) return -1;
   if (!tvmffi_i_is_by_fields(type))
-    return tvmffi_i_fail("ValueError",
-                         "Objects of type `%s` cannot be made by their fields",
-                         type->type_key.data);
+    return tvmffi_i_value_error(
+        "Objects of type `%s` cannot be made by their fields",
+        type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
-    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                         type->type_key.data, (int)total_size);
+    return tvmffi_i_value_error("Type `%s` cannot have size %d",
+                                type->type_key.data, (int)total_size);
   tvmffi_i_lock();
   field = tvmffi_i_find_misplaced(type, total_size, &why);
   if (!field) tvmffi_i_note_made_size(type, total_size);
@@ -32307,16 +32277,16 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
       tvmffi_i_any_release(&made);
       if (code) return code;
     } else {
-      return tvmffi_i_fail("TypeError",
-                           "Required field `%.*s` not set in type `%s`",
-                           TVMFFI_I_TEXT(field->name), type->type_key.data);
+      return tvmffi_i_type_error("Required field `%.*s` not set in type `%s`",
+                                 TVMFFI_I_TEXT(field->name),
+                                 type->type_key.data);
     }
   }
   for (i = 1; i < num_args; i += 2) {
     TVMFFIByteArray name = tvmffi_any_str(&args[i]);
     if (!used[i / 2])
-      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
-                           type->type_key.data, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error("Type `%s` does not have field `%.*s`",
+                                 type->type_key.data, TVMFFI_I_TEXT(name));
   }
   return 0;
 }
@@ -32365,9 +32335,9 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   TVMFFIObject *object;
   int code;
   if (num_args % 2 != 1)
-    return tvmffi_i_fail("InternalError",
-                         "ffi.MakeObjectFromPackedArgs takes a type, then "
-                         "alternating names and values");
+    return tvmffi_i_internal_error(
+        "ffi.MakeObjectFromPackedArgs takes a type, then alternating names and "
+        "values");
   type = tvmffi_i_get_type(args);
   if (!type) return -1;
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
@@ -32393,6 +32363,7 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
 #define TVMFFI_I_SCHEMA_OF(key, args) \
   "{\\\"type\\\":\\\"" key "\\\",\\\"args\\\":[" args "]}"
 #define TVMFFI_I_SCHEMA_any TVMFFI_I_SCHEMA_KEY("Any")
+#define TVMFFI_I_SCHEMA_i_view TVMFFI_I_SCHEMA_any
 #define TVMFFI_I_SCHEMA_bool TVMFFI_I_SCHEMA_KEY("bool")
 #define TVMFFI_I_SCHEMA__Bool TVMFFI_I_SCHEMA_bool
 #define TVMFFI_I_SCHEMA_int32 TVMFFI_I_SCHEMA_KEY("int")
@@ -32456,11 +32427,11 @@ TVMFFI_I_OBJECT_TYPE(i_path, "ffi.reflection.AccessPath",
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
    started the visit receives `value`. */
-TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (i_view, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
   if (!o) return -1;
-  if (TVMFFIAnyViewToOwnedAny(&value,
+  if (TVMFFIAnyViewToOwnedAny(value,
                               &((tvmffi_i_interrupt *)(void *)o)->value)) {
     tvmffi_i_release(o);
     return -1;
@@ -32527,8 +32498,8 @@ TVMFFI_I_PATH_METHOD(attr, ATTR, str,
 /* Returns the path to an item of the array or list at this path. */
 TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, owned = tvmffi_int(key))
 /* Returns the path to a value of the map or dict at this path. */
-TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any,
-                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, i_view,
+                     TVMFFI_TRY(tvmffi_i_own(key, &owned)))
 /* For comparisons: returns the path to a field that is missing in the value at
    this path. */
 TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str,
@@ -32539,8 +32510,8 @@ TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
                      owned = tvmffi_int(key))
 /* For comparisons: returns the path to a key that is missing in the map at this
    path. */
-TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any,
-                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, i_view,
+                     TVMFFI_TRY(tvmffi_i_own(key, &owned)))
 
 /* Returns whether two paths have equal steps. */
 TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,
@@ -32591,7 +32562,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
   TVMFFIAny result = tvmffi_none();
   TVMFFIByteArray text;
   if (!callback)
-    return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
+    return tvmffi_i_type_error("Cannot call None as `ffi.Function`");
   TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
@@ -32626,8 +32597,8 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       TVMFFI_TRY(tvmffi_i_text_repr(b, callback, *key));
       break;
     default:
-      return tvmffi_i_fail("ValueError", "%d is no kind of an access step",
-                           (int)s->kind);
+      return tvmffi_i_value_error("%d is no kind of an access step",
+                                  (int)s->kind);
   }
   tvmffi_i_text_str(b, is_missing ? ">]" : "]");
   return 0;
@@ -32687,23 +32658,23 @@ TVMFFI_I_LISTED_METHOD(i_enum_state_init, "ffi.EnumState.__ffi_init__",
    through a cycle, is copied once. Strings, bytes, shapes, big integers and
    enumerations are not copied. InternalError if an object, such as a function,
    is not a container and its type has no attribute __ffi_shallow_copy__. */
-TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (i_view, value)) {
   tvmffi_i_copy_frame room[8];
   tvmffi_i_copier c = TVMFFI_I_ZERO;
   TVMFFIAny copy;
   int code;
-  if (tvmffi_i_copy_leaf(&c, &value, &copy)) {
+  if (tvmffi_i_copy_leaf(&c, value, &copy)) {
     if (copy.type_index < kTVMFFIStaticObjectBegin || !copy.v_obj)
-      return TVMFFIAnyViewToOwnedAny(&value, tvmffi_result);
+      return TVMFFIAnyViewToOwnedAny(value, tvmffi_result);
     *tvmffi_result = copy;
     return 0;
   }
   TVMFFI_I_WALK_OPEN(&c, "ObjectGraphDFS", tvmffi_i_pop_frame, room);
-  code = tvmffi_i_push_copy(&c, value.v_obj);
+  code = tvmffi_i_push_copy(&c, value->v_obj);
   if (!code) code = tvmffi_i_copy_all(&c);
   tvmffi_i_walk_close(&c.walk);
   if (!code) {
-    *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, &value));
+    *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, value));
     tvmffi_i_retain(tvmffi_result->v_obj);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
@@ -32717,7 +32688,7 @@ TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (any, value)) {
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (i_view, value)) {
   tvmffi_i_repr_frame room[8];
   tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -32732,7 +32703,7 @@ TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
   /* As in upstream, a string object for a value with children, even if the
@@ -32756,7 +32727,7 @@ TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (i_view, value)) {
   tvmffi_i_recursive_frame room[8];
   tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -32766,7 +32737,7 @@ TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   g.base.skip =
       kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
   tvmffi_i_start_types();
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_recursive_close(&g.base);
   tvmffi_i_free(g.hashes);
@@ -32775,11 +32746,11 @@ TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)                      \
-  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                                    \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));        \
-    TVMFFI_RETURN(sign op 0);                                        \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                            \
+  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (i_view, a), (i_view, b)) { \
+    int sign = 0;                                                          \
+    TVMFFI_TRY(tvmffi_i_compare(a, b, is_equality, &sign));                \
+    TVMFFI_RETURN(sign op 0);                                              \
   }
 /* Tells whether two values are equal, with everything they contain. */
 TVMFFI_I_COMPARE(Eq, 1, ==)
@@ -32847,10 +32818,10 @@ TVMFFI_I_OBJECT_TYPE(
    flagged as definitions. With skips_tensors, the data of tensors is not
    compared. Raises TypeError for an object whose type has no
    TVMFFISEqHashKind. */
-TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
+TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (i_view, a), (i_view, b),
                       (bool, maps_variables), (bool, skips_tensors)) {
   int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
+      tvmffi_i_structural_equal(a, b, maps_variables, skips_tensors, NULL);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
@@ -32858,35 +32829,36 @@ TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
 /* Returns the two access paths, one in each value, to the first difference.
    Returns None if the values have the same structure. Parameters and errors are
    those of ffi.StructuralEqual. */
-TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (any, a),
-                      (any, b), (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (i_view, a),
+                      (i_view, b), (bool, maps_variables),
+                      (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
   int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
+      tvmffi_i_structural_equal(a, b, maps_variables, skips_tensors, &paths);
   if (code < 0) return code;
   TVMFFI_I_GIVE(paths);
 }
 
 /* Returns a hash of a value's structure. Values that are equal by
    ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
+TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (i_view, value),
                       (bool, maps_variables), (bool, skips_tensors)) {
   uint64_t hash = 0;
   TVMFFI_TRY(
-      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
+      tvmffi_i_structural_hash(value, maps_variables, skips_tensors, &hash));
   TVMFFI_RETURN((int64_t)hash);
 }
 
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
-TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
-  return tvmffi_i_new_structural_key(&key, tvmffi_result);
+TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (i_view, key)) {
+  return tvmffi_i_new_structural_key(key, tvmffi_result);
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
-TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
-  int code = tvmffi_i_equal_once(&a, &b);
+TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (i_view, a), (i_view, b)) {
+  int code = tvmffi_i_equal_once(a, b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
@@ -32895,8 +32867,8 @@ TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
 
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
 TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
-                       object, (any, value)) {
-  return tvmffi_i_new_structural_key(&value, tvmffi_result);
+                       object, (i_view, value)) {
+  return tvmffi_i_new_structural_key(value, tvmffi_result);
 }
 #endif
 
@@ -33133,21 +33105,14 @@ TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
    the global functions of visits */
 
 #if !TVMFFI_NO_EXTRA
-/* Defines the parameter type of a visited value: any view. Does not move from
-   an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
-              NULL, NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
-#define TVMFFI_I_CALLBACKS(T, more, more_schema)                             \
-  TVMFFI_I_CUSTOM_TYPE(                                                      \
-      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",       \
-      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["     \
-      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
-    *(const TVMFFIAny **)out = any;                                          \
-    return 0;                                                                \
-  }
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                         \
+  TVMFFI_I_VIEW_TYPE(                                                    \
+      T, "Array<Tuple<int, ffi.Function" more ">>",                      \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":[" \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}")
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
@@ -33242,7 +33207,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   if (mutates)
     code = tvmffi_i_own(view, &root);
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
-    code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+    code = tvmffi_i_value_error("The root is a NULL object");
   if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
     tvmffi_i_any_release(&root);
   if (!code) {
@@ -33288,13 +33253,12 @@ static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
    `with_region` also receives the value's TVMFFIDefRegionKind. The function
    returns None or 0 to continue, 1 to skip the children, or an
    ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_any_view, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_visit_root(
-      &tvmffi_func_i_StructuralWalk,
-      order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE, &root, callbacks,
-      with_region, tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
+                             order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
+                             root, callbacks, with_region, tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -33302,23 +33266,22 @@ TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
    and the visitor. It visits the value's children itself, for example by
    ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
    an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_any_view, root),
                       (i_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT,
-                             &root, callbacks, NULL, tvmffi_result);
+                             root, callbacks, NULL, tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (i_view, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_visit_root(
-      &tvmffi_func_i_StructuralMap,
-      order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE, &root, callbacks,
-      with_region, tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
+                             order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
+                             root, callbacks, with_region, tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -33326,10 +33289,10 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (i_view, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
-                             &root, callbacks, NULL, tvmffi_result);
+                             root, callbacks, NULL, tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.
@@ -33338,10 +33301,10 @@ static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
                                 const TVMFFIAny *value) {
   TVMFFI_ASSERT(v && value);
   if (!v->table)
-    return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
-                         tvmffi_i_type_key(v->base.type_index));
+    return tvmffi_i_type_error("A %s without a vtable cannot visit",
+                               tvmffi_i_type_key(v->base.type_index));
   if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
-  return tvmffi_i_fail("ValueError", "The value is a NULL object");
+  return tvmffi_i_value_error("The value is a NULL object");
 }
 
 /* Visits a value through the vtable if `entered`, otherwise without a callback
@@ -33371,49 +33334,49 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
 }
 
 /* Defines the methods that both visitors and mutators have. */
-#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)            \
-  /* Visits or mutates a value as a child of the value that is being           \
-     visited. A callback may handle the value. */                              \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),        \
-                        (i_visit_value, value)) {                              \
-    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);         \
-  }                                                                            \
-  /* Visits or mutates the children of a value, without a callback for         \
-     the value itself. */                                                      \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,          \
-                        (T, self), (i_visit_value, value)) {                   \
-    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);         \
-  }                                                                            \
-  /* Returns the current TVMFFIDefRegionKind of the visit. */                  \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,             \
-                        (T, self)) {                                           \
-    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);     \
-  }                                                                            \
-  /* Calls a function without arguments and returns its result. During the     \
-     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
+#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)         \
+  /* Visits or mutates a value as a child of the value that is being        \
+     visited. A callback may handle the value. */                           \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),     \
+                        (i_any_view, value)) {                              \
+    return tvmffi_i_visit_by(self, mutates, 1, value, tvmffi_result);       \
+  }                                                                         \
+  /* Visits or mutates the children of a value, without a callback for      \
+     the value itself. */                                                   \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,       \
+                        (T, self), (i_any_view, value)) {                   \
+    return tvmffi_i_visit_by(self, mutates, 0, value, tvmffi_result);       \
+  }                                                                         \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */               \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,          \
+                        (T, self)) {                                        \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);  \
+  }                                                                         \
+  /* Calls a function without arguments and returns its result. During the  \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */     \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,        \
                         (T, self), (int64, kind), (i_callback, callback)) { \
-    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);    \
   }
 TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
 TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, any, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any,
-                      (i_mutator, self), (i_visit_value, var)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any, (i_mutator, self),
+                      (i_any_view, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
+  TVMFFI_TRY(tvmffi_i_check_visit(v, var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, *var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
 TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
-                      (i_visit_value, var), (i_visit_value, value)) {
+                      (i_any_view, var), (i_any_view, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  TVMFFI_TRY(tvmffi_i_check_visit(v, var));
   TVMFFI_TRY(
-      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result));
+      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, *var, *value), tvmffi_result));
   tvmffi_i_any_release(tvmffi_result);
   return 0;
 }
@@ -33612,11 +33575,6 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
 }
 
-TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
-  *(const TVMFFIAny **)out = any;
-  return 0;
-}
-
 TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
@@ -33643,7 +33601,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   for (i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; ++i) {
   }
   if (!s.size || i < s.size)
-    return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
+    return tvmffi_i_value_error("Invalid decimal string for ffi.BigInt");
   return tvmffi_i_digits_to_int(s.data, s.size, negative, tvmffi_result);
 }
 #endif
@@ -33931,8 +33889,9 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
   }
   if (code == TVMFFI_I_CONVERTED) return 0;
   if (code <= 0) return code;
-  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
-                       tvmffi_i_type_key(args->type_index), to->word->name);
+  return tvmffi_i_type_error("Cannot cast from `%s` to `%s`",
+                             tvmffi_i_type_key(args->type_index),
+                             to->word->name);
 }
 
 /* The values of the attributes __any_hash__ and __any_equal__, which C++ code
@@ -34469,8 +34428,8 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
     g = NULL;
   }
   if (!g)
-    return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
-                         TVMFFI_I_TEXT(name));
+    return tvmffi_i_runtime_error("Global Function is not found: %.*s",
+                                  TVMFFI_I_TEXT(name));
   info = TVMFFI_I_LOAD_SEQ(&g->info);
   typed = tvmffi_i_typed_builtin(g, function);
   if (info) text = info->metadata;

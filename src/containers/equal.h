@@ -190,10 +190,9 @@ tvmffi_i_call_attr_value(const TVMFFIAny *callee, const TVMFFIAny *args,
   if (callee->type_index == kTVMFFIFunction)
     return tvmffi_i_call_nested(callee->v_obj, args, num_args, result);
   if (callee->type_index != kTVMFFIOpaquePtr || !callee->v_ptr)
-    return tvmffi_i_fail("InternalError",
-                         "a type attribute is expected to be a function but "
-                         "is %s",
-                         tvmffi_i_type_key(callee->type_index));
+    return tvmffi_i_internal_error(
+        "a type attribute is expected to be a function but is %s",
+        tvmffi_i_type_key(callee->type_index));
   TVMFFI_TRY(tvmffi_i_nest());
   *result = num_args == 1
                 ? ((unary)(uintptr_t)callee->v_ptr)(&args[0] TVMFFI_I_CLEARED)
@@ -222,8 +221,8 @@ TVMFFI_I_SLOW int tvmffi_i_call_attr(const TVMFFIAny *callee,
   code = tvmffi_i_call_attr_value(callee, args, num_args, type_index, result);
   for (i = 0; i < num_args; ++i) tvmffi_i_release(args[i].v_obj);
   if (code || result->type_index == type_index) return code;
-  code = tvmffi_i_fail(
-      "InternalError", "a type attribute is expected to give %s but gave %s",
+  code = tvmffi_i_internal_error(
+      "a type attribute is expected to give %s but gave %s",
       tvmffi_i_type_key(type_index), tvmffi_i_type_key(result->type_index));
   tvmffi_i_any_release(result);
   return code;

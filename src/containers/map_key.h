@@ -120,7 +120,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_read_pointed(const TVMFFIAny *view,
   if (index == kTVMFFIObjectRValueRef) {
     TVMFFIObject **from = (TVMFFIObject **)view->v_ptr;
     if (!from || !*from)
-      return tvmffi_i_fail("InternalError", "RValueRef already moved");
+      return tvmffi_i_internal_error("RValueRef already moved");
     moved = tvmffi_obj(*from);
     return tvmffi_i_map_read_pointed(&moved, key);
   }
@@ -178,11 +178,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_enter(const tvmffi_i_map_object *m,
 }
 
 TVMFFI_I_SLOW int tvmffi_i_map_check_guards(const tvmffi_i_map_object *m) {
-  return tvmffi_i_is_guarded(m)
-             ? tvmffi_i_fail("RuntimeError",
-                             "A map cannot be changed by the hash or the "
-                             "equality of its own keys")
-             : 0;
+  return tvmffi_i_is_guarded(m) ? tvmffi_i_runtime_error(
+                                      "A map cannot be changed by the hash or "
+                                      "the equality of its own keys")
+                                : 0;
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_may_change(const tvmffi_i_map_object *m) {

@@ -46,9 +46,8 @@ static void *tvmffi_i_default_allocate(size_t size, size_t alignment,
   (void)type_index, (void)context;
   if (alignment < 16) alignment = 16;
   if ((alignment & (alignment - 1)) || tvmffi_i_is_huge(alignment | size)) {
-    (void)tvmffi_i_fail("ValueError",
-                        "cannot allocate %lld bytes aligned to %lld",
-                        (long long)size, (long long)alignment);
+    (void)tvmffi_i_value_error("cannot allocate %lld bytes aligned to %lld",
+                               (long long)size, (long long)alignment);
     return NULL;
   }
   memory = (char *)tvmffi_i_alloc(size + 2 * alignment);

@@ -63,7 +63,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     case kTVMFFIObjectRValueRef:
       moved = (TVMFFIObject **)view->v_ptr;
       if (!moved || !*moved)
-        return tvmffi_i_fail("InternalError", "RValueRef already moved");
+        return tvmffi_i_internal_error("RValueRef already moved");
       *out = tvmffi_obj(*moved);
       *moved = NULL;
       return 0;
@@ -73,12 +73,11 @@ TVMFFI_I_NOINLINE int tvmffi_i_own_unusual(const TVMFFIAny *view,
     return tvmffi_i_null(TVMFFI_I_QUOTE(TVMFFIAnyViewToOwnedAny),
                          "any_view->v_obj");
   if (view->type_index < 0 || view->type_index > kTVMFFIUnchanged)
-    return tvmffi_i_fail("TypeError", "%d is not the type index of a value",
-                         (int)view->type_index);
+    return tvmffi_i_type_error("%d is not the type index of a value",
+                               (int)view->type_index);
   if (tvmffi_i_is_false_text(view))
-    return tvmffi_i_fail("ValueError",
-                         "A small string or bytes cannot have %u bytes",
-                         (unsigned)view->small_str_len);
+    return tvmffi_i_value_error("A small string or bytes cannot have %u bytes",
+                                (unsigned)view->small_str_len);
   TVMFFI_ASSERT(view->type_index > kTVMFFISmallStr);
   *out = *view;
   return 0;

@@ -51,8 +51,8 @@ int TVMFFIBigIntFromByteArray(const TVMFFIByteArray *input, TVMFFIAny *out) {
   TVMFFI_I_CHECK_BYTES(input);
   TVMFFI_I_NOT_NULL(out);
   if (input->size % 8 != 0)
-    return tvmffi_i_fail("ValueError",
-                         "BigInt content must contain whole 64-bit words");
+    return tvmffi_i_value_error(
+        "BigInt content must contain whole 64-bit words");
   n = input->size / 8;
   while (n > 1 && tvmffi_i_bigint_word(input->data, n - 1) ==
                       (tvmffi_i_bigint_word(input->data, n - 2) < 0 ? -1 : 0))
@@ -72,7 +72,7 @@ TVMFFIByteArray TVMFFIBigIntGetContentByteArray(const TVMFFIAny *value) {
     r.data = (const char *)value->v_ptr + TVMFFI_I_BIGINT_WORDS;
     r.size = ((tvmffi_i_bigint *)value->v_ptr)->size * 8;
   } else {
-    (void)tvmffi_i_fail("TypeError", "%s: value is not an integer", __func__);
+    (void)tvmffi_i_type_error("%s: value is not an integer", __func__);
   }
   return r;
 }

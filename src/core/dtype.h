@@ -59,16 +59,16 @@ typedef struct {
 TVMFFI_I_COLD int tvmffi_i_bad_dtype(const tvmffi_i_reader *r,
                                      const char *kind) {
   TVMFFI_ASSERT(r->text <= r->at && r->at <= r->end);
-  return tvmffi_i_fail("ValueError", "unknown %s `%s%.*s`", kind, r->head,
-                       TVMFFI_I_SHOWN(r->text, r->end));
+  return tvmffi_i_value_error("unknown %s `%s%.*s`", kind, r->head,
+                              TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_number(const tvmffi_i_reader *r,
                                       const char *what, uint32_t number,
                                       const char *type) {
-  return tvmffi_i_fail(
-      "ValueError", "%s value %u is out of range for %s in dtype '%s%.*s'",
-      what, (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
+  return tvmffi_i_value_error(
+      "%s value %u is out of range for %s in dtype '%s%.*s'", what,
+      (unsigned)number, type, r->head, TVMFFI_I_SHOWN(r->text, r->end));
 }
 
 static int tvmffi_i_starts(const tvmffi_i_reader *r, const char *prefix,
@@ -97,10 +97,9 @@ static int tvmffi_i_read_number(tvmffi_i_reader *r, uint32_t *out) {
   uint64_t value;
   r->at = tvmffi_i_digits(begin, r->end, &value);
   if (value > UINT32_MAX)
-    return tvmffi_i_fail("ValueError",
-                         "Integer value in dtype string '%.*s' is out of range "
-                         "for uint32_t",
-                         TVMFFI_I_SHOWN(begin, r->at));
+    return tvmffi_i_value_error(
+        "Integer value in dtype string '%.*s' is out of range for uint32_t",
+        TVMFFI_I_SHOWN(begin, r->at));
   *out = (uint32_t)value;
   return 0;
 }
@@ -122,10 +121,10 @@ static int tvmffi_i_read_lanes(tvmffi_i_reader *r, int scalable,
   digits = r->at += r->at != r->end;
   TVMFFI_TRY(tvmffi_i_read_number(r, &lanes));
   if (r->at == digits || lanes == 0)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid lanes specification in dtype '%s%.*s'. Lanes "
-                         "must be a positive integer.",
-                         r->head, TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "Invalid lanes specification in dtype '%s%.*s'. Lanes must be a "
+        "positive integer.",
+        r->head, TVMFFI_I_SHOWN(r->text, r->end));
   if (lanes > UINT16_MAX)
     return tvmffi_i_bad_number(r, "Lanes", lanes, "uint16_t");
   if (lanes > (uint32_t)(INT16_MAX + negative))
@@ -174,15 +173,15 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   const char *end;
   int code;
   if (r->at == r->end || *r->at != '[')
-    return tvmffi_i_fail("ValueError",
-                         "expected opening brace after 'custom' type in%.*s",
-                         TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "expected opening brace after 'custom' type in%.*s",
+        TVMFFI_I_SHOWN(r->text, r->end));
   name.data = ++r->at;
   end = (const char *)memchr(r->at, ']', (size_t)(r->end - r->at));
   if (!end)
-    return tvmffi_i_fail("ValueError",
-                         "expected closing brace after 'custom' type in%.*s",
-                         TVMFFI_I_SHOWN(r->text, r->end));
+    return tvmffi_i_value_error(
+        "expected closing brace after 'custom' type in%.*s",
+        TVMFFI_I_SHOWN(r->text, r->end));
   TVMFFI_ASSERT(out->code == TVMFFI_I_CUSTOM_CODE);
   name.size = (size_t)(end - name.data);
   r->at = end + 1;
@@ -195,9 +194,8 @@ static int tvmffi_i_read_custom(tvmffi_i_reader *r, DLDataType *out) {
   if (result.type_index != kTVMFFIInt ||
       result.v_int64 < TVMFFI_I_CUSTOM_CODE || result.v_int64 > UINT8_MAX) {
     tvmffi_i_any_release(&result);
-    return tvmffi_i_fail("ValueError",
-                         "dtype.get_custom_type_code must give a code from "
-                         "129 to 255");
+    return tvmffi_i_value_error(
+        "dtype.get_custom_type_code must give a code from 129 to 255");
   }
   out->code = (uint8_t)result.v_int64;
   return 0;
@@ -385,8 +383,7 @@ TVMFFI_I_COLD int tvmffi_i_write_custom(DLDataType t, TVMFFIAny *out) {
       (void *)(uintptr_t) "dtype.get_custom_type_name", &code, 1, &result));
   if (tvmffi_i_get_str(&result, &name)) {
     tvmffi_i_any_release(&result);
-    return tvmffi_i_fail("TypeError",
-                         "dtype.get_custom_type_name must give a string");
+    return tvmffi_i_type_error("dtype.get_custom_type_name must give a string");
   }
   text = (char *)tvmffi_i_alloc(name.size + 32);
   if (!text) {
@@ -414,9 +411,8 @@ int TVMFFIDataTypeToString(const DLDataType *dtype, TVMFFIAny *out) {
   name =
       &tvmffi_i_code_names[dtype->code < TVMFFI_I_NUM_CODES ? dtype->code : 5];
   if (!name->size)
-    return tvmffi_i_fail("ValueError",
-                         "DLDataType contains unknown type_code=%d",
-                         (int)dtype->code);
+    return tvmffi_i_value_error("DLDataType contains unknown type_code=%d",
+                                (int)dtype->code);
   if (dtype->code != kDLOpaqueHandle || dtype->lanes || dtype->bits) {
     TVMFFI_ASSERT(name->size == strlen(name->text));
     memcpy(text, name->text, sizeof(name->text));

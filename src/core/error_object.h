@@ -171,8 +171,8 @@ TVMFFI_I_SLOW int tvmffi_i_need_error(int code, const char *what) {
   if (code == -2)
     tvmffi_error_clear(); /* an earlier failure's error */
   else if (!tvmffi_i_thread_error()->object)
-    (void)tvmffi_i_fail("RuntimeError", "%s failed with code %d and no error",
-                        what, code);
+    (void)tvmffi_i_runtime_error("%s failed with code %d and no error", what,
+                                 code);
   return code < 0 ? code : -1;
 }
 

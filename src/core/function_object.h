@@ -87,8 +87,7 @@ TVMFFI_I_SLOW int tvmffi_i_check_call(TVMFFIObjectHandle func,
   TVMFFI_TRY(tvmffi_i_check_type(name, "func", func, kTVMFFIFunction));
   if (!result) return tvmffi_i_null(name, "result");
   if (num_args < 0)
-    return tvmffi_i_fail("ValueError", "%s: num_args is %d", name,
-                         (int)num_args);
+    return tvmffi_i_value_error("%s: num_args is %d", name, (int)num_args);
   if (num_args && !args) return tvmffi_i_null(name, "args");
   call = TVMFFIFunctionGetCellPtr(func)->safe_call;
   return call ? call(func, args, num_args, result)

@@ -355,14 +355,13 @@ static tvmffi_i_global *tvmffi_i_make_global(const TVMFFIByteArray *name) {
    selects the message. */
 TVMFFI_I_COLD int tvmffi_i_name_taken(const TVMFFIByteArray *name,
                                       int by_info) {
-  return tvmffi_i_fail("RuntimeError",
-                       "Global Function `%.*s` is already registered%s",
-                       TVMFFI_I_TEXT(*name),
-                       by_info ? ", possible causes:\n"
-                                 "- Two GlobalDef().def registrations for the "
-                                 "same function \n"
-                                 "Please remove the duplicate registration."
-                               : "");
+  return tvmffi_i_runtime_error(
+      "Global Function `%.*s` is already registered%s", TVMFFI_I_TEXT(*name),
+      by_info ? ", possible causes:\n"
+                "- Two GlobalDef().def registrations for the "
+                "same function \n"
+                "Please remove the duplicate registration."
+              : "");
 }
 
 static int tvmffi_i_set_global(const TVMFFIMethodInfo *method, int override,
@@ -457,7 +456,7 @@ static int tvmffi_i_call_cell(void *self, const TVMFFIAny *args,
   TVMFFI_I_ENTER(g, side);
   function = tvmffi_i_take_entered(g, side);
   if (TVMFFI_I_UNLIKELY(!function))
-    return tvmffi_i_fail("ValueError", "Function %s not found", g->node.key);
+    return tvmffi_i_value_error("Function %s not found", g->node.key);
   code = TVMFFIFunctionCall(function, (TVMFFIAny *)(uintptr_t)args, num_args,
                             result);
   tvmffi_i_release(function);

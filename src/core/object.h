@@ -158,8 +158,8 @@ int TVMFFIObjectCreateOpaque(void *handle, int32_t type_index,
   tvmffi_i_opaque *o;
   TVMFFI_I_NOT_NULL(out);
   if (type_index != kTVMFFIOpaquePyObject)
-    return tvmffi_i_fail("RuntimeError",
-                         "Only kTVMFFIOpaquePyObject is supported for now");
+    return tvmffi_i_runtime_error(
+        "Only kTVMFFIOpaquePyObject is supported for now");
   o = (tvmffi_i_opaque *)tvmffi_i_object(sizeof(*o), type_index,
                                          tvmffi_i_delete_opaque);
   if (!o) return -1;

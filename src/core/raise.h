@@ -37,26 +37,49 @@ TVMFFI_I_SLOW int tvmffi_i_no_memory(void) {
   return -1;
 }
 
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
+TVMFFI_I_SLOW int tvmffi_i_vfail(const char *kind, const char *format,
+                                 va_list ap) {
   char buffer[TVMFFI_MESSAGE_SIZE];
-  va_list ap;
   TVMFFI_ASSERT(kind && *kind && format);
-  va_start(ap, format);
   (void)tvmffi_i_message(buffer, format, ap);
-  va_end(ap);
   TVMFFIErrorSetRaisedFromCStr(kind, buffer);
   return -1;
 }
 
+/* Raises an error of any kind. */
+TVMFFI_I_PRINTF(2, 3)
+TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...) {
+  va_list ap;
+  va_start(ap, format);
+  (void)tvmffi_i_vfail(kind, format, ap);
+  va_end(ap);
+  return -1;
+}
+
+/* Defines a function that raises errors of one kind. The frequent kinds have
+   such functions, because a call that passes no kind is smaller. */
+#define TVMFFI_I_FAIL_AS(name, kind)                \
+  TVMFFI_I_PRINTF(1, 2)                             \
+  TVMFFI_I_COLD int name(const char *format, ...) { \
+    va_list ap;                                     \
+    va_start(ap, format);                           \
+    (void)tvmffi_i_vfail(kind, format, ap);         \
+    va_end(ap);                                     \
+    return -1;                                      \
+  }
+TVMFFI_I_FAIL_AS(tvmffi_i_type_error, "TypeError")
+TVMFFI_I_FAIL_AS(tvmffi_i_value_error, "ValueError")
+TVMFFI_I_FAIL_AS(tvmffi_i_runtime_error, "RuntimeError")
+TVMFFI_I_FAIL_AS(tvmffi_i_internal_error, "InternalError")
+
 TVMFFI_I_COLD int tvmffi_i_bad_cast(const TVMFFIAny *value, const char *to) {
-  return tvmffi_i_fail("TypeError", "Cannot convert from type `%s` to `%s`",
-                       tvmffi_i_type_key(value->type_index), to);
+  return tvmffi_i_type_error("Cannot convert from type `%s` to `%s`",
+                             tvmffi_i_type_key(value->type_index), to);
 }
 
 TVMFFI_I_COLD int tvmffi_i_cannot_treat(int32_t type_index, const char *as) {
-  return tvmffi_i_fail("TypeError", "Cannot treat type `%s` as type `%s`",
-                       tvmffi_i_type_key(type_index), as);
+  return tvmffi_i_type_error("Cannot treat type `%s` as type `%s`",
+                             tvmffi_i_type_key(type_index), as);
 }
 
 /* Returns how many bytes of a text a message shows: at most 200. Does not split
@@ -75,7 +98,7 @@ TVMFFI_I_COLD int tvmffi_i_clip(const char *text, size_t size) {
   tvmffi_i_clip((bytes).data, (bytes).size), (bytes).data
 
 TVMFFI_I_COLD int tvmffi_i_null(const char *function, const char *what) {
-  return tvmffi_i_fail("ValueError", "%s: %s must not be NULL", function, what);
+  return tvmffi_i_value_error("%s: %s must not be NULL", function, what);
 }
 
 #define TVMFFI_I_NOT_NULL(pointer) \
@@ -92,9 +115,9 @@ TVMFFI_I_COLD int tvmffi_i_bad_bytes(const char *function, const char *what,
                                      const TVMFFIByteArray *bytes) {
   TVMFFI_ASSERT(!tvmffi_i_is_bytes(bytes));
   if (!bytes) return tvmffi_i_null(function, what);
-  return tvmffi_i_fail("ValueError", "%s: %s is %s of %lld bytes", function,
-                       what, bytes->data ? "an array" : "NULL instead",
-                       (long long)bytes->size);
+  return tvmffi_i_value_error("%s: %s is %s of %lld bytes", function, what,
+                              bytes->data ? "an array" : "NULL instead",
+                              (long long)bytes->size);
 }
 
 #define TVMFFI_I_CHECK_BYTES(bytes)                 \
@@ -111,9 +134,9 @@ TVMFFI_I_SLOW int tvmffi_i_check_type(const char *function, const char *what,
   if (!handle) return tvmffi_i_null(function, what);
   got = ((TVMFFIObject *)handle)->type_index;
   if (got == index || tvmffi_i_derives(got, index)) return 0;
-  return tvmffi_i_fail("TypeError", "%s: %s is expected to be %s but is %s",
-                       function, what, tvmffi_i_type_key(index),
-                       tvmffi_i_type_key(got));
+  return tvmffi_i_type_error("%s: %s is expected to be %s but is %s", function,
+                             what, tvmffi_i_type_key(index),
+                             tvmffi_i_type_key(got));
 }
 
 TVMFFI_I_INLINE int tvmffi_i_is_exactly(TVMFFIObjectHandle handle,

@@ -61,22 +61,20 @@ TVMFFI_I_SLOW int tvmffi_i_check_any_shape(const char *function,
   int empty = 0;
   int32_t i;
   if (t->ndim < 0 || t->ndim > (1 << 20))
-    return tvmffi_i_fail("ValueError", "%s: ndim is %d", function,
-                         (int)t->ndim);
+    return tvmffi_i_value_error("%s: ndim is %d", function, (int)t->ndim);
   TVMFFI_ASSERT(t->ndim > 0);
   if (!t->shape) return tvmffi_i_null(function, "shape");
   for (i = 0; i < t->ndim; ++i) {
     if (t->shape[i] < 0)
-      return tvmffi_i_fail("ValueError", "%s: shape[%d] is %lld", function,
-                           (int)i, (long long)t->shape[i]);
+      return tvmffi_i_value_error("%s: shape[%d] is %lld", function, (int)i,
+                                  (long long)t->shape[i]);
     empty |= t->shape[i] == 0;
   }
   for (i = 0; i < t->ndim && !empty; ++i) {
     bytes = tvmffi_i_times(bytes, t->shape[i]);
     if (bytes == INT64_MAX)
-      return tvmffi_i_fail("ValueError",
-                           "%s: the shape has more elements than fit in memory",
-                           function);
+      return tvmffi_i_value_error(
+          "%s: the shape has more elements than fit in memory", function);
   }
   return 0;
 }
@@ -114,15 +112,12 @@ TVMFFI_I_NOINLINE int tvmffi_i_check_layout(const DLTensor *t,
                                             int32_t contiguous) {
   TVMFFI_ASSERT(t->ndim >= 0 && (t->shape || !t->ndim));
   if (alignment < 0)
-    return tvmffi_i_fail("ValueError", "FromDLPack: alignment is %d",
-                         (int)alignment);
+    return tvmffi_i_value_error("FromDLPack: alignment is %d", (int)alignment);
   if (alignment && !tvmffi_i_is_aligned(t, (uintptr_t)alignment))
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: Data is not aligned to %d bytes.",
-                         (int)alignment);
+    return tvmffi_i_runtime_error(
+        "FromDLPack: Data is not aligned to %d bytes.", (int)alignment);
   if (contiguous && !tvmffi_tensor_is_contiguous(t))
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: Tensor is not contiguous.");
+    return tvmffi_i_runtime_error("FromDLPack: Tensor is not contiguous.");
   return 0;
 }
 
@@ -180,11 +175,10 @@ int TVMFFITensorFromDLPack(DLManagedTensor *from, int32_t require_alignment,
 /* Raises an error if the DLPack version is not supported. */
 static int tvmffi_i_check_versioned(const DLManagedTensorVersioned *from) {
   if (from->version.major != DLPACK_MAJOR_VERSION)
-    return tvmffi_i_fail("RuntimeError",
-                         "FromDLPack: DLPack version %u.%u is not supported, "
-                         "only %d.x is",
-                         (unsigned)from->version.major,
-                         (unsigned)from->version.minor, DLPACK_MAJOR_VERSION);
+    return tvmffi_i_runtime_error(
+        "FromDLPack: DLPack version %u.%u is not supported, only %d.x is",
+        (unsigned)from->version.major, (unsigned)from->version.minor,
+        DLPACK_MAJOR_VERSION);
   return 0;
 }
 
@@ -198,8 +192,7 @@ int TVMFFITensorFromDLPackVersioned(DLManagedTensorVersioned *from,
   TVMFFI_TRY(tvmffi_i_check_import(&from->dl_tensor, require_alignment,
                                    require_contiguous));
   if (from->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED)
-    return tvmffi_i_fail("RuntimeError",
-                         "Subbyte type padded is not yet supported");
+    return tvmffi_i_runtime_error("Subbyte type padded is not yet supported");
   return tvmffi_i_import(&from->dl_tensor, from,
                          tvmffi_i_delete_imported_versioned, out);
 }

@@ -131,8 +131,7 @@ int TVMFFITypeRegisterAttr(int32_t type_index, const TVMFFIByteArray *attr_name,
   if (result < 0) return tvmffi_i_no_memory();
   if (result == 1) return 0;
   TVMFFI_ASSERT(result == 2 && type_index != kTVMFFINone);
-  return tvmffi_i_fail(
-      "RuntimeError",
+  return tvmffi_i_runtime_error(
       "TypeAttr `%.*s` is already registered for type index %d. To update the "
       "stored value, register a mutable container (e.g., Dict/List) once and "
       "mutate it in place on subsequent calls.",

@@ -313,9 +313,9 @@ static int tvmffi_i_end_register(int result, void *memory, TVMFFIAny *value,
   tvmffi_i_any_release(value);
   if (result < 0) return tvmffi_i_no_memory();
   if (result != 2) return 0;
-  return tvmffi_i_fail("InternalError",
-                       "Duplicate %s name \"%.*s\" in type \"%s\"", what,
-                       TVMFFI_I_TEXT(*name), t->info.type_key.data);
+  return tvmffi_i_internal_error("Duplicate %s name \"%.*s\" in type \"%s\"",
+                                 what, TVMFFI_I_TEXT(*name),
+                                 t->info.type_key.data);
 }
 
 int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
@@ -348,9 +348,9 @@ int TVMFFITypeRegisterField(int32_t type_index, const TVMFFIFieldInfo *info) {
   code = tvmffi_i_end_register(result, memory, &value, "field", &info->name, t);
   if (result != 3) return code;
   TVMFFI_ASSERT(tvmffi_i_field_fault(t, info));
-  return tvmffi_i_fail("ValueError", "Field `%.*s` of type `%s` %s",
-                       TVMFFI_I_TEXT(info->name), t->info.type_key.data,
-                       tvmffi_i_field_fault(t, info));
+  return tvmffi_i_value_error("Field `%.*s` of type `%s` %s",
+                              TVMFFI_I_TEXT(info->name), t->info.type_key.data,
+                              tvmffi_i_field_fault(t, info));
 }
 
 /* -------- Methods -------- */
@@ -451,9 +451,9 @@ static const TVMFFIFieldInfo *tvmffi_i_find_outside(const TVMFFITypeInfo *type,
 TVMFFI_I_COLD int tvmffi_i_bad_extent(const TVMFFITypeInfo *type,
                                       const TVMFFIFieldInfo *field,
                                       const char *how, int32_t size) {
-  return tvmffi_i_fail(
-      "ValueError", "Field `%.*s` of type `%s` %s its %d bytes",
-      TVMFFI_I_TEXT(field->name), type->type_key.data, how, (int)size);
+  return tvmffi_i_value_error("Field `%.*s` of type `%s` %s its %d bytes",
+                              TVMFFI_I_TEXT(field->name), type->type_key.data,
+                              how, (int)size);
 }
 
 int TVMFFITypeRegisterMetadata(int32_t type_index,
@@ -470,8 +470,8 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
     const TVMFFIFieldInfo *outside = NULL;
     TVMFFITypeMetadata *copy;
     if (size && size < (int32_t)sizeof(TVMFFIObject))
-      return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                           t->info.type_key.data, (int)size);
+      return tvmffi_i_value_error("Type `%s` cannot have size %d",
+                                  t->info.type_key.data, (int)size);
     copy = tvmffi_i_copy_metadata(metadata);
     if (!copy) return tvmffi_i_no_memory();
     tvmffi_i_lock();
@@ -489,8 +489,7 @@ int TVMFFITypeRegisterMetadata(int32_t type_index,
       had->total_size == metadata->total_size &&
       had->structural_eq_hash_kind == metadata->structural_eq_hash_kind)
     return 0;
-  return tvmffi_i_fail(
-      "RuntimeError",
+  return tvmffi_i_runtime_error(
       "Overriding %s, possible causes:\n"
       "- two ObjectDef<T>() calls for the same T \n"
       "- when we forget to assign _type_key to ObjectRef<Y> that inherits from "

@@ -269,8 +269,8 @@ TVMFFI_I_NOINLINE tvmffi_i_type *tvmffi_i_type_at_start(int32_t index) {
   tvmffi_i_start_types();
   t = tvmffi_i_type_at(index);
   if (!t)
-    (void)tvmffi_i_fail("InternalError",
-                        "Cannot find type info for type_index=%d", (int)index);
+    (void)tvmffi_i_internal_error("Cannot find type info for type_index=%d",
+                                  (int)index);
   return t;
 }
 
@@ -344,8 +344,8 @@ TVMFFI_I_ON_LINE int TVMFFITypeKeyToIndex(const TVMFFIByteArray *type_key,
     t = tvmffi_i_type_by_key(type_key);
   }
   if (!t)
-    return tvmffi_i_fail("InternalError", "Cannot find type `%.*s`",
-                         TVMFFI_I_TEXT(*type_key));
+    return tvmffi_i_internal_error("Cannot find type `%.*s`",
+                                   TVMFFI_I_TEXT(*type_key));
   TVMFFI_ASSERT(tvmffi_i_type_at(t->info.type_index) == t);
   *out_tindex = t->info.type_index;
   return 0;
@@ -377,8 +377,7 @@ static int32_t tvmffi_i_same_type(const tvmffi_i_type *t,
   if (r->index < 0 && wanted == &t->info) return t->info.type_index;
   if ((r->index >= 0 && r->index != t->info.type_index) ||
       r->depth != t->info.type_depth || parent != wanted)
-    return tvmffi_i_fail(
-        "RuntimeError",
+    return tvmffi_i_runtime_error(
         "Type `%s` is already registered with index %d, depth %d and parent "
         "`%s`, but is registered again with index %d, depth %d and parent `%s`",
         t->info.type_key.data, (int)t->info.type_index, (int)t->info.type_depth,
@@ -494,16 +493,15 @@ static int32_t tvmffi_i_make_type(const tvmffi_i_type_request *r) {
     case TVMFFI_I_TYPE_KNOWN:
       return tvmffi_i_same_type(tvmffi_i_type_by_key(r->key), r);
     case TVMFFI_I_TYPE_TAKEN:
-      return tvmffi_i_fail(
-          "InternalError", "Conflicting static index %d between %s and %.*s",
-          (int)r->index, tvmffi_i_type_at(r->index)->info.type_key.data,
+      return tvmffi_i_internal_error(
+          "Conflicting static index %d between %s and %.*s", (int)r->index,
+          tvmffi_i_type_at(r->index)->info.type_key.data,
           TVMFFI_I_TEXT(*r->key));
     case TVMFFI_I_TYPE_FULL:
-      return tvmffi_i_fail("InternalError",
-                           "Reach maximum number of sub-classes for %s, no "
-                           "index is left for %.*s",
-                           r->parent->info.type_key.data,
-                           TVMFFI_I_TEXT(*r->key));
+      return tvmffi_i_internal_error(
+          "Reach maximum number of sub-classes for %s, no index is left for "
+          "%.*s",
+          r->parent->info.type_key.data, TVMFFI_I_TEXT(*r->key));
     default: return tvmffi_i_no_memory();
   }
 }
@@ -519,7 +517,7 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   tvmffi_i_type *known;
   TVMFFI_I_CHECK_BYTES(type_key);
   if (TVMFFI_NO_TYPES)
-    return tvmffi_i_fail("RuntimeError", "This runtime has no table of types");
+    return tvmffi_i_runtime_error("This runtime has no table of types");
   tvmffi_i_start_types();
   known = tvmffi_i_type_by_key(type_key);
   if (parent_type_index == -2) return known ? known->info.type_index : -2;
@@ -535,23 +533,21 @@ int32_t TVMFFITypeGetOrAllocIndex(const TVMFFIByteArray *type_key,
   }
   if (known) return tvmffi_i_same_type(known, &r);
   if (!type_key->size || memchr(type_key->data, 0, type_key->size))
-    return tvmffi_i_fail("ValueError", "A type key must be a text");
+    return tvmffi_i_value_error("A type key must be a text");
   if (type_depth != (r.parent ? r.parent->info.type_depth + 1 : 0))
-    return tvmffi_i_fail(
-        "InternalError", "Type `%.*s` cannot have depth %d under parent %d",
+    return tvmffi_i_internal_error(
+        "Type `%.*s` cannot have depth %d under parent %d",
         TVMFFI_I_TEXT(*type_key), (int)type_depth, (int)parent_type_index);
   if (num_child_slots < 0 || num_child_slots > TVMFFI_I_MAX_SLOTS)
-    return tvmffi_i_fail("ValueError",
-                         "Type `%.*s` cannot reserve %d child slots",
-                         TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
+    return tvmffi_i_value_error("Type `%.*s` cannot reserve %d child slots",
+                                TVMFFI_I_TEXT(*type_key), (int)num_child_slots);
   if (static_type_index < 0
           ? !r.parent
           : num_child_slots >= kTVMFFIDynObjectBegin - static_type_index ||
                 (r.parent && static_type_index <= parent_type_index))
-    return tvmffi_i_fail("InternalError",
-                         "Type `%.*s` cannot have static index %d under "
-                         "parent %d",
-                         TVMFFI_I_TEXT(*type_key), (int)static_type_index,
-                         (int)parent_type_index);
+    return tvmffi_i_internal_error(
+        "Type `%.*s` cannot have static index %d under parent %d",
+        TVMFFI_I_TEXT(*type_key), (int)static_type_index,
+        (int)parent_type_index);
   return tvmffi_i_make_type(&r);
 }

@@ -37,8 +37,7 @@ static int tvmffi_i_from_base64(TVMFFIByteArray text, TVMFFIAny *out) {
   size_t i;
   char *to;
   int code;
-  if (text.size % 4)
-    return tvmffi_i_fail("RuntimeError", "invalid base64 encoding");
+  if (text.size % 4) return tvmffi_i_runtime_error("invalid base64 encoding");
   to = (char *)tvmffi_i_alloc(text.size / 4 * 3 + 1);
   if (!to) return tvmffi_i_no_memory();
   bytes.data = to;

@@ -82,11 +82,9 @@ static int tvmffi_i_cast_ints(const TVMFFIAny *value,
   items = (const TVMFFIAny *)cell->data;
   for (i = 0; i < (size_t)cell->size; ++i)
     if (!TVMFFI_I_IS_INT(&items[i]))
-      return tvmffi_i_fail("TypeError",
-                           "Cannot convert from type `Array[index %lld: %s]` "
-                           "to `Array<int>`",
-                           (long long)i,
-                           tvmffi_i_type_key(items[i].type_index));
+      return tvmffi_i_type_error(
+          "Cannot convert from type `Array[index %lld: %s]` to `Array<int>`",
+          (long long)i, tvmffi_i_type_key(items[i].type_index));
   return 0;
 }
 
@@ -128,11 +126,10 @@ static int tvmffi_i_load_device(const TVMFFIAny *data, TVMFFIAny *out) {
   DLDevice device;
   TVMFFI_TRY(tvmffi_i_cast_ints(data, &cell));
   if (cell->size != 2)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph: Device data must be an "
-                         "array of [device_type, device_id], got %lld "
-                         "element(s)",
-                         (long long)cell->size);
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph: Device data must be an array of "
+        "[device_type, device_id], got %lld element(s)",
+        (long long)cell->size);
   items = (const TVMFFIAny *)cell->data;
   device.device_type = (DLDeviceType)(int32_t)items[0].v_int64;
   device.device_id = (int32_t)items[1].v_int64;
@@ -165,9 +162,9 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
         ((const tvmffi_i_enum_state *)state->v_ptr)->indexes, &index);
   TVMFFI_ASSERT(found != &tvmffi_i_map_failed); /* the key is plain */
   if (!found)
-    return tvmffi_i_fail("ValueError",
-                         "Enum `%s` has no instance with index %.*s",
-                         tvmffi_i_type_key(type_index), TVMFFI_I_TEXT(text));
+    return tvmffi_i_value_error("Enum `%s` has no instance with index %.*s",
+                                tvmffi_i_type_key(type_index),
+                                TVMFFI_I_TEXT(text));
   if (!tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
     return tvmffi_i_cannot_treat(found->type_index, "ffi.Enum");
   *out = tvmffi_i_copy_owned(found);
@@ -202,11 +199,10 @@ static int tvmffi_i_enter_loading(tvmffi_i_loader *l, size_t node,
   if (!tvmffi_i_is_map_type(type_index)) return 0;
   size = (long long)TVMFFI_I_CELL(TVMFFISeqCell, f->data)->size;
   if (size % 2 == 0) return 0;
-  return tvmffi_i_fail("ValueError",
-                       "Invalid JSON Object Graph: Map/Dict data must "
-                       "contain an even number of [key, value] entries, "
-                       "got %lld",
-                       size);
+  return tvmffi_i_value_error(
+      "Invalid JSON Object Graph: Map/Dict data must contain an even number of "
+      "[key, value] entries, got %lld",
+      size);
 }
 
 /* Looks up the key `name`. Returns the value (borrowed), NULL if the key is
@@ -313,9 +309,9 @@ static int tvmffi_i_load_fields(tvmffi_i_loading *f, int64_t *index) {
     } else if (field->flags & kTVMFFIFieldFlagBitMaskHasDefault) {
       code = tvmffi_i_make_default(field, &value);
     } else {
-      code = tvmffi_i_fail(
-          "TypeError", "Required field `%.*s` not set in type `%s`",
-          TVMFFI_I_TEXT(field->name), f->cursor.type->type_key.data);
+      code = tvmffi_i_type_error("Required field `%.*s` not set in type `%s`",
+                                 TVMFFI_I_TEXT(field->name),
+                                 f->cursor.type->type_key.data);
     }
     if (code) return code;
     code = tvmffi_i_set_field(field, f->made, &value);
@@ -401,15 +397,13 @@ static int tvmffi_i_load(tvmffi_i_loader *l, int64_t index) {
     if (code) {
       node = (size_t)index;
       if ((uint64_t)index >= l->num_nodes)
-        return tvmffi_i_fail("ValueError",
-                             "Invalid JSON Object Graph: invalid node index "
-                             "%lld",
-                             (long long)index);
+        return tvmffi_i_value_error(
+            "Invalid JSON Object Graph: invalid node index %lld",
+            (long long)index);
       if (l->loaded[node].state == TVMFFI_I_IN_PROGRESS)
-        return tvmffi_i_fail("ValueError",
-                             "Invalid JSON Object Graph: node %lld refers to "
-                             "itself",
-                             (long long)index);
+        return tvmffi_i_value_error(
+            "Invalid JSON Object Graph: node %lld refers to itself",
+            (long long)index);
       if (l->loaded[node].state != TVMFFI_I_KNOWN)
         TVMFFI_TRY(tvmffi_i_load_node(l, node));
     } else {
@@ -438,19 +432,17 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   size_t n;
   int code;
   if (graph->type_index != kTVMFFIMap)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected an object");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected an object");
   root = tvmffi_i_map_lookup(graph->v_obj, &key);
   if (!root || root->type_index != kTVMFFIInt)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected `root_index` "
-                         "integer field");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected `root_index` integer field");
   key = tvmffi_str("nodes");
   nodes = tvmffi_i_map_lookup(graph->v_obj, &key);
   if (!nodes || nodes->type_index != kTVMFFIArray)
-    return tvmffi_i_fail("ValueError",
-                         "Invalid JSON Object Graph, expected `nodes` array "
-                         "field");
+    return tvmffi_i_value_error(
+        "Invalid JSON Object Graph, expected `nodes` array field");
   tvmffi_i_stack_open(&l.frames, NULL, 0);
   l.nodes = TVMFFI_I_ITEMS((const tvmffi_i_seq *)nodes->v_ptr);
   n = (size_t)((const tvmffi_i_seq *)nodes->v_ptr)->cell.size;

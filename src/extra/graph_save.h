@@ -175,8 +175,8 @@ TVMFFI_I_SLOW int tvmffi_i_saving_cycle(tvmffi_i_saver *s, size_t saved) {
     tvmffi_i_release(f->fields);
     TVMFFI_I_POP(tvmffi_i_saving, &s->frames);
   } while (left != saved);
-  return tvmffi_i_fail(
-      "ValueError", "Cycle detected during serialization: a %s contains itself",
+  return tvmffi_i_value_error(
+      "Cycle detected during serialization: a %s contains itself",
       object->type_index == kTVMFFIList ? "List"
       : object->type_index == kTVMFFIDict
           ? "Dict"
@@ -224,16 +224,16 @@ static int tvmffi_i_save_object(tvmffi_i_saver *s, size_t saved) {
   metadata = TVMFFI_I_LOAD(&type->metadata);
   if ((!metadata || !metadata->creator) &&
       (!hook || hook->type_index != kTVMFFIFunction))
-    return tvmffi_i_fail("TypeError",
-                         "Type `%s` does not support ToJSONGraph (no native "
-                         "creator or __ffi_new__ type attr)",
-                         type->type_key.data);
+    return tvmffi_i_type_error(
+        "Type `%s` does not support ToJSONGraph (no native creator or "
+        "__ffi_new__ type attr)",
+        type->type_key.data);
   return tvmffi_i_enter_saving(s, saved);
 }
 
 static int tvmffi_i_cannot_save(const TVMFFIAny *value) {
-  return tvmffi_i_fail("RuntimeError", "Cannot serialize type `%s`",
-                       tvmffi_i_type_key(value->type_index));
+  return tvmffi_i_runtime_error("Cannot serialize type `%s`",
+                                tvmffi_i_type_key(value->type_index));
 }
 
 static int tvmffi_i_dtype_text(const DLDataType *dtype, TVMFFIAny *out) {

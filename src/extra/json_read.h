@@ -40,9 +40,9 @@ TVMFFI_I_SLOW const char *tvmffi_i_json_error(const tvmffi_i_json_reader *r,
     ++count;
     line = at + 1;
   }
-  (void)tvmffi_i_fail("ValueError", "%s: line %lld column %lld (char %lld)",
-                      what, count, (long long)(p - line) + 1,
-                      (long long)(p - r->begin));
+  (void)tvmffi_i_value_error("%s: line %lld column %lld (char %lld)", what,
+                             count, (long long)(p - line) + 1,
+                             (long long)(p - r->begin));
   return NULL;
 }
 

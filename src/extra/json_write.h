@@ -95,7 +95,7 @@ static int tvmffi_i_json_enter(tvmffi_i_json_writer *w, TVMFFIObject *object) {
   TVMFFI_ASSERT(w->depth < 2 ? !w->mark
                              : w->mark < w->depth && w->depth <= 2 * w->mark);
   if (w->depth && w->levels[w->mark].c.object == object)
-    return tvmffi_i_fail("ValueError", "Cycle detected: List contains itself");
+    return tvmffi_i_value_error("Cycle detected: List contains itself");
   TVMFFI_I_PUSH_ROOM(tvmffi_i_json_level, w->levels, w->depth, w->room);
   if (!(w->depth & (w->depth - 1))) w->mark = w->depth;
   TVMFFI_ASSERT(w->depth < w->room);
@@ -127,8 +127,8 @@ static int tvmffi_i_json_put(tvmffi_i_json_writer *w, const TVMFFIAny *value) {
     case kTVMFFIMap: return tvmffi_i_json_enter(w, value->v_obj);
     default: break;
   }
-  return tvmffi_i_fail("ValueError", "Unsupported type: `%s`",
-                       tvmffi_i_type_key(value->type_index));
+  return tvmffi_i_value_error("Unsupported type: `%s`",
+                              tvmffi_i_type_key(value->type_index));
 }
 
 /* Sets *next to the next value (borrowed) in the innermost container. First
@@ -148,8 +148,8 @@ static int tvmffi_i_json_next(tvmffi_i_json_writer *w, const TVMFFIAny **next) {
   }
   if (is_map && child->type_index != kTVMFFIStr &&
       child->type_index != kTVMFFISmallStr)
-    return tvmffi_i_fail("ValueError", "Expect key to be string, got `%s`",
-                         tvmffi_i_type_key(child->type_index));
+    return tvmffi_i_value_error("Expect key to be string, got `%s`",
+                                tvmffi_i_type_key(child->type_index));
   tvmffi_i_json_put_line(w, level->any);
   level->any = 1;
   if (is_map) {

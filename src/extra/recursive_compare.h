@@ -90,7 +90,7 @@ static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
     case kTVMFFIFloat:
       if (tvmffi_i_is_nan(a->v_uint64) || tvmffi_i_is_nan(b->v_uint64)) {
         if (!g->is_equality)
-          return tvmffi_i_fail("TypeError", "Cannot order NaN values");
+          return tvmffi_i_type_error("Cannot order NaN values");
         *sign = tvmffi_i_is_nan(a->v_uint64) != tvmffi_i_is_nan(b->v_uint64);
         return 1;
       }
@@ -112,12 +112,12 @@ static int tvmffi_i_compare_plain(const tvmffi_i_comparison *g,
   }
   *sign = a->zero_padding != b->zero_padding || a->v_uint64 != b->v_uint64;
   if (!*sign || g->is_equality) return 1;
-  return tvmffi_i_fail("TypeError", "Cannot order values of type %s",
-                       tvmffi_i_type_key(a->type_index));
+  return tvmffi_i_type_error("Cannot order values of type %s",
+                             tvmffi_i_type_key(a->type_index));
 }
 
 TVMFFI_I_SLOW int tvmffi_i_cannot_order_maps(void) {
-  return tvmffi_i_fail("TypeError", "Cannot order Map/Dict values");
+  return tvmffi_i_type_error("Cannot order Map/Dict values");
 }
 
 /* Compares two objects by the hook of their type. Returns 1 with *sign set, 0
@@ -161,9 +161,9 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
     if (g->is_equality) return 1;
     if ((i != kTVMFFIInt && i != kTVMFFIBigInt) ||
         (j != kTVMFFIInt && j != kTVMFFIBigInt))
-      return tvmffi_i_fail("TypeError",
-                           "Cannot compare values of different types: %s vs %s",
-                           tvmffi_i_type_key(i), tvmffi_i_type_key(j));
+      return tvmffi_i_type_error(
+          "Cannot compare values of different types: %s vs %s",
+          tvmffi_i_type_key(i), tvmffi_i_type_key(j));
     *sign = tvmffi_i_bigint_sign(a, b);
     return 1;
   }
@@ -185,9 +185,8 @@ static int tvmffi_i_compare_leaf(tvmffi_i_comparison *g, const TVMFFIAny *a,
   s = tvmffi_i_find_seen(&g->base, a->v_obj, b->v_obj);
   if (s && (s->state == TVMFFI_I_DONE || g->is_equality)) return 1;
   if (s)
-    return tvmffi_i_fail("ValueError",
-                         "RecursiveCompare: cyclic reference detected in "
-                         "ordering");
+    return tvmffi_i_value_error(
+        "RecursiveCompare: cyclic reference detected in ordering");
   if (i < kTVMFFIStaticObjectEnd) return 0;
   return tvmffi_i_compare_hook(g, a->v_obj, b->v_obj, sign);
 }
@@ -280,7 +279,7 @@ static int tvmffi_i_value_at_key(tvmffi_i_compare_frame *f,
   }
   if (*value == &tvmffi_i_map_failed) return tvmffi_i_map_code();
   if (*value) return 0;
-  return tvmffi_i_fail("RuntimeError", "A map has changed while compared");
+  return tvmffi_i_runtime_error("A map has changed while compared");
 }
 
 /* Sets *a and *b to the next two values to compare (borrowed), or *a to NULL at

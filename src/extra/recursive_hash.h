@@ -94,8 +94,7 @@ static uint64_t tvmffi_i_hash_shape(const TVMFFIObject *o) {
 TVMFFI_I_SLOW int tvmffi_i_cannot_hash(const TVMFFIAny *equality,
                                        int32_t index) {
   if (tvmffi_i_is_unread(equality)) return tvmffi_i_no_memory();
-  return tvmffi_i_fail(
-      "ValueError",
+  return tvmffi_i_value_error(
       "RecursiveHash: type '%s' defines __ffi_eq__ or __ffi_compare__ but not "
       "__ffi_hash__. Add a __ffi_hash__ hook to maintain the invariant "
       "RecursiveEq(a,b) => RecursiveHash(a)==RecursiveHash(b).",

@@ -279,19 +279,17 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
   const TVMFFITypeInfo *type = TVMFFIGetTypeInfo(index);
   const TVMFFITypeMetadata *metadata;
   if (!type) {
-    (void)tvmffi_i_fail("TypeError", "Type index %d is not registered",
-                        (int)index);
+    (void)tvmffi_i_type_error("Type index %d is not registered", (int)index);
     return NULL;
   }
   metadata = TVMFFI_I_LOAD(&type->metadata);
   if (metadata &&
       metadata->structural_eq_hash_kind != kTVMFFISEqHashKindUnsupported)
     return type;
-  (void)tvmffi_i_fail("TypeError",
-                      "%s is not set for type `%s`, so StructuralHash is not "
-                      "supported for this type",
-                      metadata ? "_type_s_eq_hash_kind" : "Type metadata",
-                      type->type_key.data);
+  (void)tvmffi_i_type_error(
+      "%s is not set for type `%s`, so StructuralHash is not supported for "
+      "this type",
+      metadata ? "_type_s_eq_hash_kind" : "Type metadata", type->type_key.data);
   return NULL;
 }
 
@@ -300,14 +298,13 @@ static const TVMFFITypeInfo *tvmffi_i_structural_type(int32_t index) {
 static int tvmffi_i_tensor_bytes(const DLTensor *t, const char *verb,
                                  size_t *size) {
   if (t->device.device_type != kDLCPU)
-    return tvmffi_i_fail("InternalError", "can only %s CPU tensor", verb);
+    return tvmffi_i_internal_error("can only %s CPU tensor", verb);
   if (!tvmffi_tensor_is_contiguous(t))
-    return tvmffi_i_fail("InternalError", "Can only %s contiguous tensor",
-                         verb);
+    return tvmffi_i_internal_error("Can only %s contiguous tensor", verb);
   *size = tvmffi_tensor_bytes(t);
   if (*size == SIZE_MAX || (*size && !t->data))
-    return tvmffi_i_fail(
-        "ValueError", "Cannot %s a tensor %s", verb,
+    return tvmffi_i_value_error(
+        "Cannot %s a tensor %s", verb,
         t->data ? "of more bytes than memory has" : "without data");
   return 0;
 }

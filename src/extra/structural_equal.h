@@ -640,8 +640,7 @@ static int tvmffi_i_equal_keys(tvmffi_i_ptr_table *keys, const TVMFFIAny *a,
     missing = "lhs_obj";
   else if (b->type_index != TVMFFI_I_STRUCTURAL_KEY || !right)
     missing = "rhs_obj";
-  if (missing)
-    return tvmffi_i_fail("InternalError", "Check not null: %s ", missing);
+  if (missing) return tvmffi_i_internal_error("Check not null: %s ", missing);
   x = (const tvmffi_i_structural_key *)(void *)left;
   y = (const tvmffi_i_structural_key *)(void *)right;
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE);

@@ -110,7 +110,7 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
 /* Returns the error (owned) that replaces an error without an object, which
    only a faulty callback returns. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {
-  (void)tvmffi_i_fail("RuntimeError", "A function failed without an error");
+  (void)tvmffi_i_runtime_error("A function failed without an error");
   return tvmffi_i_take_error();
 }
 

@@ -86,11 +86,10 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
     *r = tvmffi_int((int32_t)r->v_int64);
   } else if (r->type_index != kTVMFFIVisitInterrupt &&
              r->type_index != kTVMFFIError) {
-    (void)tvmffi_i_fail("TypeError",
-                        "CallExpected: result type mismatch, expected %s, but "
-                        "got %s",
-                        is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
-                        tvmffi_i_type_key(r->type_index));
+    (void)tvmffi_i_type_error(
+        "CallExpected: result type mismatch, expected %s, but got %s",
+        is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
+        tvmffi_i_type_key(r->type_index));
     tvmffi_i_any_release(r);
     *r = tvmffi_i_raised();
   }

@@ -250,8 +250,7 @@ static int tvmffi_i_put_field(tvmffi_i_visit_frame *f, const TVMFFIAny *value) {
   TVMFFI_ASSERT(f->is_object && f->base.other && field);
   f->changed = 1;
   if (!field->setter)
-    return tvmffi_i_fail(
-        "TypeError",
+    return tvmffi_i_type_error(
         "Cannot structurally mutate field `%.*s` of type `%s` because it does "
         "not define a setter",
         TVMFFI_I_TEXT(field->name),
@@ -271,8 +270,7 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
   TVMFFIAny r;
   TVMFFI_ASSERT(!*made);
   if (!copier || copier->type_index != kTVMFFIFunction)
-    return tvmffi_i_fail("TypeError",
-                         "__ffi_shallow_copy__ must be an ffi.Function");
+    return tvmffi_i_type_error("__ffi_shallow_copy__ must be an ffi.Function");
   tvmffi_i_call_back(copier, value, 1, &r);
   if (r.type_index == kTVMFFIError) return tvmffi_i_give(r, &r);
   if (r.type_index == value->type_index && r.v_obj && r.v_obj != value->v_obj) {
@@ -280,9 +278,9 @@ static int tvmffi_i_copy_to_mutate(const TVMFFIAny *value,
     return 0;
   }
   tvmffi_i_any_release(&r);
-  return tvmffi_i_fail("TypeError",
-                       "Shallow copy callback must return a distinct object "
-                       "with the same type as its input");
+  return tvmffi_i_type_error(
+      "Shallow copy callback must return a distinct object with the same type "
+      "as its input");
 }
 
 TVMFFI_I_INLINE int tvmffi_i_has_no_fields(const TVMFFITypeInfo *type) {
@@ -489,12 +487,11 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
     return;
   }
   if (hook->type_index != kTVMFFIFunction) {
-    (void)tvmffi_i_fail("TypeError",
-                        d->mutates
-                            ? "__s_mutate__ must be a direct hook pointer or "
-                              "ffi.Function"
-                            : "__s_visit__ must be an opaque function pointer "
-                              "or ffi.Function");
+    (void)tvmffi_i_type_error(
+        d->mutates ? "__s_mutate__ must be a direct hook pointer or "
+                     "ffi.Function"
+                   : "__s_visit__ must be an opaque function pointer "
+                     "or ffi.Function");
     *r = tvmffi_i_raised();
     return;
   }
@@ -683,8 +680,8 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
 }
 
 static TVMFFIAny tvmffi_i_bad_engine(void) {
-  (void)tvmffi_i_fail("TypeError",
-                      "A copy of a structural visitor or mutator cannot visit");
+  (void)tvmffi_i_type_error(
+      "A copy of a structural visitor or mutator cannot visit");
   return tvmffi_i_raised();
 }
 
@@ -730,8 +727,8 @@ static TVMFFIAny tvmffi_i_run(tvmffi_i_visitor *v, int mutates, int how,
 
 static int tvmffi_i_is_variable(const TVMFFIAny *var) {
   if (var->type_index >= kTVMFFIStaticObjectBegin && var->v_obj) return 1;
-  (void)tvmffi_i_fail("TypeError",
-                      "Variable-remap key must be an object-backed value");
+  (void)tvmffi_i_type_error(
+      "Variable-remap key must be an object-backed value");
   return 0;
 }
 

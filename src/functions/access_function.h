@@ -15,9 +15,8 @@
 TVMFFI_I_BUILTIN_FUNC(MakeFieldGetter, int64, (int32, type_index)) {
   const tvmffi_i_access *access = tvmffi_i_access_of(type_index);
   if (!access)
-    return tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for getter: %d",
-                         (int)type_index);
+    return tvmffi_i_value_error("Unsupported field type index for getter: %d",
+                                (int)type_index);
   TVMFFI_RETURN((int64_t)(uintptr_t)access->get);
 }
 

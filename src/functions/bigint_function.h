@@ -52,11 +52,6 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_hash, "ffi.BigInt.__ffi_hash__", int64,
   TVMFFI_RETURN((int64_t)tvmffi_i_stable_hash(words.data, words.size));
 }
 
-TVMFFI_I_CUSTOM_TYPE(i_any_view, const TVMFFIAny *, "AnyView", "Any") {
-  *(const TVMFFIAny **)out = any;
-  return 0;
-}
-
 TVMFFI_I_BUILTIN_NAMED(i_bigint_to_json, "ffi.BigInt.__data_to_json__", any,
                        (i_any_view, value)) {
   tvmffi_i_text_buffer b = {NULL, 0, 0, 0};
@@ -83,7 +78,7 @@ TVMFFI_I_BUILTIN_NAMED(i_bigint_from_json, "ffi.BigInt.__data_from_json__", any,
   for (i = 0; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; ++i) {
   }
   if (!s.size || i < s.size)
-    return tvmffi_i_fail("ValueError", "Invalid decimal string for ffi.BigInt");
+    return tvmffi_i_value_error("Invalid decimal string for ffi.BigInt");
   return tvmffi_i_digits_to_int(s.data, s.size, negative, tvmffi_result);
 }
 #endif

@@ -145,12 +145,12 @@ TVMFFI_I_BUILTIN_FUNC(_PyClassRegisterTypeAttrColumns, none,
   size_t size = (size_t)total_size;
   if (!type) return -1;
   if (!tvmffi_i_is_by_fields(type))
-    return tvmffi_i_fail("ValueError",
-                         "Objects of type `%s` cannot be made by their fields",
-                         type->type_key.data);
+    return tvmffi_i_value_error(
+        "Objects of type `%s` cannot be made by their fields",
+        type->type_key.data);
   if (total_size < (int32_t)sizeof(TVMFFIObject))
-    return tvmffi_i_fail("ValueError", "Type `%s` cannot have size %d",
-                         type->type_key.data, (int)total_size);
+    return tvmffi_i_value_error("Type `%s` cannot have size %d",
+                                type->type_key.data, (int)total_size);
   tvmffi_i_lock();
   field = tvmffi_i_find_misplaced(type, total_size, &why);
   if (!field) tvmffi_i_note_made_size(type, total_size);
@@ -196,16 +196,16 @@ static int tvmffi_i_fill_object(const TVMFFITypeInfo *type,
       tvmffi_i_any_release(&made);
       if (code) return code;
     } else {
-      return tvmffi_i_fail("TypeError",
-                           "Required field `%.*s` not set in type `%s`",
-                           TVMFFI_I_TEXT(field->name), type->type_key.data);
+      return tvmffi_i_type_error("Required field `%.*s` not set in type `%s`",
+                                 TVMFFI_I_TEXT(field->name),
+                                 type->type_key.data);
     }
   }
   for (i = 1; i < num_args; i += 2) {
     TVMFFIByteArray name = tvmffi_any_str(&args[i]);
     if (!used[i / 2])
-      return tvmffi_i_fail("TypeError", "Type `%s` does not have field `%.*s`",
-                           type->type_key.data, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error("Type `%s` does not have field `%.*s`",
+                                 type->type_key.data, TVMFFI_I_TEXT(name));
   }
   return 0;
 }
@@ -254,9 +254,9 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   TVMFFIObject *object;
   int code;
   if (num_args % 2 != 1)
-    return tvmffi_i_fail("InternalError",
-                         "ffi.MakeObjectFromPackedArgs takes a type, then "
-                         "alternating names and values");
+    return tvmffi_i_internal_error(
+        "ffi.MakeObjectFromPackedArgs takes a type, then alternating names and "
+        "values");
   type = tvmffi_i_get_type(args);
   if (!type) return -1;
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));

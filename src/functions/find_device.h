@@ -55,13 +55,13 @@ static int tvmffi_i_find_device(tvmffi_i_device_search *s,
    tensors are. Searches a value, the items of arrays and lists, and the values
    of maps and dicts, depth first. */
 TVMFFI_I_BUILTIN_FUNC(ContainerFindFirstNonCPUDevice, device,
-                      (any, container)) {
+                      (i_view, container)) {
   tvmffi_i_walk_frame room[2];
   tvmffi_i_device_search s = TVMFFI_I_ZERO;
   DLDevice device = {kDLCPU, 0};
   int code;
   TVMFFI_I_WALK_OPEN(&s, NULL, tvmffi_i_pop_frame, room);
-  code = tvmffi_i_find_device(&s, &container, &device);
+  code = tvmffi_i_find_device(&s, container, &device);
   tvmffi_i_walk_close(&s.walk);
   tvmffi_i_clear_memos(&s.visited);
   if (code) return code;

@@ -24,12 +24,6 @@ TVMFFI_I_CUSTOM_TYPE(i_any_dict, TVMFFIObject *, "Dict<Any, Any>",
   return any->v_obj ? 0 : TVMFFI_I_MISMATCH;
 }
 
-/* Parameter type that accepts any value and passes its address. */
-TVMFFI_I_CUSTOM_TYPE(i_view, const TVMFFIAny *, "Any", "Any") {
-  *(const TVMFFIAny **)out = any;
-  return 0;
-}
-
 /* Sets the keys of a long list of views, which may form long bucket chains. */
 static int tvmffi_i_map_set_many(tvmffi_i_map_object *m, const TVMFFIAny *views,
                                  int32_t n) {
@@ -52,8 +46,8 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   int32_t i;
   int code = 0;
   if (num_args % 2)
-    return tvmffi_i_fail("InternalError",
-                         "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
+    return tvmffi_i_internal_error(
+        "Check failed: args.size() %% 2 == 0 (1 vs. 0) : ");
   /* Start without a hash table, because a hash table moves a repeated key to
      the end. */
   map = tvmffi_i_new_map(type_index, 0);

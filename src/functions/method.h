@@ -16,6 +16,7 @@
 #define TVMFFI_I_SCHEMA_OF(key, args) \
   "{\\\"type\\\":\\\"" key "\\\",\\\"args\\\":[" args "]}"
 #define TVMFFI_I_SCHEMA_any TVMFFI_I_SCHEMA_KEY("Any")
+#define TVMFFI_I_SCHEMA_i_view TVMFFI_I_SCHEMA_any
 #define TVMFFI_I_SCHEMA_bool TVMFFI_I_SCHEMA_KEY("bool")
 #define TVMFFI_I_SCHEMA__Bool TVMFFI_I_SCHEMA_bool
 #define TVMFFI_I_SCHEMA_int32 TVMFFI_I_SCHEMA_KEY("int")

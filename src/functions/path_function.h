@@ -45,8 +45,8 @@ TVMFFI_I_PATH_METHOD(attr, ATTR, str,
 /* Returns the path to an item of the array or list at this path. */
 TVMFFI_I_PATH_METHOD(array_item, ARRAY_ITEM, int64, owned = tvmffi_int(key))
 /* Returns the path to a value of the map or dict at this path. */
-TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, any,
-                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
+TVMFFI_I_PATH_METHOD(map_item, MAP_ITEM, i_view,
+                     TVMFFI_TRY(tvmffi_i_own(key, &owned)))
 /* For comparisons: returns the path to a field that is missing in the value at
    this path. */
 TVMFFI_I_PATH_METHOD(attr_missing, ATTR_MISSING, str,
@@ -57,8 +57,8 @@ TVMFFI_I_PATH_METHOD(array_item_missing, ARRAY_ITEM_MISSING, int64,
                      owned = tvmffi_int(key))
 /* For comparisons: returns the path to a key that is missing in the map at this
    path. */
-TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, any,
-                     TVMFFI_TRY(tvmffi_i_own(&key, &owned)))
+TVMFFI_I_PATH_METHOD(map_item_missing, MAP_ITEM_MISSING, i_view,
+                     TVMFFI_TRY(tvmffi_i_own(key, &owned)))
 
 /* Returns whether two paths have equal steps. */
 TVMFFI_I_LISTED_METHOD(i_path_equal, TVMFFI_I_PATH "_path_equal", bool,
@@ -109,7 +109,7 @@ static int tvmffi_i_text_repr(tvmffi_i_text_buffer *b, TVMFFIObject *callback,
   TVMFFIAny result = tvmffi_none();
   TVMFFIByteArray text;
   if (!callback)
-    return tvmffi_i_fail("TypeError", "Cannot call None as `ffi.Function`");
+    return tvmffi_i_type_error("Cannot call None as `ffi.Function`");
   TVMFFI_TRY(TVMFFIFunctionCall(callback, &value, 1, &result));
   if (tvmffi_i_get_str(&result, &text))
     return tvmffi_i_bad_hook(&result, &tvmffi_i_word_str);
@@ -144,8 +144,8 @@ static int tvmffi_i_text_step(tvmffi_i_text_buffer *b, const tvmffi_i_step *s,
       TVMFFI_TRY(tvmffi_i_text_repr(b, callback, *key));
       break;
     default:
-      return tvmffi_i_fail("ValueError", "%d is no kind of an access step",
-                           (int)s->kind);
+      return tvmffi_i_value_error("%d is no kind of an access step",
+                                  (int)s->kind);
   }
   tvmffi_i_text_str(b, is_missing ? ">]" : "]");
   return 0;

@@ -15,7 +15,7 @@
 /* Returns a hash of a value and everything it contains. Values that are equal
    by ffi.RecursiveEq have equal hashes. Raises ValueError for an object whose
    type has the attribute __ffi_eq__ or __ffi_compare__ but not __ffi_hash__. */
-TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (i_view, value)) {
   tvmffi_i_recursive_frame room[8];
   tvmffi_i_recursive_hasher g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -25,7 +25,7 @@ TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   g.base.skip =
       kTVMFFIFieldFlagBitMaskHashOff | kTVMFFIFieldFlagBitMaskCompareOff;
   tvmffi_i_start_types();
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &owned));
   code = tvmffi_i_hash_all(&g, &owned, 2, &hash);
   tvmffi_i_recursive_close(&g.base);
   tvmffi_i_free(g.hashes);
@@ -34,11 +34,11 @@ TVMFFI_I_BUILTIN_FUNC(RecursiveHash, int64, (any, value)) {
   TVMFFI_RETURN((int64_t)hash);
 }
 
-#define TVMFFI_I_COMPARE(name, is_equality, op)                      \
-  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (any, a), (any, b)) { \
-    int sign = 0;                                                    \
-    TVMFFI_TRY(tvmffi_i_compare(&a, &b, is_equality, &sign));        \
-    TVMFFI_RETURN(sign op 0);                                        \
+#define TVMFFI_I_COMPARE(name, is_equality, op)                            \
+  TVMFFI_I_BUILTIN_FUNC(Recursive##name, bool, (i_view, a), (i_view, b)) { \
+    int sign = 0;                                                          \
+    TVMFFI_TRY(tvmffi_i_compare(a, b, is_equality, &sign));                \
+    TVMFFI_RETURN(sign op 0);                                              \
   }
 /* Tells whether two values are equal, with everything they contain. */
 TVMFFI_I_COMPARE(Eq, 1, ==)

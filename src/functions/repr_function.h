@@ -14,7 +14,7 @@
 #if !TVMFFI_NO_EXTRA
 /* Returns a value and everything it contains as text, like Python's repr. The
    attribute __ffi_repr__, if set, makes the text of a type's objects. */
-TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (i_view, value)) {
   tvmffi_i_repr_frame room[8];
   tvmffi_i_printer g = TVMFFI_I_ZERO;
   TVMFFIAny owned;
@@ -29,7 +29,7 @@ TVMFFI_I_BUILTIN_FUNC(ReprPrint, str, (any, value)) {
 #if !TVMFFI_NO_STDIO
   g.with_address = text && strcmp(text, "1") == 0;
 #endif
-  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(&value, &owned));
+  TVMFFI_TRY(TVMFFIAnyViewToOwnedAny(value, &owned));
   code = tvmffi_i_repr_to(&g, 0);
   if (!code) code = tvmffi_i_repr_all(&g, &owned, 2);
   /* As in upstream, a string object for a value with children, even if the

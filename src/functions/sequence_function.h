@@ -57,21 +57,21 @@ TVMFFI_I_PACKED(List) {
 }
 
 /* Functions that arrays and lists share. */
-#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                  \
-  /* Returns item i. IndexError unless 0 <= i < size. */                  \
-  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {     \
-    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                              \
-    TVMFFI_I_CHECK_INDEX(s, i);                                           \
-    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);          \
-    return 0;                                                             \
-  }                                                                       \
-  /* Returns the number of items. */                                      \
-  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                  \
-    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                      \
-  }                                                                       \
-  /* Returns whether an item is equal to a value. */                      \
-  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (any, value)) { \
-    return tvmffi_i_contains(self, &value, tvmffi_result);                \
+#define TVMFFI_I_SEQ_FUNCTIONS(Seq, seq)                                     \
+  /* Returns item i. IndexError unless 0 <= i < size. */                     \
+  TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {        \
+    tvmffi_i_seq *s = tvmffi_i_seq_of(self);                                 \
+    TVMFFI_I_CHECK_INDEX(s, i);                                              \
+    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);             \
+    return 0;                                                                \
+  }                                                                          \
+  /* Returns the number of items. */                                         \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Size, int64, (seq, self)) {                     \
+    TVMFFI_RETURN(tvmffi_i_seq_of(self)->cell.size);                         \
+  }                                                                          \
+  /* Returns whether an item is equal to a value. */                         \
+  TVMFFI_I_BUILTIN_FUNC(Seq##Contains, bool, (seq, self), (i_view, value)) { \
+    return tvmffi_i_contains(self, value, tvmffi_result);                    \
   }
 TVMFFI_I_SEQ_FUNCTIONS(Array, i_array)
 TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
@@ -79,7 +79,7 @@ TVMFFI_I_SEQ_FUNCTIONS(List, i_list)
 /* Replaces item i. IndexError unless 0 <= i < size. If `list` is an array,
    changes only a temporary copy. */
 TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
-                      (any, value)) {
+                      (i_view, value)) {
   TVMFFIAny *slot;
   TVMFFIObject *old;
   int32_t index;
@@ -87,24 +87,24 @@ TVMFFI_I_BUILTIN_FUNC(ListSetItem, none, (i_any_list, list), (int64, i),
   slot = &TVMFFI_I_ITEMS(list)[i];
   index = slot->type_index;
   old = slot->v_obj;
-  TVMFFI_TRY(tvmffi_i_own(&value, slot));
+  TVMFFI_TRY(tvmffi_i_own(value, slot));
   if (index >= kTVMFFIStaticObjectBegin) tvmffi_i_release(old);
   return 0;
 }
 
 /* Appends a value. */
-TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (any, value)) {
-  return tvmffi_i_list_append(&list->base, &value);
+TVMFFI_I_BUILTIN_FUNC(ListAppend, none, (i_any_list, list), (i_view, value)) {
+  return tvmffi_i_list_append(&list->base, value);
 }
 
 /* Inserts a value before item i. IndexError unless 0 <= i <= size. */
 TVMFFI_I_BUILTIN_FUNC(ListInsert, none, (i_any_list, list), (int64, i),
-                      (any, value)) {
+                      (i_view, value)) {
   TVMFFIAny item;
   TVMFFI_TRY(tvmffi_i_seq_reserve(list, 1)); /* upstream grows first as well */
   if (i < 0 || i > list->cell.size)
     return tvmffi_i_bad_position(i, list->cell.size);
-  TVMFFI_TRY(tvmffi_i_own(&value, &item));
+  TVMFFI_TRY(tvmffi_i_own(value, &item));
   *tvmffi_i_open_gap(list, i, 1) = item;
   return 0;
 }

@@ -19,8 +19,7 @@ TVMFFI_I_PACKED(Shape) {
   for (i = 0; i < num_args; ++i) {
     if (tvmffi_i_from_any(&tvmffi_i_word_int64, &args[i], &numbers[i])) {
       tvmffi_i_release(shape);
-      return tvmffi_i_fail("ValueError",
-                           "Expect shape to take list of int arguments");
+      return tvmffi_i_value_error("Expect shape to take list of int arguments");
     }
   }
   return tvmffi_i_give_new(result, shape);

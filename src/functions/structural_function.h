@@ -57,10 +57,10 @@ TVMFFI_I_OBJECT_TYPE(
    flagged as definitions. With skips_tensors, the data of tensors is not
    compared. Raises TypeError for an object whose type has no
    TVMFFISEqHashKind. */
-TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
+TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (i_view, a), (i_view, b),
                       (bool, maps_variables), (bool, skips_tensors)) {
   int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, NULL);
+      tvmffi_i_structural_equal(a, b, maps_variables, skips_tensors, NULL);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
@@ -68,35 +68,36 @@ TVMFFI_I_BUILTIN_FUNC(StructuralEqual, bool, (any, a), (any, b),
 /* Returns the two access paths, one in each value, to the first difference.
    Returns None if the values have the same structure. Parameters and errors are
    those of ffi.StructuralEqual. */
-TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (any, a),
-                      (any, b), (bool, maps_variables), (bool, skips_tensors)) {
+TVMFFI_I_BUILTIN_FUNC(GetFirstStructuralMismatch, i_path_pair, (i_view, a),
+                      (i_view, b), (bool, maps_variables),
+                      (bool, skips_tensors)) {
   TVMFFIObject *paths = NULL;
   int code =
-      tvmffi_i_structural_equal(&a, &b, maps_variables, skips_tensors, &paths);
+      tvmffi_i_structural_equal(a, b, maps_variables, skips_tensors, &paths);
   if (code < 0) return code;
   TVMFFI_I_GIVE(paths);
 }
 
 /* Returns a hash of a value's structure. Values that are equal by
    ffi.StructuralEqual with the same flags have equal hashes. */
-TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (any, value),
+TVMFFI_I_BUILTIN_FUNC(StructuralHash, int64, (i_view, value),
                       (bool, maps_variables), (bool, skips_tensors)) {
   uint64_t hash = 0;
   TVMFFI_TRY(
-      tvmffi_i_structural_hash(&value, maps_variables, skips_tensors, &hash));
+      tvmffi_i_structural_hash(value, maps_variables, skips_tensors, &hash));
   TVMFFI_RETURN((int64_t)hash);
 }
 
 /* Wraps a value in a key object. A map or dict compares and hashes the key by
    the value's structure. */
-TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (any, key)) {
-  return tvmffi_i_new_structural_key(&key, tvmffi_result);
+TVMFFI_I_BUILTIN_FUNC(StructuralKey, i_structural_key, (i_view, key)) {
+  return tvmffi_i_new_structural_key(key, tvmffi_result);
 }
 
 /* Tells whether two ffi.StructuralKey objects are equal: identical, or with the
    same hash and structure. */
-TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
-  int code = tvmffi_i_equal_once(&a, &b);
+TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (i_view, a), (i_view, b)) {
+  int code = tvmffi_i_equal_once(a, b);
   if (code < 0) return code;
   TVMFFI_RETURN(code != 0);
 }
@@ -105,7 +106,7 @@ TVMFFI_I_BUILTIN_FUNC(StructuralKeyEqual, bool, (any, a), (any, b)) {
 
 /* Makes an ffi.StructuralKey for a value and computes its hash. */
 TVMFFI_I_LISTED_METHOD(i_structural_key_init, TVMFFI_I_KEY "__ffi_init__",
-                       object, (any, value)) {
-  return tvmffi_i_new_structural_key(&value, tvmffi_result);
+                       object, (i_view, value)) {
+  return tvmffi_i_new_structural_key(value, tvmffi_result);
 }
 #endif

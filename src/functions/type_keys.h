@@ -14,11 +14,11 @@
 #if !TVMFFI_NO_CONTAINERS
 /* Creates the value that a callback returns to end a visit. The caller that
    started the visit receives `value`. */
-TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (any, value)) {
+TVMFFI_I_BUILTIN_FUNC(VisitInterrupt, i_interrupt, (i_view, value)) {
   TVMFFIObject *o =
       tvmffi_i_new_object(kTVMFFIVisitInterrupt, sizeof(tvmffi_i_interrupt));
   if (!o) return -1;
-  if (TVMFFIAnyViewToOwnedAny(&value,
+  if (TVMFFIAnyViewToOwnedAny(value,
                               &((tvmffi_i_interrupt *)(void *)o)->value)) {
     tvmffi_i_release(o);
     return -1;

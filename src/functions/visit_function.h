@@ -13,21 +13,14 @@
 #include "../interface.h"
 
 #if !TVMFFI_NO_EXTRA
-/* Defines the parameter type of a visited value: any view. Does not move from
-   an rvalue reference. */
-TVMFFI_I_TYPE(i_visit_value, TVMFFIAny, "AnyView", "Any", TVMFFI_I_ANY, -1,
-              NULL, NULL)
 /* Defines a parameter type of callbacks. tvmffi_i_check_callbacks checks them
    in the body, because upstream checks the callbacks of the last parameter
    before those of the first. */
-#define TVMFFI_I_CALLBACKS(T, more, more_schema)                             \
-  TVMFFI_I_CUSTOM_TYPE(                                                      \
-      T, const TVMFFIAny *, "Array<Tuple<int, ffi.Function" more ">>",       \
-      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":["     \
-      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}") { \
-    *(const TVMFFIAny **)out = any;                                          \
-    return 0;                                                                \
-  }
+#define TVMFFI_I_CALLBACKS(T, more, more_schema)                         \
+  TVMFFI_I_VIEW_TYPE(                                                    \
+      T, "Array<Tuple<int, ffi.Function" more ">>",                      \
+      "{\"type\":\"ffi.Array\",\"args\":[{\"type\":\"Tuple\",\"args\":[" \
+      "{\"type\":\"int\"},{\"type\":\"ffi.Function\"}" more_schema "]}]}")
 TVMFFI_I_CALLBACKS(i_callbacks, "", "")
 TVMFFI_I_CALLBACKS(i_mutate_callbacks, ", bool", ",{\"type\":\"bool\"}")
 TVMFFI_I_OBJECT_TYPE(i_visitor, "ffi.StructuralVisitor",
@@ -122,7 +115,7 @@ static TVMFFIAny tvmffi_i_run_engine(tvmffi_i_engine *e,
   if (mutates)
     code = tvmffi_i_own(view, &root);
   else if (e && view->type_index >= kTVMFFIStaticObjectBegin && !view->v_obj)
-    code = tvmffi_i_fail("ValueError", "The root is a NULL object");
+    code = tvmffi_i_value_error("The root is a NULL object");
   if (!code && (code = tvmffi_i_guard_enter(e, NULL, frame)) && mutates)
     tvmffi_i_any_release(&root);
   if (!code) {
@@ -168,13 +161,12 @@ static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
    `with_region` also receives the value's TVMFFIDefRegionKind. The function
    returns None or 0 to continue, 1 to skip the children, or an
    ffi.VisitInterrupt, which ends the walk and is its result. */
-TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_any_view, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_visit_root(
-      &tvmffi_func_i_StructuralWalk,
-      order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE, &root, callbacks,
-      with_region, tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralWalk,
+                             order ? TVMFFI_I_WALK_AFTER : TVMFFI_I_WALK_BEFORE,
+                             root, callbacks, with_region, tvmffi_result);
 }
 
 /* Visits a value with callbacks. `callbacks` has pairs of type index and
@@ -182,23 +174,22 @@ TVMFFI_I_BUILTIN_FUNC(StructuralWalk, i_visited, (i_visit_value, root),
    and the visitor. It visits the value's children itself, for example by
    ffi.StructuralVisitorDefaultVisit. The function returns None to continue, or
    an ffi.VisitInterrupt, which ends the visit and is its result. */
-TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_visit_value, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralVisit, i_visited, (i_any_view, root),
                       (i_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralVisit, TVMFFI_I_VISIT,
-                             &root, callbacks, NULL, tvmffi_result);
+                             root, callbacks, NULL, tvmffi_result);
 }
 
 /* Returns a value with replacements: the result of a callback replaces the
    value for which the callback was called. Parameters are those of
    ffi.StructuralWalk. Objects that contain a replaced value are copied. A
    container without other references may be changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (i_view, root),
                       (i_callbacks, callbacks), (i_callbacks, with_region),
                       (int32, order)) {
-  return tvmffi_i_visit_root(
-      &tvmffi_func_i_StructuralMap,
-      order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE, &root, callbacks,
-      with_region, tvmffi_result);
+  return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMap,
+                             order ? TVMFFI_I_MAP_AFTER : TVMFFI_I_MAP_BEFORE,
+                             root, callbacks, with_region, tvmffi_result);
 }
 
 /* Returns a value with replacements, as ffi.StructuralMap does. A callback is
@@ -206,10 +197,10 @@ TVMFFI_I_BUILTIN_FUNC(StructuralMap, any, (any, root),
    itself, for example by ffi.StructuralMutatorDefaultMutate. If the third item
    of a callback is true, the function also receives whether the value may be
    changed in place. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (any, root),
+TVMFFI_I_BUILTIN_FUNC(StructuralMutate, any, (i_view, root),
                       (i_mutate_callbacks, callbacks)) {
   return tvmffi_i_visit_root(&tvmffi_func_i_StructuralMutate, TVMFFI_I_MUTATE,
-                             &root, callbacks, NULL, tvmffi_result);
+                             root, callbacks, NULL, tvmffi_result);
 }
 
 /* Raises an error if the visitor has no vtable or the value is a NULL object.
@@ -218,10 +209,10 @@ static int tvmffi_i_check_visit(const tvmffi_i_visitor *v,
                                 const TVMFFIAny *value) {
   TVMFFI_ASSERT(v && value);
   if (!v->table)
-    return tvmffi_i_fail("TypeError", "A %s without a vtable cannot visit",
-                         tvmffi_i_type_key(v->base.type_index));
+    return tvmffi_i_type_error("A %s without a vtable cannot visit",
+                               tvmffi_i_type_key(v->base.type_index));
   if (value->type_index < kTVMFFIStaticObjectBegin || value->v_obj) return 0;
-  return tvmffi_i_fail("ValueError", "The value is a NULL object");
+  return tvmffi_i_value_error("The value is a NULL object");
 }
 
 /* Visits a value through the vtable if `entered`, otherwise without a callback
@@ -251,49 +242,49 @@ static int tvmffi_i_call_in_region(void *self, int64_t kind,
 }
 
 /* Defines the methods that both visitors and mutators have. */
-#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)            \
-  /* Visits or mutates a value as a child of the value that is being           \
-     visited. A callback may handle the value. */                              \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),        \
-                        (i_visit_value, value)) {                              \
-    return tvmffi_i_visit_by(self, mutates, 1, &value, tvmffi_result);         \
-  }                                                                            \
-  /* Visits or mutates the children of a value, without a callback for         \
-     the value itself. */                                                      \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,          \
-                        (T, self), (i_visit_value, value)) {                   \
-    return tvmffi_i_visit_by(self, mutates, 0, &value, tvmffi_result);         \
-  }                                                                            \
-  /* Returns the current TVMFFIDefRegionKind of the visit. */                  \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,             \
-                        (T, self)) {                                           \
-    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);     \
-  }                                                                            \
-  /* Calls a function without arguments and returns its result. During the     \
-     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */        \
-  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,           \
+#define TVMFFI_I_VISIT_METHODS(Visitor, Visit, T, visited, mutates)         \
+  /* Visits or mutates a value as a child of the value that is being        \
+     visited. A callback may handle the value. */                           \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Visit, visited, (T, self),     \
+                        (i_any_view, value)) {                              \
+    return tvmffi_i_visit_by(self, mutates, 1, value, tvmffi_result);       \
+  }                                                                         \
+  /* Visits or mutates the children of a value, without a callback for      \
+     the value itself. */                                                   \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##Default##Visit, visited,       \
+                        (T, self), (i_any_view, value)) {                   \
+    return tvmffi_i_visit_by(self, mutates, 0, value, tvmffi_result);       \
+  }                                                                         \
+  /* Returns the current TVMFFIDefRegionKind of the visit. */               \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##DefRegionKind, int64,          \
+                        (T, self)) {                                        \
+    TVMFFI_RETURN(((const tvmffi_i_visitor *)(const void *)self)->region);  \
+  }                                                                         \
+  /* Calls a function without arguments and returns its result. During the  \
+     call, the TVMFFIDefRegionKind is `kind`, unless it was Pattern. */     \
+  TVMFFI_I_BUILTIN_FUNC(Structural##Visitor##WithDefRegionKind, any,        \
                         (T, self), (int64, kind), (i_callback, callback)) { \
-    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);       \
+    return tvmffi_i_call_in_region(self, kind, callback, tvmffi_result);    \
   }
 TVMFFI_I_VISIT_METHODS(Visitor, Visit, i_visitor, i_visited, 0)
 TVMFFI_I_VISIT_METHODS(Mutator, Mutate, i_mutator, any, 1)
 #undef TVMFFI_I_VISIT_METHODS
 
 /* Returns the value by which a mutator replaces a variable, or None. */
-TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any,
-                      (i_mutator, self), (i_visit_value, var)) {
+TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapGet, any, (i_mutator, self),
+                      (i_any_view, var)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
-  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, var), tvmffi_result);
+  TVMFFI_TRY(tvmffi_i_check_visit(v, var));
+  return tvmffi_i_give(tvmffi_i_table_of(v)->get(v, *var), tvmffi_result);
 }
 
 /* Sets the value by which a mutator replaces a variable. */
 TVMFFI_I_BUILTIN_FUNC(StructuralMutatorVarRemapSet, none, (i_mutator, self),
-                      (i_visit_value, var), (i_visit_value, value)) {
+                      (i_any_view, var), (i_any_view, value)) {
   tvmffi_i_visitor *v = (tvmffi_i_visitor *)(void *)self;
-  TVMFFI_TRY(tvmffi_i_check_visit(v, &var));
+  TVMFFI_TRY(tvmffi_i_check_visit(v, var));
   TVMFFI_TRY(
-      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, var, value), tvmffi_result));
+      tvmffi_i_give(tvmffi_i_table_of(v)->set(v, *var, *value), tvmffi_result));
   tvmffi_i_any_release(tvmffi_result);
   return 0;
 }

@@ -104,7 +104,7 @@ static int tvmffi_i_call_walk(void *self, const TVMFFIAny *args,
     return tvmffi_i_bad_arg(&f, i, args, TVMFFI_I_MISMATCH);
   }
   if (!tvmffi_i_is_guarded(c))
-    return tvmffi_i_fail("RuntimeError", "%s", c->kind->ended);
+    return tvmffi_i_runtime_error("%s", c->kind->ended);
   depth = tvmffi_i_depth(c->walk);
   for (i = 0; i < c->kind->num_values && !code; ++i)
     code = TVMFFIAnyViewToOwnedAny(&args[i], &values[i]);
@@ -148,8 +148,8 @@ TVMFFI_I_COLD int tvmffi_i_left_hook(void *walk, size_t depth, int code) {
   TVMFFI_ASSERT(tvmffi_i_depth(walk) >= depth);
   tvmffi_i_cut_frames(walk, depth);
   return code ? code
-              : tvmffi_i_fail("RuntimeError",
-                              "An exception left the callback of a hook");
+              : tvmffi_i_runtime_error(
+                    "An exception left the callback of a hook");
 }
 
 /* Calls a hook with the callback function as the last argument. Meanwhile a

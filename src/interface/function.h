@@ -235,7 +235,6 @@ TVMFFI_I_COLD int tvmffi_i_refuse_builtin(const tvmffi_i_builtin_func *builtin,
 #if defined(__OPTIMIZE_SIZE__)
 /* Memory for a converted argument. */
 typedef union {
-  TVMFFIAny any;
   TVMFFIByteArray text;
   tvmffi_i_object_slot object;
 } tvmffi_i_value;
@@ -249,7 +248,6 @@ TVMFFI_I_COLD int tvmffi_i_load_arg_of_builtin(const tvmffi_i_word *word,
 #define TVMFFI_I_LOAD_KIND(kind) \
   case kind: return tvmffi_i_from_any_as(kind, word, from, to);
   switch (word->kind) {
-    TVMFFI_I_LOAD_KIND(TVMFFI_I_ANY)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_INT)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_BOOL)
     TVMFFI_I_LOAD_KIND(TVMFFI_I_STR)
@@ -606,6 +604,19 @@ typedef union {
 #define TVMFFI_I_BUILTIN_NAMED(name, text, ...) \
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
+
+/* Parameter types of functions of the runtime that accept any value. The body
+   receives the argument's address. Error messages name the type as upstream's
+   do. */
+TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
+  *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
+  return 0;
+}
+#define TVMFFI_I_VIEW_TYPE(T, name, schema)                            \
+  TVMFFI_I_TYPE(T, const TVMFFIAny *, name, schema, TVMFFI_I_CUSTOM, -1, \
+                tvmffi_i_get_view, NULL)
+TVMFFI_I_VIEW_TYPE(i_view, "Any", "Any")
+TVMFFI_I_VIEW_TYPE(i_any_view, "AnyView", "Any")
 
 /* Begins a typed function like TVMFFI_FUNC, and exports it for Python's
    load_module. The symbols are __tvm_ffi_NAME and, for its metadata,

@@ -54,8 +54,7 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
   TVMFFI_I_NOT_NULL(prototype);
   TVMFFI_I_NOT_NULL(out);
   if (!allocate)
-    return tvmffi_i_fail(
-        "RuntimeError",
+    return tvmffi_i_runtime_error(
         "TVMFFIEnvTensorAlloc: allocator is nullptr, likely because "
         "TVMFFIEnvSetDLPackManagedTensorAllocator has not been called.");
   TVMFFI_TRY(tvmffi_i_check_shape(__func__, prototype));
@@ -66,9 +65,8 @@ int TVMFFIEnvTensorAlloc(DLTensor *prototype, TVMFFIObjectHandle *out) {
     return code; /* as upstream's extra/env_context.cc does */
   }
   if (!managed)
-    return tvmffi_i_fail("RuntimeError",
-                         "TVMFFIEnvTensorAlloc: failed to allocate a tensor "
-                         "from the allocator");
+    return tvmffi_i_runtime_error(
+        "TVMFFIEnvTensorAlloc: failed to allocate a tensor from the allocator");
   code = tvmffi_i_check_versioned(managed);
   if (!code) code = tvmffi_i_check_shape(__func__, &managed->dl_tensor);
   if (!code)
@@ -93,7 +91,7 @@ int TVMFFIEnvRegisterCAPI(const char *name, void *symbol) {
   else if (strcmp(name, "PyGILState_Release") == 0)
     TVMFFI_I_STORE(&tvmffi_i_gil_release, (void (*)(int))(uintptr_t)symbol);
   else
-    return tvmffi_i_fail("ValueError", "Unknown env API %.200s", name);
+    return tvmffi_i_value_error("Unknown env API %.200s", name);
   return 0;
 }
 
@@ -106,9 +104,9 @@ int TVMFFIEnvCheckSignals(void) {
   int state, code;
   if (!call) return 0;
   if (!ensure || !release)
-    return tvmffi_i_fail("InternalError",
-                         "PyErr_CheckSignals is registered without "
-                         "PyGILState_Ensure and PyGILState_Release");
+    return tvmffi_i_internal_error(
+        "PyErr_CheckSignals is registered without PyGILState_Ensure and "
+        "PyGILState_Release");
   TVMFFI_ASSERT(TVMFFI_I_IS_FREE); /* Python may run other threads */
   state = ensure();
   code = call();

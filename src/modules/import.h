@@ -99,8 +99,7 @@ static int tvmffi_i_add_own_import(tvmffi_i_module *m, TVMFFIObject *other) {
                                    tvmffi_i_is_same_module, m);
   if (cycle < 0) return -1;
   if (cycle)
-    return tvmffi_i_fail("RuntimeError",
-                         "Cyclic dependency detected during import");
+    return tvmffi_i_runtime_error("Cyclic dependency detected during import");
   return tvmffi_i_change_imports(m, other);
 }
 #endif

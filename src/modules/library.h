@@ -33,9 +33,8 @@ typedef struct {
 #if TVMFFI_NO_DLOPEN
 static int tvmffi_i_dlopen(TVMFFIByteArray path, void **out) {
   (void)path, (void)out;
-  return tvmffi_i_fail("RuntimeError",
-                       "This runtime was built without dlopen, so it cannot "
-                       "load libraries");
+  return tvmffi_i_runtime_error(
+      "This runtime was built without dlopen, so it cannot load libraries");
 }
 static void *tvmffi_i_dlsym(void *handle, const char *name) {
   (void)handle, (void)name;
@@ -287,8 +286,7 @@ static int tvmffi_i_library_text(tvmffi_i_module *m, const char *head,
 }
 
 TVMFFI_I_COLD int tvmffi_i_library_refuses(const char *method) {
-  return tvmffi_i_fail("RuntimeError", "Module[library] does not support %s",
-                       method);
+  return tvmffi_i_runtime_error("Module[library] does not support %s", method);
 }
 
 static TVMFFIObject *tvmffi_i_no_items(void) {

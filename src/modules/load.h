@@ -26,8 +26,8 @@ static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
 }
 
 TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
-  return tvmffi_i_fail("InternalError",
-                       "The binary embedded in the library is malformed");
+  return tvmffi_i_internal_error(
+      "The binary embedded in the library is malformed");
 }
 
 /* Reads an array, whose number of elements precedes it. An element has

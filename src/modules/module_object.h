@@ -106,9 +106,8 @@ TVMFFI_I_COLD int tvmffi_i_call_cxx(tvmffi_i_module *m,
                                     tvmffi_i_module_method method,
                                     const TVMFFIAny *args, TVMFFIAny *out) {
   (void)m, (void)method, (void)args, (void)out;
-  return tvmffi_i_fail("RuntimeError",
-                       "A module that is made in C++ cannot be used from C on "
-                       "this machine");
+  return tvmffi_i_runtime_error(
+      "A module that is made in C++ cannot be used from C on this machine");
 }
 #endif
 

@@ -184,16 +184,15 @@ TVMFFI_I_NOINLINE int tvmffi_i_init_handle(void **handle,
   }
   tvmffi_i_end_initializers(frame);
   if (stuck)
-    return tvmffi_i_fail("RuntimeError",
-                         "init_func waits for its own handle: a cycle");
+    return tvmffi_i_runtime_error(
+        "init_func waits for its own handle: a cycle");
   if (made) return 0;
   if (code) {
     (void)tvmffi_i_need_error(code, "init_func");
     return code; /* as upstream's init_once.cc does */
   }
   if (!result)
-    return tvmffi_i_fail("RuntimeError",
-                         "init_func must return a non-NULL handle");
+    return tvmffi_i_runtime_error("init_func must return a non-NULL handle");
   return 0;
 }
 

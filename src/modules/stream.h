@@ -27,8 +27,8 @@ int TVMFFIEnvSetStream(int32_t device_type, int32_t device_id,
                        TVMFFIStreamHandle *opt_out_original_stream) {
   tvmffi_i_stream *s;
   if (device_type < 0 || device_id < 0)
-    return tvmffi_i_fail("ValueError", "There is no device (%d, %d)",
-                         (int)device_type, (int)device_id);
+    return tvmffi_i_value_error("There is no device (%d, %d)", (int)device_type,
+                                (int)device_id);
   if (!tvmffi_i_need_block()) return tvmffi_i_no_memory();
   s = (tvmffi_i_stream *)tvmffi_i_add_record(
       tvmffi_i_thread_streams(), sizeof(*s), 2, (uintptr_t)device_type + 1,

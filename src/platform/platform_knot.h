@@ -8,8 +8,8 @@
 /* Declared here, because errors and memory need each other: a failed allocation
    raises an error, and an error is allocated. */
 TVMFFI_I_SLOW int tvmffi_i_no_memory(void);
-TVMFFI_I_PRINTF(2, 3)
-TVMFFI_I_COLD int tvmffi_i_fail(const char *kind, const char *format, ...);
+TVMFFI_I_PRINTF(1, 2)
+TVMFFI_I_COLD int tvmffi_i_value_error(const char *format, ...);
 
 #if TVMFFI_DEBUG
 /* Called by tvmffi_i_free. Returns 1 if the debug code frees the memory later,

@@ -67,8 +67,8 @@ TVMFFI_I_NOINLINE void *tvmffi_i_push_chunk(tvmffi_i_stack *s, size_t size,
   size_t left = name ? TVMFFI_I_MAX_FRAMES_OPEN - s->depth : SIZE_MAX;
   n = (n - sizeof(*c)) / size;
   if (!left) {
-    (void)tvmffi_i_fail("ValueError", "%s: maximum stack depth (%d) exceeded",
-                        name, (int)TVMFFI_I_MAX_FRAMES_OPEN);
+    (void)tvmffi_i_value_error("%s: maximum stack depth (%d) exceeded", name,
+                               (int)TVMFFI_I_MAX_FRAMES_OPEN);
     return NULL;
   }
   if (n > left) n = left;

@@ -61,9 +61,8 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   int code;
   TVMFFI_ASSERT(s->convert && access == tvmffi_i_access_of(s->type_index));
   if (num_args != 2)
-    return tvmffi_i_fail("TypeError",
-                         "A field setter takes 2 arguments, but %d were given",
-                         (int)num_args);
+    return tvmffi_i_type_error(
+        "A field setter takes 2 arguments, but %d were given", (int)num_args);
   if (tvmffi_i_from_any(&tvmffi_i_word_ptr, &args[0], &field) || !field)
     return tvmffi_i_bad_cast(&args[0], "void*");
   code = s->convert(s->converter, &args[1], &converted);
@@ -71,9 +70,8 @@ static int tvmffi_i_call_setter(void *self, const TVMFFIAny *args,
   if (access)
     code = access->set(field, &converted);
   else
-    code = tvmffi_i_fail("ValueError",
-                         "Unsupported field type index for setter: %d",
-                         (int)s->type_index);
+    code = tvmffi_i_value_error("Unsupported field type index for setter: %d",
+                                (int)s->type_index);
   tvmffi_i_any_release(&converted);
   *result = tvmffi_none();
   return code;

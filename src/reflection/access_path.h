@@ -62,7 +62,7 @@ static int tvmffi_i_parent_path(const tvmffi_i_path *path,
   if (parent->base.type_index != TVMFFI_I_ACCESS_PATH ||
       parent->depth >= path->depth || !path->step ||
       path->step->type_index != TVMFFI_I_ACCESS_STEP)
-    return tvmffi_i_fail("InternalError", "The access path is malformed");
+    return tvmffi_i_internal_error("The access path is malformed");
   return 0;
 }
 

@@ -42,10 +42,10 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     tvmffi_i_start_types();
     maker = tvmffi_i_type_attr(&tvmffi_i_new_column, type->type_index);
     if (!maker)
-      return tvmffi_i_fail("RuntimeError",
-                           "Type `%s` does not support reflection creation (no "
-                           "native creator or __ffi_new__ type attr)",
-                           type->type_key.data);
+      return tvmffi_i_runtime_error(
+          "Type `%s` does not support reflection creation (no native creator "
+          "or __ffi_new__ type attr)",
+          type->type_key.data);
     if (maker->type_index < kTVMFFIStaticObjectBegin)
       return tvmffi_i_bad_cast(maker, "ffi.Function");
     TVMFFI_TRY(tvmffi_i_call_nested(maker->v_obj, NULL, 0, &result));
@@ -61,9 +61,8 @@ static int tvmffi_i_make_empty(const TVMFFITypeInfo *type, TVMFFIObject **out) {
     return 0;
   }
   tvmffi_i_release(made);
-  return tvmffi_i_fail("RuntimeError",
-                       "The creator of type `%s` returned no object of it",
-                       type->type_key.data);
+  return tvmffi_i_runtime_error(
+      "The creator of type `%s` returned no object of it", type->type_key.data);
 }
 
 /* Context of a constructor. Behind the struct are num_fields pointers to
@@ -186,11 +185,10 @@ static int tvmffi_i_bind(const tvmffi_i_binding *b, int32_t i,
 
 static int tvmffi_i_too_many(const tvmffi_i_init *init, int32_t n) {
   TVMFFI_ASSERT(n > init->num_positional);
-  return tvmffi_i_fail("TypeError",
-                       "%s.__ffi_init__() takes at most %d positional "
-                       "argument(s), but %d were given",
-                       init->type->type_key.data, (int)init->num_positional,
-                       (int)n);
+  return tvmffi_i_type_error(
+      "%s.__ffi_init__() takes at most %d positional argument(s), but %d were "
+      "given",
+      init->type->type_key.data, (int)init->num_positional, (int)n);
 }
 
 /* Returns the index of the field with this name, or -1. A derived type's field
@@ -215,24 +213,22 @@ static int tvmffi_i_bind_keywords(const tvmffi_i_binding *b,
   int32_t i, at;
   TVMFFI_ASSERT(n >= 0);
   if (n % 2 != 0)
-    return tvmffi_i_fail("TypeError",
-                         "%s.__ffi_init__() KWARGS requires an even number of "
-                         "key-value arguments",
-                         key);
+    return tvmffi_i_type_error(
+        "%s.__ffi_init__() KWARGS requires an even number of key-value "
+        "arguments",
+        key);
   for (i = 0; i < n; i += 2) {
     if (tvmffi_i_get_str(&args[i], &name))
       return tvmffi_i_bad_cast(&args[i], "str");
     at = tvmffi_i_keyword(b->init, name);
     if (at < 0)
-      return tvmffi_i_fail("TypeError",
-                           "%s.__ffi_init__() got an unexpected keyword "
-                           "argument '%.*s'",
-                           key, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() got an unexpected keyword argument '%.*s'", key,
+          TVMFFI_I_TEXT(name));
     if (b->set[at])
-      return tvmffi_i_fail("TypeError",
-                           "%s.__ffi_init__() got multiple values for "
-                           "argument '%.*s'",
-                           key, TVMFFI_I_TEXT(name));
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() got multiple values for argument '%.*s'", key,
+          TVMFFI_I_TEXT(name));
     TVMFFI_TRY(tvmffi_i_bind(b, at, &args[i + 1]));
   }
   return 0;
@@ -255,8 +251,8 @@ static int tvmffi_i_bind_defaults(const tvmffi_i_binding *b) {
       if (code)
         return tvmffi_i_field_failed(b->init, field, "default for field", code);
     } else if (!(field->flags & kTVMFFIFieldFlagBitMaskInitOff)) {
-      return tvmffi_i_fail(
-          "TypeError", "%s.__ffi_init__() missing required %sargument: '%.*s'",
+      return tvmffi_i_type_error(
+          "%s.__ffi_init__() missing required %sargument: '%.*s'",
           b->init->type->type_key.data,
           field->flags & kTVMFFIFieldFlagBitMaskKwOnly ? "keyword-only " : "",
           TVMFFI_I_TEXT(field->name));

@@ -185,10 +185,10 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
   tvmffi_i_start_types();
   copier = tvmffi_i_type_attr(&tvmffi_i_copy_column, index);
   if (!copier)
-    return tvmffi_i_fail("InternalError",
-                         "Cannot deep copy object of type \"%s\" because it is "
-                         "not copy-constructible",
-                         tvmffi_i_type_key(index));
+    return tvmffi_i_internal_error(
+        "Cannot deep copy object of type \"%s\" because it is not "
+        "copy-constructible",
+        tvmffi_i_type_key(index));
   if (copier->type_index < kTVMFFIStaticObjectBegin)
     return tvmffi_i_bad_cast(copier, "ffi.Function");
   TVMFFI_TRY(tvmffi_i_call_nested(copier->v_obj, &arg, 1, &result));
@@ -197,9 +197,8 @@ static int tvmffi_i_begin_copy(TVMFFIObject *from, TVMFFIObject **copy) {
     return 0;
   }
   tvmffi_i_any_release(&result);
-  return tvmffi_i_fail("TypeError",
-                       "The shallow copy of a `%s` has another type",
-                       tvmffi_i_type_key(index));
+  return tvmffi_i_type_error("The shallow copy of a `%s` has another type",
+                             tvmffi_i_type_key(index));
 }
 
 static int tvmffi_i_push_copy(tvmffi_i_copier *c, TVMFFIObject *from) {

@@ -53,8 +53,8 @@ TVMFFI_I_BUILTIN_FUNC(GetGlobalFuncMetadata, str, (str, name)) {
     g = NULL;
   }
   if (!g)
-    return tvmffi_i_fail("RuntimeError", "Global Function is not found: %.*s",
-                         TVMFFI_I_TEXT(name));
+    return tvmffi_i_runtime_error("Global Function is not found: %.*s",
+                                  TVMFFI_I_TEXT(name));
   info = TVMFFI_I_LOAD_SEQ(&g->info);
   typed = tvmffi_i_typed_builtin(g, function);
   if (info) text = info->metadata;

@@ -224,8 +224,9 @@ static int tvmffi_i_call_convert(void *self, const TVMFFIAny *args,
   }
   if (code == TVMFFI_I_CONVERTED) return 0;
   if (code <= 0) return code;
-  return tvmffi_i_fail("TypeError", "Cannot cast from `%s` to `%s`",
-                       tvmffi_i_type_key(args->type_index), to->word->name);
+  return tvmffi_i_type_error("Cannot cast from `%s` to `%s`",
+                             tvmffi_i_type_key(args->type_index),
+                             to->word->name);
 }
 
 /* The values of the attributes __any_hash__ and __any_equal__, which C++ code

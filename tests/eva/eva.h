@@ -23,7 +23,9 @@ static void *eva_memchr(const void *s, int c, size_t n) {
 /* Eva uses these contracts instead of the functions' bodies, which the programs
    do not test. */
 /*@ assigns \result \from \nothing; ensures \result == -1; */
-static int tvmffi_i_fail(const char *kind, const char *format, ...);
+static int tvmffi_i_runtime_error(const char *format, ...);
+/*@ assigns \result \from \nothing; ensures \result == -1; */
+static int tvmffi_i_value_error(const char *format, ...);
 /*@ assigns \nothing; */
 static void tvmffi_i_any_release(TVMFFIAny *value);
 /*@ assigns \result, *out \from \nothing;

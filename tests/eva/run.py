@@ -22,7 +22,8 @@ from tap import Tap  # noqa: E402
 LIMIT = 3600  # seconds of one analysis
 # Frama-C reads C99 without _Generic and 128-bit integers.
 FLAGS = "-std=c99 -U__SIZEOF_INT128__ -U__GNUC__ -U__clang__"
-STUBS = ["tvmffi_i_fail", "tvmffi_i_any_release", "tvmffi_i_call_by_name",
+STUBS = ["tvmffi_i_runtime_error", "tvmffi_i_value_error",
+         "tvmffi_i_any_release", "tvmffi_i_call_by_name",
          "TVMFFIStringFromByteArray", "TVMFFIBytesFromByteArray"]
 # Functions whose result tells where the text is read next: Eva follows each
 # result by itself.

@@ -189,14 +189,18 @@ def functions_of(text):
 
 
 def with_results(text):
-    """The header, in which each call of RAISE is followed by its result."""
+    """The header, in which each call of RAISE, and of a function that
+    TVMFFI_I_FAIL_AS defines, is followed by its result."""
+    result = r"\1#define \2(...) (\2(__VA_ARGS__), -1)\n"
     for name in RAISE:
-        text, count = re.subn(
-            rf"(\b{name}\b[^;]*?\{{\n.*?\n}}\n)",
-            rf"\1#define {name}(...) ({name}(__VA_ARGS__), -1)\n", text,
-            count=1, flags=re.S)
+        text, count = re.subn(rf"(\b({name})\b[^;]*?\{{\n.*?\n}}\n)", result,
+                              text, count=1, flags=re.S)
         if not count:
             raise RuntimeError(f"not in the header: {name}")
+    text, count = re.subn(r"(^TVMFFI_I_FAIL_AS\((\w+), .*\n)", result, text,
+                          flags=re.M)
+    if not count:
+        raise RuntimeError("not in the header: TVMFFI_I_FAIL_AS")
     return text
 
 
