@@ -2660,6 +2660,11 @@ TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
   tvmffi_i_release(old);
 }
 
+/* Retains the object in an Any, if any. */
+TVMFFI_I_INLINE void tvmffi_i_any_retain(const TVMFFIAny *any) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
+}
+
 /* Releases an owned Any and sets it to None. */
 TVMFFI_I_INLINE void tvmffi_i_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;
@@ -9022,8 +9027,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
     code = tvmffi_i_index(any, key, &i);
     if (code) return code;
     *value = tvmffi_i_item(any, i);
-    if (value->type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(value->v_obj);
+    tvmffi_i_any_retain(value);
     return 0;
   }
   if (!tvmffi_i_is_map(any))
@@ -11723,8 +11727,7 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
     *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
   else
     *into = *(TVMFFIAny *)field;
-  if (into->type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_i_retain(into->v_obj);
+  tvmffi_i_any_retain(into);
   return 0;
 }
 
@@ -20655,10 +20658,10 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 #define TVMFFI_I_MAX_ITEMS \
   ((int64_t)((PTRDIFF_MAX - sizeof(tvmffi_i_seq)) / sizeof(TVMFFIAny)))
 
-/* Copies an owned Any. Retains the object, if any. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
-  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
-  return *any;
+/* Sets *to to a copy of an owned Any. */
+TVMFFI_I_INLINE void tvmffi_i_copy_owned(const TVMFFIAny *from, TVMFFIAny *to) {
+  *to = *from;
+  tvmffi_i_any_retain(to);
 }
 
 /* Copies `n` owned items. */
@@ -20666,7 +20669,7 @@ static void tvmffi_i_copy_span(TVMFFIAny *to, const TVMFFIAny *items,
                                size_t n) {
   size_t i;
   TVMFFI_ASSERT(items || !n);
-  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  for (i = 0; i < n; ++i) tvmffi_i_copy_owned(&items[i], &to[i]);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
@@ -21573,10 +21576,8 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
   for (i = 0; i < (row ? size : num_slots); ++i) {
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
-    if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(pair->key.v_obj);
-    if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(pair->value.v_obj);
+    tvmffi_i_any_retain(&pair->key);
+    tvmffi_i_any_retain(&pair->value);
   }
   return &m->base;
 }
@@ -25219,18 +25220,15 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
 }
 
 /* Returns a path (owned) that extends `path` (borrowed) by a step with `key`,
-   or NULL with the error raised. Takes ownership of `key`. */
+   or NULL with the error raised. */
 static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
-                                      TVMFFIAny key) {
+                                      const TVMFFIAny *key) {
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
   TVMFFI_ASSERT(kind >= 0 && kind <= TVMFFI_I_STEP_MAP_ITEM_MISSING);
-  if (!s) {
-    tvmffi_i_any_release(&key);
-    return NULL;
-  }
+  if (!s) return NULL;
   s->kind = kind;
-  s->key = key;
+  tvmffi_i_copy_owned(key, &s->key);
   return tvmffi_i_new_path(path, &s->base);
 }
 
@@ -25414,7 +25412,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   made = tvmffi_i_new_array((int64_t)n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
-    items[i] = tvmffi_i_copy_owned(child);
+    tvmffi_i_copy_owned(child, &items[i]);
   TVMFFI_ASSERT(i == n);
   return made;
 }
@@ -25627,8 +25625,8 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
       const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,
                                     value ? tvmffi_obj(value) : pair->value};
       if ((key || value) != changed) continue;
-      made[num_made++] = tvmffi_i_copy_owned(&copies.key);
-      made[num_made++] = tvmffi_i_copy_owned(&copies.value);
+      tvmffi_i_copy_span(made + num_made, &copies.key, 2);
+      num_made += 2;
     }
     if (!changed) num_kept = num_made;
   }
@@ -26874,8 +26872,9 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
    */
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
-  TVMFFIAny held = tvmffi_i_copy_owned(key);
+  TVMFFIAny held;
   TVMFFI_ASSERT(f->owns & TVMFFI_I_OWNS_HELD);
+  tvmffi_i_copy_owned(key, &held);
   tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);
@@ -27438,8 +27437,8 @@ static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a,
   step = &s->steps[s->num_steps++];
   step->kind[0] = kind_a;
   step->kind[1] = kind_b;
-  step->key[0] = tvmffi_i_copy_owned(a);
-  step->key[1] = tvmffi_i_copy_owned(b);
+  tvmffi_i_copy_owned(a, &step->key[0]);
+  tvmffi_i_copy_owned(b, &step->key[1]);
   return 0;
 }
 
@@ -27764,7 +27763,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
   TVMFFI_I_EACH_PAIR(right, at, pair) {
-    key = tvmffi_i_copy_owned(&pair->key);
+    tvmffi_i_copy_owned(&pair->key, &key);
     code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);
     if (code || !value) return code;
@@ -27808,9 +27807,8 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const TVMFFIAny **value) {
   tvmffi_i_walk_frame *base = &f->base.base;
   const tvmffi_i_pair *other = tvmffi_i_map_pair(base->other, f->at);
-  TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
-                      ? tvmffi_i_copy_owned(&pair->key)
-                      : pair->key;
+  TVMFFIAny key = pair->key;
+  if (base->owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_retain(&key);
   TVMFFI_ASSERT(!(base->owns & TVMFFI_I_OWNS_HELD) ||
                 base->held.type_index == kTVMFFINone);
   base->held = key;
@@ -27932,11 +27930,10 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   for (side = 0; side < 2; ++side) {
     TVMFFIObject *path = tvmffi_i_new_path(NULL, NULL);
     for (i = s->num_steps; i-- > 0 && path;) {
-      tvmffi_i_mismatch *step = &s->steps[i];
+      const tvmffi_i_mismatch *step = &s->steps[i];
       TVMFFIObject *longer =
-          tvmffi_i_step_to(path, step->kind[side], step->key[side]);
+          tvmffi_i_step_to(path, step->kind[side], &step->key[side]);
       TVMFFI_ASSERT(longer != path);
-      step->key[side] = tvmffi_none();
       tvmffi_i_release(path);
       path = longer;
     }
@@ -28241,9 +28238,8 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     TVMFFI_I_PUSH_ROOM(tvmffi_i_hash_item, s->items, s->num_items,
                        s->max_items);
     s->items[s->num_items].hash = hash;
-    s->items[s->num_items++].value = map->type_index == kTVMFFIDict
-                                         ? tvmffi_i_copy_owned(&pair->value)
-                                         : pair->value;
+    s->items[s->num_items++].value = pair->value;
+    if (map->type_index == kTVMFFIDict) tvmffi_i_any_retain(&pair->value);
   }
   f->base.base.c.at = f->first;
   f->end = s->num_items;
@@ -28848,8 +28844,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
   TVMFFI_ASSERT(!e || !tvmffi_i_has_bit(e->passed, child->type_index));
   *unique = f->in_place && tvmffi_i_is_unique(child);
-  f->base.held =
-      f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
+  f->base.held = *child;
+  if (f->base.owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_retain(child);
   return 1;
 }
 
@@ -28873,7 +28869,7 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < size; ++i)
-    if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
+    if (i != at) tvmffi_i_copy_owned(&items[i], &to[i]);
   if (!to || at >= size) return 0;
   to[at] = *value;
   *value = tvmffi_none();
@@ -29302,7 +29298,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   *r = table->enter_unique(d->v, *value);
   slot = tvmffi_i_child_at(f);
   if (slot && slot->type_index == kTVMFFINone)
-    *slot = tvmffi_i_copy_owned(&f->base.held);
+    tvmffi_i_copy_owned(&f->base.held, slot);
 }
 
 /* Visits a child. Returns 1 with the result in *r, or 0 if a frame was pushed.
@@ -29445,7 +29441,9 @@ static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
   key = tvmffi_ptr(var.v_obj);
   value = tvmffi_i_map_get(e->remap, &key);
   TVMFFI_ASSERT(!value || e->variables);
-  return value ? tvmffi_i_copy_owned(value) : tvmffi_none();
+  if (!value) return tvmffi_none();
+  tvmffi_i_any_retain(value);
+  return *value;
 }
 
 static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,
@@ -30297,16 +30295,14 @@ static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
 static tvmffi_i_known_column tvmffi_i_from_json_column = {"__data_from_json__",
                                                           NULL};
 
-/* Adds the entry (`name`, `value`) to `map`. Takes ownership of `value`, also
-   on failure. */
+/* Adds the entry (`name`, `value`) to `map`. */
 static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
-                              TVMFFIAny value) {
+                              const TVMFFIAny *value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
   TVMFFI_ASSERT(map && map->type_index == kTVMFFIMap);
-  if (!code) code = tvmffi_i_map_set(map, &key, &value);
+  if (!code) code = tvmffi_i_map_set(map, &key, value);
   tvmffi_i_any_release(&key);
-  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -30375,10 +30371,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
   code = index < kTVMFFIDynObjectBegin
              ? TVMFFIStringFromByteArray(&key, &any)
              : tvmffi_i_make_large(key.data, key.size, kTVMFFIStr, &any);
-  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), any);
+  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), &any);
   if (!code && data)
-    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"),
-                              tvmffi_i_copy_owned(data));
+    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"), data);
+  tvmffi_i_any_release(&any);
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
   tvmffi_i_release(node);
@@ -30532,6 +30528,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
+    int code;
     TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &value));
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
@@ -30553,7 +30550,9 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
                    ? 1
                    : tvmffi_i_cannot_save(&value);
     }
-    TVMFFI_TRY(tvmffi_i_set_named(f->fields, f->c.field->name, value));
+    code = tvmffi_i_set_named(f->fields, f->c.field->name, &value);
+    tvmffi_i_any_release(&value);
+    if (code) return code;
   }
 }
 
@@ -30573,9 +30572,10 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
 /* Stores the node index of the top frame's current child. */
 static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  const TVMFFIAny number = tvmffi_int(index);
   TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
-    return tvmffi_i_set_named(f->fields, f->c.field->name, tvmffi_int(index));
+    return tvmffi_i_set_named(f->fields, f->c.field->name, &number);
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
   TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
@@ -30611,7 +30611,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     if (depth)
       code = tvmffi_i_next_part(s, &s->saved[s->num_saved].value);
     else
-      s->saved[0].value = tvmffi_i_copy_owned(root);
+      tvmffi_i_copy_owned(root, &s->saved[0].value);
     if (code < 0) return code;
     TVMFFI_ASSERT(code <= 1);
     if (code) {
@@ -30637,20 +30637,20 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
 static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
                               const TVMFFIAny *metadata, TVMFFIAny *out) {
   TVMFFIObject *graph = tvmffi_i_new_map(kTVMFFIMap, 0);
-  TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
+  const TVMFFIAny number = tvmffi_int(index), list = tvmffi_obj(s->nodes);
+  TVMFFIAny nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
   TVMFFI_ASSERT(index < s->num_nodes);
-  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
-                            tvmffi_int(index));
+  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"), &number);
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
   if (!code)
-    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), nodes);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), &nodes);
   if (!code && metadata->type_index != kTVMFFINone)
-    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"),
-                              tvmffi_i_copy_owned(metadata));
-  *out = tvmffi_obj(graph);
-  if (code) tvmffi_i_any_release(out);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"), metadata);
+  tvmffi_i_any_release(&nodes);
+  if (!code) return tvmffi_i_give_new(out, graph);
+  tvmffi_i_release(graph);
   return code;
 }
 
@@ -30837,7 +30837,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
                                 TVMFFI_I_TEXT(text));
   if (!tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
     return tvmffi_i_cannot_treat(found->type_index, "ffi.Enum");
-  *out = tvmffi_i_copy_owned(found);
+  tvmffi_i_copy_owned(found, out);
   return 0;
 }
 
@@ -30924,7 +30924,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, size_t node, int32_t index,
     case kTVMFFIDevice: return tvmffi_i_load_device(data, value);
     case kTVMFFIStr:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
-      *value = tvmffi_i_copy_owned(data);
+      tvmffi_i_copy_owned(data, value);
       return 0;
     case kTVMFFIBytes:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
@@ -31028,7 +31028,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   for (i = 0; i < size; ++i) {
     const tvmffi_i_loaded *loaded = &l->loaded[(size_t)indices[i].v_int64];
     TVMFFI_ASSERT(loaded->state == TVMFFI_I_KNOWN);
-    items[i] = tvmffi_i_copy_owned(&loaded->value);
+    tvmffi_i_copy_owned(&loaded->value, &items[i]);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
   *out = tvmffi_obj(made);
@@ -31124,7 +31124,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   code = tvmffi_i_load(&l, root->v_int64);
   TVMFFI_ASSERT(code || !l.frames.depth);
   TVMFFI_ASSERT(code || l.loaded[root->v_int64].state == TVMFFI_I_KNOWN);
-  if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
+  if (!code) tvmffi_i_copy_owned(&l.loaded[root->v_int64].value, out);
   tvmffi_i_end_loading(&l);
   return code;
 }
@@ -31484,7 +31484,7 @@ TVMFFI_I_PACKED(List) {
   TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {        \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                                 \
     TVMFFI_I_CHECK_INDEX(s, i);                                              \
-    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);             \
+    tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i], tvmffi_result);             \
     return 0;                                                                \
   }                                                                          \
   /* Returns the number of items. */                                         \
@@ -31678,7 +31678,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
     return tvmffi_i_map_code();
-  *result = tvmffi_i_copy_owned(value);
+  tvmffi_i_copy_owned(value, result);
   return 0;
 }
 
@@ -31688,8 +31688,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
     return tvmffi_i_map_code();
-  *result =
-      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+  if (value)
+    tvmffi_i_copy_owned(value, result);
+  else
+    *result = tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
 }
 
@@ -31751,7 +31753,7 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
   }
   if (!pair)
     return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
-  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
+  tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key, result);
   return 0;
 }
 
@@ -32482,6 +32484,15 @@ TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
+/* Sets *result to the path that extends `path` by a step with `key`. Takes
+   ownership of *key. */
+static int tvmffi_i_give_step(TVMFFIObject *path, int32_t kind, TVMFFIAny *key,
+                              TVMFFIAny *result) {
+  TVMFFIObject *longer = tvmffi_i_step_to(path, kind, key);
+  tvmffi_i_any_release(key);
+  return tvmffi_i_give_new(result, longer);
+}
+
 /* Defines the method `name`. The variable arguments are a statement that sets
    `owned` to the step's key. */
 #define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                              \
@@ -32489,7 +32500,8 @@ TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
                          (i_path, self), (T, key)) {                          \
     TVMFFIAny owned;                                                          \
     __VA_ARGS__;                                                              \
-    TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
+    return tvmffi_i_give_step(self, TVMFFI_I_STEP_##kind, &owned,             \
+                              tvmffi_result);                                 \
   }
 
 /* Returns the path to a field of the value at this path. */
@@ -32917,8 +32929,7 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
     if (!*made)
       *made = f == s->root
                   ? tvmffi_i_new_path(NULL, NULL)
-                  : tvmffi_i_step_to(path.v_obj, f->kind,
-                                     tvmffi_i_copy_owned(&f->base.held));
+                  : tvmffi_i_step_to(path.v_obj, f->kind, &f->base.held);
     if (!*made) return -1;
     path = tvmffi_obj(*made);
     if (f == top) return tvmffi_i_list_append(s->found, &path);
@@ -32952,39 +32963,39 @@ static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
    to s->found instead. `key` is the key of the step from the parent. Takes
    ownership of `value` and `key`, also on failure. The root counts as an object
    even if it is a container. */
-static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
-                               TVMFFIAny key) {
+static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny *value, int kind,
+                               TVMFFIAny *key) {
   const TVMFFITypeInfo *type = NULL;
   tvmffi_i_find_frame *f = NULL, *below = NULL;
   int is_container =
-      tvmffi_i_depth(s) && tvmffi_i_is_container(value.type_index);
+      tvmffi_i_depth(s) && tvmffi_i_is_container(value->type_index);
   int code = 0;
-  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
-    type = TVMFFIGetTypeInfo(value.type_index);
+  if (value->type_index >= kTVMFFIStaticObjectBegin && value->v_obj)
+    type = TVMFFIGetTypeInfo(value->type_index);
   if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
-      !tvmffi_i_find_memo(&s->barren[s->matched], value.v_obj)) {
+      !tvmffi_i_find_memo(&s->barren[s->matched], value->v_obj)) {
     if (tvmffi_i_depth(s)) below = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
     f = (tvmffi_i_find_frame *)tvmffi_i_push_frame(
-        &s->walk, value.v_obj, NULL, is_container ? NULL : type,
+        &s->walk, value->v_obj, NULL, is_container ? NULL : type,
         TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
     if (!f) code = -1;
   }
   if (!f) {
-    tvmffi_i_any_release(&value);
-    tvmffi_i_any_release(&key);
+    tvmffi_i_any_release(value);
+    tvmffi_i_any_release(key);
     return code;
   }
   if (below)
     below->above = f;
   else
     s->root = f;
-  f->base.held = key;
+  f->base.held = *key;
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
   f->matched_before = s->matched;
   f->matches = !is_container && s->matched < s->length &&
-               s->pattern[s->length - 1 - s->matched] == value.v_obj;
+               s->pattern[s->length - 1 - s->matched] == value->v_obj;
   if (!f->matches || ++s->matched < s->length) return 0;
   code = tvmffi_i_add_found(s);
   tvmffi_i_pop_found(&s->walk);
@@ -33002,7 +33013,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     TVMFFI_TRY(tvmffi_i_read_next(c, 0, &value));
     if (c->field) {
       code = TVMFFIStringFromByteArray(&c->field->name, &key);
-      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
+      if (!code) return tvmffi_i_push_found(s, &value, TVMFFI_I_STEP_ATTR, &key);
       tvmffi_i_any_release(&value);
       return code;
     }
@@ -33021,7 +33032,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
       key = tvmffi_int((int64_t)c->at - 1);
     }
     if (!code) code = tvmffi_i_own(child, &value);
-    if (!code) return tvmffi_i_push_found(s, value, kind, key);
+    if (!code) return tvmffi_i_push_found(s, &value, kind, &key);
     tvmffi_i_any_release(&key);
     return code;
   }
@@ -33080,6 +33091,7 @@ TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
   tvmffi_i_find_frame room[2];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
+  TVMFFIAny key = tvmffi_none();
   int code;
   s.prefixes = prefixes;
   TVMFFI_I_WALK_OPEN(&s, "FindAccessPaths", tvmffi_i_pop_found, room);
@@ -33087,9 +33099,10 @@ TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(
       &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
-  if (!code)
-    code =
-        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
+  if (!code) {
+    tvmffi_i_retain(root);
+    code = tvmffi_i_push_found(&s, &value, 0, &key);
+  }
   while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),

@@ -128,6 +128,11 @@ TVMFFI_I_INLINE void tvmffi_i_keep(void *slot, void *object) {
   tvmffi_i_release(old);
 }
 
+/* Retains the object in an Any, if any. */
+TVMFFI_I_INLINE void tvmffi_i_any_retain(const TVMFFIAny *any) {
+  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
+}
+
 /* Releases an owned Any and sets it to None. */
 TVMFFI_I_INLINE void tvmffi_i_any_release(TVMFFIAny *any) {
   const TVMFFIAny old = *any;

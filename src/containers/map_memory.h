@@ -193,10 +193,8 @@ static TVMFFIObject *tvmffi_i_map_copy(const TVMFFIObject *map,
   for (i = 0; i < (row ? size : num_slots); ++i) {
     tvmffi_i_pair *pair = tvmffi_i_map_pair(&m->base, i);
     if (!pair) continue;
-    if (pair->key.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(pair->key.v_obj);
-    if (pair->value.type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(pair->value.v_obj);
+    tvmffi_i_any_retain(&pair->key);
+    tvmffi_i_any_retain(&pair->value);
   }
   return &m->base;
 }

@@ -43,10 +43,10 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 #define TVMFFI_I_MAX_ITEMS \
   ((int64_t)((PTRDIFF_MAX - sizeof(tvmffi_i_seq)) / sizeof(TVMFFIAny)))
 
-/* Copies an owned Any. Retains the object, if any. */
-TVMFFI_I_INLINE TVMFFIAny tvmffi_i_copy_owned(const TVMFFIAny *any) {
-  if (any->type_index >= kTVMFFIStaticObjectBegin) tvmffi_i_retain(any->v_obj);
-  return *any;
+/* Sets *to to a copy of an owned Any. */
+TVMFFI_I_INLINE void tvmffi_i_copy_owned(const TVMFFIAny *from, TVMFFIAny *to) {
+  *to = *from;
+  tvmffi_i_any_retain(to);
 }
 
 /* Copies `n` owned items. */
@@ -54,7 +54,7 @@ static void tvmffi_i_copy_span(TVMFFIAny *to, const TVMFFIAny *items,
                                size_t n) {
   size_t i;
   TVMFFI_ASSERT(items || !n);
-  for (i = 0; i < n; ++i) to[i] = tvmffi_i_copy_owned(&items[i]);
+  for (i = 0; i < n; ++i) tvmffi_i_copy_owned(&items[i], &to[i]);
 }
 
 TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {

@@ -167,7 +167,7 @@ static int tvmffi_i_load_enum(int32_t type_index, const TVMFFIAny *data,
                                 TVMFFI_I_TEXT(text));
   if (!tvmffi_is_instance(found->type_index, TVMFFI_I_ENUM_BASE))
     return tvmffi_i_cannot_treat(found->type_index, "ffi.Enum");
-  *out = tvmffi_i_copy_owned(found);
+  tvmffi_i_copy_owned(found, out);
   return 0;
 }
 
@@ -254,7 +254,7 @@ static int tvmffi_i_load_data(tvmffi_i_loader *l, size_t node, int32_t index,
     case kTVMFFIDevice: return tvmffi_i_load_device(data, value);
     case kTVMFFIStr:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
-      *value = tvmffi_i_copy_owned(data);
+      tvmffi_i_copy_owned(data, value);
       return 0;
     case kTVMFFIBytes:
       TVMFFI_TRY(tvmffi_i_cast_str(data, &text));
@@ -358,7 +358,7 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
   for (i = 0; i < size; ++i) {
     const tvmffi_i_loaded *loaded = &l->loaded[(size_t)indices[i].v_int64];
     TVMFFI_ASSERT(loaded->state == TVMFFI_I_KNOWN);
-    items[i] = tvmffi_i_copy_owned(&loaded->value);
+    tvmffi_i_copy_owned(&loaded->value, &items[i]);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
   *out = tvmffi_obj(made);
@@ -454,7 +454,7 @@ static int tvmffi_i_load_graph(const TVMFFIAny *graph, TVMFFIAny *out) {
   code = tvmffi_i_load(&l, root->v_int64);
   TVMFFI_ASSERT(code || !l.frames.depth);
   TVMFFI_ASSERT(code || l.loaded[root->v_int64].state == TVMFFI_I_KNOWN);
-  if (!code) *out = tvmffi_i_copy_owned(&l.loaded[root->v_int64].value);
+  if (!code) tvmffi_i_copy_owned(&l.loaded[root->v_int64].value, out);
   tvmffi_i_end_loading(&l);
   return code;
 }

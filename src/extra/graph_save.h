@@ -63,16 +63,14 @@ static tvmffi_i_known_column tvmffi_i_to_json_column = {"__data_to_json__",
 static tvmffi_i_known_column tvmffi_i_from_json_column = {"__data_from_json__",
                                                           NULL};
 
-/* Adds the entry (`name`, `value`) to `map`. Takes ownership of `value`, also
-   on failure. */
+/* Adds the entry (`name`, `value`) to `map`. */
 static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
-                              TVMFFIAny value) {
+                              const TVMFFIAny *value) {
   TVMFFIAny key = tvmffi_none();
   int code = TVMFFIStringFromByteArray(&name, &key);
   TVMFFI_ASSERT(map && map->type_index == kTVMFFIMap);
-  if (!code) code = tvmffi_i_map_set(map, &key, &value);
+  if (!code) code = tvmffi_i_map_set(map, &key, value);
   tvmffi_i_any_release(&key);
-  tvmffi_i_any_release(&value);
   return code;
 }
 
@@ -141,10 +139,10 @@ static int tvmffi_i_add_node(tvmffi_i_saver *s, size_t saved,
   code = index < kTVMFFIDynObjectBegin
              ? TVMFFIStringFromByteArray(&key, &any)
              : tvmffi_i_make_large(key.data, key.size, kTVMFFIStr, &any);
-  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), any);
+  if (!code) code = tvmffi_i_set_named(node, tvmffi_byte_array("type"), &any);
   if (!code && data)
-    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"),
-                              tvmffi_i_copy_owned(data));
+    code = tvmffi_i_set_named(node, tvmffi_byte_array("data"), data);
+  tvmffi_i_any_release(&any);
   any = tvmffi_obj(node);
   if (!code) code = tvmffi_i_list_append(s->nodes, &any);
   tvmffi_i_release(node);
@@ -298,6 +296,7 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
   TVMFFI_ASSERT(f->fields && !tvmffi_i_is_container(f->c.object->type_index));
   for (;;) {
     TVMFFIAny value = tvmffi_none();
+    int code;
     TVMFFI_TRY(tvmffi_i_read_next(&f->c, 0, &value));
     if (!f->c.field) return 0;
     switch (f->c.field->field_static_type_index) {
@@ -319,7 +318,9 @@ static int tvmffi_i_save_fields(tvmffi_i_saving *f, TVMFFIAny *part) {
                    ? 1
                    : tvmffi_i_cannot_save(&value);
     }
-    TVMFFI_TRY(tvmffi_i_set_named(f->fields, f->c.field->name, value));
+    code = tvmffi_i_set_named(f->fields, f->c.field->name, &value);
+    tvmffi_i_any_release(&value);
+    if (code) return code;
   }
 }
 
@@ -339,9 +340,10 @@ static int tvmffi_i_next_part(tvmffi_i_saver *s, TVMFFIAny *part) {
 /* Stores the node index of the top frame's current child. */
 static int tvmffi_i_add_part(tvmffi_i_saver *s, int64_t index) {
   tvmffi_i_saving *f = TVMFFI_I_TOP(tvmffi_i_saving, &s->frames);
+  const TVMFFIAny number = tvmffi_int(index);
   TVMFFI_ASSERT(index >= 0 && index < s->num_nodes);
   if (f->fields)
-    return tvmffi_i_set_named(f->fields, f->c.field->name, tvmffi_int(index));
+    return tvmffi_i_set_named(f->fields, f->c.field->name, &number);
   TVMFFI_I_PUSH_ROOM(int64_t, s->parts, s->num_parts, s->room_parts);
   TVMFFI_ASSERT(s->num_parts >= f->base && s->num_parts < s->room_parts);
   s->parts[s->num_parts++] = index;
@@ -377,7 +379,7 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
     if (depth)
       code = tvmffi_i_next_part(s, &s->saved[s->num_saved].value);
     else
-      s->saved[0].value = tvmffi_i_copy_owned(root);
+      tvmffi_i_copy_owned(root, &s->saved[0].value);
     if (code < 0) return code;
     TVMFFI_ASSERT(code <= 1);
     if (code) {
@@ -403,20 +405,20 @@ static int tvmffi_i_save(tvmffi_i_saver *s, const TVMFFIAny *root,
 static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
                               const TVMFFIAny *metadata, TVMFFIAny *out) {
   TVMFFIObject *graph = tvmffi_i_new_map(kTVMFFIMap, 0);
-  TVMFFIAny list = tvmffi_obj(s->nodes), nodes = tvmffi_none();
+  const TVMFFIAny number = tvmffi_int(index), list = tvmffi_obj(s->nodes);
+  TVMFFIAny nodes = tvmffi_none();
   int code;
   if (!graph) return -1;
   TVMFFI_ASSERT(index < s->num_nodes);
-  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"),
-                            tvmffi_int(index));
+  code = tvmffi_i_set_named(graph, tvmffi_byte_array("root_index"), &number);
   if (!code) code = tvmffi_i_cast_to(kTVMFFIArray, &list, &nodes);
   if (!code)
-    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), nodes);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("nodes"), &nodes);
   if (!code && metadata->type_index != kTVMFFINone)
-    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"),
-                              tvmffi_i_copy_owned(metadata));
-  *out = tvmffi_obj(graph);
-  if (code) tvmffi_i_any_release(out);
+    code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"), metadata);
+  tvmffi_i_any_release(&nodes);
+  if (!code) return tvmffi_i_give_new(out, graph);
+  tvmffi_i_release(graph);
   return code;
 }
 

@@ -216,8 +216,9 @@ static int tvmffi_i_are_in_step(const TVMFFIObject *map,
    */
 static const TVMFFIAny *tvmffi_i_lookup_retained(tvmffi_i_walk_frame *f,
                                                  const TVMFFIAny *key) {
-  TVMFFIAny held = tvmffi_i_copy_owned(key);
+  TVMFFIAny held;
   TVMFFI_ASSERT(f->owns & TVMFFI_I_OWNS_HELD);
+  tvmffi_i_copy_owned(key, &held);
   tvmffi_i_any_release(&f->held);
   f->held = held;
   return tvmffi_i_map_lookup(f->other, &f->held);

@@ -66,8 +66,8 @@ static int tvmffi_i_add_step(tvmffi_i_equality *s, int32_t kind_a,
   step = &s->steps[s->num_steps++];
   step->kind[0] = kind_a;
   step->kind[1] = kind_b;
-  step->key[0] = tvmffi_i_copy_owned(a);
-  step->key[1] = tvmffi_i_copy_owned(b);
+  tvmffi_i_copy_owned(a, &step->key[0]);
+  tvmffi_i_copy_owned(b, &step->key[1]);
   return 0;
 }
 
@@ -392,7 +392,7 @@ static int tvmffi_i_end_entries(tvmffi_i_equality *s, TVMFFIObject *left,
   if (tvmffi_i_map_size(left) == tvmffi_i_map_size(right)) return TVMFFI_I_SAME;
   if (!s->wants_path) return TVMFFI_I_DIFFERENT;
   TVMFFI_I_EACH_PAIR(right, at, pair) {
-    key = tvmffi_i_copy_owned(&pair->key);
+    tvmffi_i_copy_owned(&pair->key, &key);
     code = tvmffi_i_counterpart(s, 1, &key, left, &other, &value);
     tvmffi_i_any_release(&key);
     if (code || !value) return code;
@@ -436,9 +436,8 @@ static int tvmffi_i_next_entry(tvmffi_i_equality *s, tvmffi_i_equal_frame *f,
                                const TVMFFIAny **value) {
   tvmffi_i_walk_frame *base = &f->base.base;
   const tvmffi_i_pair *other = tvmffi_i_map_pair(base->other, f->at);
-  TVMFFIAny key = base->owns & TVMFFI_I_OWNS_HELD
-                      ? tvmffi_i_copy_owned(&pair->key)
-                      : pair->key;
+  TVMFFIAny key = pair->key;
+  if (base->owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_retain(&key);
   TVMFFI_ASSERT(!(base->owns & TVMFFI_I_OWNS_HELD) ||
                 base->held.type_index == kTVMFFINone);
   base->held = key;
@@ -560,11 +559,10 @@ static TVMFFIObject *tvmffi_i_mismatch_paths(tvmffi_i_equality *s) {
   for (side = 0; side < 2; ++side) {
     TVMFFIObject *path = tvmffi_i_new_path(NULL, NULL);
     for (i = s->num_steps; i-- > 0 && path;) {
-      tvmffi_i_mismatch *step = &s->steps[i];
+      const tvmffi_i_mismatch *step = &s->steps[i];
       TVMFFIObject *longer =
-          tvmffi_i_step_to(path, step->kind[side], step->key[side]);
+          tvmffi_i_step_to(path, step->kind[side], &step->key[side]);
       TVMFFI_ASSERT(longer != path);
-      step->key[side] = tvmffi_none();
       tvmffi_i_release(path);
       path = longer;
     }

@@ -216,9 +216,8 @@ static int tvmffi_i_read_map(tvmffi_i_hasher *s, tvmffi_i_hash_frame *f) {
     TVMFFI_I_PUSH_ROOM(tvmffi_i_hash_item, s->items, s->num_items,
                        s->max_items);
     s->items[s->num_items].hash = hash;
-    s->items[s->num_items++].value = map->type_index == kTVMFFIDict
-                                         ? tvmffi_i_copy_owned(&pair->value)
-                                         : pair->value;
+    s->items[s->num_items++].value = pair->value;
+    if (map->type_index == kTVMFFIDict) tvmffi_i_any_retain(&pair->value);
   }
   f->base.base.c.at = f->first;
   f->end = s->num_items;

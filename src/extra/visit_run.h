@@ -164,8 +164,8 @@ TVMFFI_I_INLINE int tvmffi_i_next_item(const tvmffi_i_engine *e,
   TVMFFI_ASSERT(child->type_index != kTVMFFIObjectRValueRef);
   TVMFFI_ASSERT(!e || !tvmffi_i_has_bit(e->passed, child->type_index));
   *unique = f->in_place && tvmffi_i_is_unique(child);
-  f->base.held =
-      f->base.owns & TVMFFI_I_OWNS_HELD ? tvmffi_i_copy_owned(child) : *child;
+  f->base.held = *child;
+  if (f->base.owns & TVMFFI_I_OWNS_HELD) tvmffi_i_any_retain(child);
   return 1;
 }
 
@@ -189,7 +189,7 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < size; ++i)
-    if (i != at) to[i] = tvmffi_i_copy_owned(&items[i]);
+    if (i != at) tvmffi_i_copy_owned(&items[i], &to[i]);
   if (!to || at >= size) return 0;
   to[at] = *value;
   *value = tvmffi_none();
@@ -618,7 +618,7 @@ TVMFFI_I_NOINLINE void tvmffi_i_enter_foreign(tvmffi_i_descent *d,
   *r = table->enter_unique(d->v, *value);
   slot = tvmffi_i_child_at(f);
   if (slot && slot->type_index == kTVMFFINone)
-    *slot = tvmffi_i_copy_owned(&f->base.held);
+    tvmffi_i_copy_owned(&f->base.held, slot);
 }
 
 /* Visits a child. Returns 1 with the result in *r, or 0 if a frame was pushed.
@@ -761,7 +761,9 @@ static TVMFFIAny tvmffi_i_remap_get(void *mutator, TVMFFIAny var) {
   key = tvmffi_ptr(var.v_obj);
   value = tvmffi_i_map_get(e->remap, &key);
   TVMFFI_ASSERT(!value || e->variables);
-  return value ? tvmffi_i_copy_owned(value) : tvmffi_none();
+  if (!value) return tvmffi_none();
+  tvmffi_i_any_retain(value);
+  return *value;
 }
 
 static TVMFFIAny tvmffi_i_remap_set(void *mutator, TVMFFIAny var,

@@ -71,7 +71,7 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
   if (!value) return tvmffi_i_fail("KeyError", "key is not in Map");
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
     return tvmffi_i_map_code();
-  *result = tvmffi_i_copy_owned(value);
+  tvmffi_i_copy_owned(value, result);
   return 0;
 }
 
@@ -81,8 +81,10 @@ TVMFFI_I_INLINE int tvmffi_i_map_item_or_missing(TVMFFIObject *map,
   const TVMFFIAny *value = tvmffi_i_map_lookup(map, key);
   if (TVMFFI_I_UNLIKELY(value == &tvmffi_i_map_failed))
     return tvmffi_i_map_code();
-  *result =
-      value ? tvmffi_i_copy_owned(value) : tvmffi_obj(&tvmffi_i_invalid_object);
+  if (value)
+    tvmffi_i_copy_owned(value, result);
+  else
+    *result = tvmffi_obj(&tvmffi_i_invalid_object);
   return 0;
 }
 
@@ -144,7 +146,7 @@ static int tvmffi_i_map_iterate(void *self, const TVMFFIAny *args,
   }
   if (!pair)
     return tvmffi_i_fail("IndexError", "The iterator is at the end of the map");
-  *result = tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key);
+  tvmffi_i_copy_owned((uint32_t)command ? &pair->value : &pair->key, result);
   return 0;
 }
 

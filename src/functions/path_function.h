@@ -29,14 +29,24 @@ TVMFFI_I_LISTED_METHOD(i_path_extend, TVMFFI_I_PATH "_extend", i_path,
   TVMFFI_I_RETURN_NEW(tvmffi_i_new_path(self, step));
 }
 
+/* Sets *result to the path that extends `path` by a step with `key`. Takes
+   ownership of *key. */
+static int tvmffi_i_give_step(TVMFFIObject *path, int32_t kind, TVMFFIAny *key,
+                              TVMFFIAny *result) {
+  TVMFFIObject *longer = tvmffi_i_step_to(path, kind, key);
+  tvmffi_i_any_release(key);
+  return tvmffi_i_give_new(result, longer);
+}
+
 /* Defines the method `name`. The variable arguments are a statement that sets
    `owned` to the step's key. */
-#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                              \
-  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
-                         (i_path, self), (T, key)) {                          \
-    TVMFFIAny owned;                                                          \
-    __VA_ARGS__;                                                              \
-    TVMFFI_I_RETURN_NEW(tvmffi_i_step_to(self, TVMFFI_I_STEP_##kind, owned)); \
+#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                         \
+  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path, \
+                         (i_path, self), (T, key)) {                     \
+    TVMFFIAny owned;                                                     \
+    __VA_ARGS__;                                                         \
+    return tvmffi_i_give_step(self, TVMFFI_I_STEP_##kind, &owned,        \
+                              tvmffi_result);                            \
   }
 
 /* Returns the path to a field of the value at this path. */

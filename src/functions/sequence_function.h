@@ -62,7 +62,7 @@ TVMFFI_I_PACKED(List) {
   TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {        \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                                 \
     TVMFFI_I_CHECK_INDEX(s, i);                                              \
-    *tvmffi_result = tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i]);             \
+    tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i], tvmffi_result);               \
     return 0;                                                                \
   }                                                                          \
   /* Returns the number of items. */                                         \

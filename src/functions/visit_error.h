@@ -54,8 +54,7 @@ static int tvmffi_i_add_found(tvmffi_i_finder *s) {
     if (!*made)
       *made = f == s->root
                   ? tvmffi_i_new_path(NULL, NULL)
-                  : tvmffi_i_step_to(path.v_obj, f->kind,
-                                     tvmffi_i_copy_owned(&f->base.held));
+                  : tvmffi_i_step_to(path.v_obj, f->kind, &f->base.held);
     if (!*made) return -1;
     path = tvmffi_obj(*made);
     if (f == top) return tvmffi_i_list_append(s->found, &path);
@@ -89,39 +88,39 @@ static void tvmffi_i_pop_found(tvmffi_i_walk *w) {
    to s->found instead. `key` is the key of the step from the parent. Takes
    ownership of `value` and `key`, also on failure. The root counts as an object
    even if it is a container. */
-static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny value, int kind,
-                               TVMFFIAny key) {
+static int tvmffi_i_push_found(tvmffi_i_finder *s, TVMFFIAny *value, int kind,
+                               TVMFFIAny *key) {
   const TVMFFITypeInfo *type = NULL;
   tvmffi_i_find_frame *f = NULL, *below = NULL;
   int is_container =
-      tvmffi_i_depth(s) && tvmffi_i_is_container(value.type_index);
+      tvmffi_i_depth(s) && tvmffi_i_is_container(value->type_index);
   int code = 0;
-  if (value.type_index >= kTVMFFIStaticObjectBegin && value.v_obj)
-    type = TVMFFIGetTypeInfo(value.type_index);
+  if (value->type_index >= kTVMFFIStaticObjectBegin && value->v_obj)
+    type = TVMFFIGetTypeInfo(value->type_index);
   if (type && (is_container || TVMFFI_I_LOAD(&type->metadata)) &&
-      !tvmffi_i_find_memo(&s->barren[s->matched], value.v_obj)) {
+      !tvmffi_i_find_memo(&s->barren[s->matched], value->v_obj)) {
     if (tvmffi_i_depth(s)) below = TVMFFI_I_FRAME(tvmffi_i_find_frame, s);
     f = (tvmffi_i_find_frame *)tvmffi_i_push_frame(
-        &s->walk, value.v_obj, NULL, is_container ? NULL : type,
+        &s->walk, value->v_obj, NULL, is_container ? NULL : type,
         TVMFFI_I_OWNS_OBJECT | TVMFFI_I_OWNS_OTHER | TVMFFI_I_OWNS_HELD);
     if (!f) code = -1;
   }
   if (!f) {
-    tvmffi_i_any_release(&value);
-    tvmffi_i_any_release(&key);
+    tvmffi_i_any_release(value);
+    tvmffi_i_any_release(key);
     return code;
   }
   if (below)
     below->above = f;
   else
     s->root = f;
-  f->base.held = key;
+  f->base.held = *key;
   f->kind = kind;
   f->is_container = is_container;
   f->found_before = TVMFFI_I_CELL(TVMFFISeqCell, s->found)->size;
   f->matched_before = s->matched;
   f->matches = !is_container && s->matched < s->length &&
-               s->pattern[s->length - 1 - s->matched] == value.v_obj;
+               s->pattern[s->length - 1 - s->matched] == value->v_obj;
   if (!f->matches || ++s->matched < s->length) return 0;
   code = tvmffi_i_add_found(s);
   tvmffi_i_pop_found(&s->walk);
@@ -139,7 +138,8 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     TVMFFI_TRY(tvmffi_i_read_next(c, 0, &value));
     if (c->field) {
       code = TVMFFIStringFromByteArray(&c->field->name, &key);
-      if (!code) return tvmffi_i_push_found(s, value, TVMFFI_I_STEP_ATTR, key);
+      if (!code)
+        return tvmffi_i_push_found(s, &value, TVMFFI_I_STEP_ATTR, &key);
       tvmffi_i_any_release(&value);
       return code;
     }
@@ -158,7 +158,7 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
       key = tvmffi_int((int64_t)c->at - 1);
     }
     if (!code) code = tvmffi_i_own(child, &value);
-    if (!code) return tvmffi_i_push_found(s, value, kind, key);
+    if (!code) return tvmffi_i_push_found(s, &value, kind, &key);
     tvmffi_i_any_release(&key);
     return code;
   }
@@ -217,6 +217,7 @@ TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
   tvmffi_i_find_frame room[2];
   tvmffi_i_finder s = TVMFFI_I_ZERO;
   TVMFFIAny paths = tvmffi_none(), value = tvmffi_obj(root);
+  TVMFFIAny key = tvmffi_none();
   int code;
   s.prefixes = prefixes;
   TVMFFI_I_WALK_OPEN(&s, "FindAccessPaths", tvmffi_i_pop_found, room);
@@ -224,9 +225,10 @@ TVMFFI_I_BUILTIN_NAMED(i_VisitErrorContext_FindAccessPaths,
   if (!s.found) return -1;
   code = tvmffi_i_read_pattern(
       &s, ((const tvmffi_i_error_context *)(void *)context)->pattern);
-  if (!code)
-    code =
-        tvmffi_i_push_found(&s, tvmffi_i_copy_owned(&value), 0, tvmffi_none());
+  if (!code) {
+    tvmffi_i_retain(root);
+    code = tvmffi_i_push_found(&s, &value, 0, &key);
+  }
   while (!code && tvmffi_i_depth(&s)) code = tvmffi_i_find_next(&s);
   if (!code)
     code = tvmffi_i_convert_seq(TVMFFI_I_CELL(TVMFFISeqCell, s.found),

@@ -146,8 +146,7 @@ TVMFFI_I_FOLDED int tvmffi_i_read_member(const tvmffi_i_word *word, int storage,
     *into = tvmffi_obj(*(tvmffi_i_object_slot *)field);
   else
     *into = *(TVMFFIAny *)field;
-  if (into->type_index >= kTVMFFIStaticObjectBegin)
-    tvmffi_i_retain(into->v_obj);
+  tvmffi_i_any_retain(into);
   return 0;
 }
 

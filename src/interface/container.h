@@ -222,8 +222,7 @@ TVMFFI_I_INLINE int tvmffi_i_find_value(const TVMFFIAny *any,
     code = tvmffi_i_index(any, key, &i);
     if (code) return code;
     *value = tvmffi_i_item(any, i);
-    if (value->type_index >= kTVMFFIStaticObjectBegin)
-      tvmffi_i_retain(value->v_obj);
+    tvmffi_i_any_retain(value);
     return 0;
   }
   if (!tvmffi_i_is_map(any))

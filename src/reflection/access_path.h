@@ -37,18 +37,15 @@ static TVMFFIObject *tvmffi_i_new_path(TVMFFIObject *parent,
 }
 
 /* Returns a path (owned) that extends `path` (borrowed) by a step with `key`,
-   or NULL with the error raised. Takes ownership of `key`. */
+   or NULL with the error raised. */
 static TVMFFIObject *tvmffi_i_step_to(TVMFFIObject *path, int32_t kind,
-                                      TVMFFIAny key) {
+                                      const TVMFFIAny *key) {
   tvmffi_i_step *s = (tvmffi_i_step *)(void *)tvmffi_i_new_object(
       TVMFFI_I_ACCESS_STEP, sizeof(*s));
   TVMFFI_ASSERT(kind >= 0 && kind <= TVMFFI_I_STEP_MAP_ITEM_MISSING);
-  if (!s) {
-    tvmffi_i_any_release(&key);
-    return NULL;
-  }
+  if (!s) return NULL;
   s->kind = kind;
-  s->key = key;
+  tvmffi_i_copy_owned(key, &s->key);
   return tvmffi_i_new_path(path, &s->base);
 }
 

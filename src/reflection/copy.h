@@ -96,7 +96,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   made = tvmffi_i_new_array((int64_t)n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
-    items[i] = tvmffi_i_copy_owned(child);
+    tvmffi_i_copy_owned(child, &items[i]);
   TVMFFI_ASSERT(i == n);
   return made;
 }
@@ -309,8 +309,8 @@ static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
       const tvmffi_i_pair copies = {key ? tvmffi_obj(key) : pair->key,
                                     value ? tvmffi_obj(value) : pair->value};
       if ((key || value) != changed) continue;
-      made[num_made++] = tvmffi_i_copy_owned(&copies.key);
-      made[num_made++] = tvmffi_i_copy_owned(&copies.value);
+      tvmffi_i_copy_span(made + num_made, &copies.key, 2);
+      num_made += 2;
     }
     if (!changed) num_kept = num_made;
   }

@@ -769,7 +769,7 @@ static void test_filled_map(const TVMFFIAny *few, int num_few) {
     if (i % 7 || !num_few)
       code = test_crowded_key(i, key);
     else
-      *key = tvmffi_i_copy_owned(&few[i / 7 % num_few]);
+      tvmffi_i_copy_owned(&few[i / 7 % num_few], key);
     values[2 * i + 1] = tvmffi_int(i);
     if (!code) code = tvmffi_i_map_set(one, key, &values[2 * i + 1]);
   }
@@ -827,7 +827,7 @@ static void test_filled_guard(const TVMFFIAny *key) {
     values[2 * i + 1] = tvmffi_int(i);
   }
   OK(code);
-  values[2 * i] = tvmffi_i_copy_owned(key);
+  tvmffi_i_copy_owned(key, &values[2 * i]);
   values[2 * i + 1] = tvmffi_int(i);
   test_hooked_map = dict;
   test_hash_mode = TEST_HOOK_CHANGES;

@@ -52,8 +52,8 @@ static TVMFFIAny test_node(int32_t index, TVMFFIAny a, TVMFFIAny b) {
   if (!o) return tvmffi_none();
   fields = (TVMFFIAny *)(void *)(o + 1);
   OWN(o);
-  fields[0] = tvmffi_i_copy_owned(&a);
-  fields[1] = tvmffi_i_copy_owned(&b);
+  tvmffi_i_copy_owned(&a, &fields[0]);
+  tvmffi_i_copy_owned(&b, &fields[1]);
   return tvmffi_obj(o);
 }
 
@@ -822,8 +822,8 @@ static int test_shared_nest(TVMFFI_HERE, const char *name, int32_t index,
     if (!name) {
       TVMFFIObject *o = tvmffi_i_new_object(index, sizeof(*o) + 32);
       if (!o) return -1;
-      ((TVMFFIAny *)(void *)(o + 1))[0] = tvmffi_i_copy_owned(&level);
-      ((TVMFFIAny *)(void *)(o + 1))[1] = tvmffi_i_copy_owned(&level);
+      tvmffi_i_copy_owned(&level, &((TVMFFIAny *)(void *)(o + 1))[0]);
+      tvmffi_i_copy_owned(&level, &((TVMFFIAny *)(void *)(o + 1))[1]);
       if (!tvmffi_scope_attach(o)) return -1;
       *out = tvmffi_obj(o);
     } else if (name[4] == 'M' || name[4] == 'D') {

@@ -64,8 +64,8 @@ static TVMFFIObject *test_node_of(int32_t index, TVMFFIAny x, TVMFFIAny y) {
     return NULL;
   }
   OWN(o);
-  node->x = tvmffi_i_copy_owned(&x);
-  node->y = tvmffi_i_copy_owned(&y);
+  tvmffi_i_copy_owned(&x, &node->x);
+  tvmffi_i_copy_owned(&y, &node->y);
   return o;
 }
 
@@ -1430,8 +1430,8 @@ static int test_copy_node(void *self, const TVMFFIAny *args, int32_t num_args,
   (void)self, (void)num_args;
   if (!o) return -1;
   *result = tvmffi_obj(o);
-  ((test_visit_node *)(void *)o)->x =
-      tvmffi_i_copy_owned(&((test_visit_node *)args[0].v_ptr)->x);
+  tvmffi_i_copy_owned(&((test_visit_node *)args[0].v_ptr)->x,
+                      &((test_visit_node *)(void *)o)->x);
   return 0;
 }
 
