@@ -4599,7 +4599,7 @@ TVMFFI_I_ONCE(int32_t, tvmffi_i_is_bound, (const tvmffi_func *f)) {
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
 TVMFFI_I_ONCE(void, tvmffi_i_say_signature,
               (tvmffi_i_parts *p, const tvmffi_func *f)) {
-  static const char *const at[16] = {
+  static const char at[TVMFFI_I_MAX_PARAMS][7] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
       ", 12: ", ", 13: ", ", 14: ", ", 15: "};
@@ -4655,8 +4655,8 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
    key (k = 0) or value (k = 1), returns the code `why`, appends a text with its
    index `i` and type, and returns 1. Otherwise returns 0. */
 TVMFFI_I_ONCE(int, tvmffi_i_say_part,
-              (tvmffi_i_parts *p, const tvmffi_i_word *of, int k,
-               const TVMFFIAny *part, int64_t i, int why)) {
+              (tvmffi_i_parts * p, const tvmffi_i_word *of, int k,
+               const TVMFFIAny *part, size_t i, int why)) {
   const int is_key = of->of[1] && !k;
   TVMFFIAny to;
   int code = of->item(of->of[k], part, &to);
@@ -4667,7 +4667,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_part,
     tvmffi_i_say(p, is_key ? "[some key is " : "[K, some value is ");
   } else {
     tvmffi_i_say(p, "[index ");
-    tvmffi_i_say_number(p, i);
+    tvmffi_i_say_number(p, (int64_t)i);
     tvmffi_i_say(p, ": ");
   }
   tvmffi_i_say_got(p, of->of[k], part, why);
@@ -4682,8 +4682,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
                int why)) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  size_t at;
-  int64_t i;
+  size_t at, i;
   if (of->of[1]) {
     TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)
       if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
@@ -4692,7 +4691,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
     return 0;
   }
   cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  for (i = 0; i < cell->size; ++i)
+  for (i = 0; i < (size_t)cell->size; ++i)
     if (tvmffi_i_say_part(p, of, 0, (const TVMFFIAny *)cell->data + i, i, why))
       return 1;
   return 0;
@@ -6488,10 +6487,10 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_items,
   const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
-  int64_t i;
+  size_t i;
   if (to) *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
-  for (i = 0; item_word && i < cell->size; ++i) {
+  for (i = 0; item_word && i < (size_t)cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
     if (given->type_index == fits) continue;
     code = tvmffi_i_convert_item(item_word, given, to ? &item : NULL);
@@ -11569,8 +11568,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
   TVMFFIObjectHandle self = NULL;
   (void)args, (void)n;
   TVMFFI_TRY(tvmffi_i_class_make((tvmffi_i_class *)handle, &self));
-  *result = tvmffi_obj(self);
-  return 0;
+  return tvmffi_i_put_object(NULL, result, (TVMFFIObject *)self);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
@@ -11585,8 +11583,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
                           "type",
                           c->key);
   TVMFFI_TRY(tvmffi_i_class_copy(c, args[0].v_obj, &self));
-  *result = tvmffi_obj(self);
-  return 0;
+  return tvmffi_i_put_object(NULL, result, (TVMFFIObject *)self);
 }
 
 /* ======== Construction =============================== >>interface/class_init
@@ -15795,6 +15792,15 @@ TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_new(TVMFFIAny *result, void *made) {
   return 0;
 }
 
+/* Stores a new object as a result if `code` is 0, otherwise releases it.
+   Returns `code`. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_filled(TVMFFIAny *result, void *made,
+                                                 int code) {
+  if (!code) return tvmffi_i_give_new(result, made);
+  tvmffi_i_release(made);
+  return code;
+}
+
 /* Returns a new object from the body of a built-in function. */
 #define TVMFFI_I_RETURN_NEW(made) return tvmffi_i_give_new(tvmffi_result, made)
 
@@ -16150,10 +16156,9 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   s->bytes.data = b->data;
   s->bytes.size = b->size;
   b->data[b->size] = 0;
-  *out = tvmffi_obj(s);
   b->data = NULL;
   b->size = b->capacity = 0;
-  return 0;
+  return tvmffi_i_give_new(out, s);
 }
 #endif
 
@@ -20692,31 +20697,29 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
 TVMFFI_I_DELETER(seq)
 
 /* Returns an empty array (owned), or NULL with the error raised. */
-static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
+static tvmffi_i_seq *tvmffi_i_empty_array(size_t capacity) {
   tvmffi_i_seq *s;
-  TVMFFI_ASSERT(capacity >= 0);
-  if (capacity > TVMFFI_I_MAX_ITEMS) {
+  if (capacity > (size_t)TVMFFI_I_MAX_ITEMS) {
     (void)tvmffi_i_no_memory();
     return NULL;
   }
-  s = (tvmffi_i_seq *)tvmffi_i_object(
-      sizeof(*s) + (size_t)capacity * sizeof(TVMFFIAny), kTVMFFIArray,
-      tvmffi_i_delete_seq);
+  s = (tvmffi_i_seq *)tvmffi_i_object(sizeof(*s) + capacity * sizeof(TVMFFIAny),
+                                      kTVMFFIArray, tvmffi_i_delete_seq);
   if (!s) return s;
   s->cell.data = s + 1;
   s->cell.size = 0;
-  s->cell.capacity = capacity;
+  s->cell.capacity = (int64_t)capacity;
   s->cell.data_deleter = NULL;
   return s;
 }
 
 /* Returns an empty list (owned), or NULL with the error raised. */
-static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
+static TVMFFIObject *tvmffi_i_new_list(size_t capacity) {
   void *data = NULL;
   tvmffi_i_seq *s;
-  if (capacity > 0) {
-    if (capacity <= TVMFFI_I_MAX_ITEMS)
-      data = tvmffi_i_alloc((size_t)capacity * sizeof(TVMFFIAny));
+  if (capacity) {
+    if (capacity <= (size_t)TVMFFI_I_MAX_ITEMS)
+      data = tvmffi_i_alloc(capacity * sizeof(TVMFFIAny));
     if (!data) {
       (void)tvmffi_i_no_memory();
       return NULL;
@@ -20730,14 +20733,14 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   }
   s->cell.data = data;
   s->cell.size = 0;
-  s->cell.capacity = capacity > 0 ? capacity : 0;
+  s->cell.capacity = (int64_t)capacity;
   s->cell.data_deleter = tvmffi_i_delete_items;
   return &s->base;
 }
 
 /* Returns an empty array or list (owned) for `capacity` items, or NULL with the
    error raised. */
-static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, size_t capacity) {
   TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList);
   return index == kTVMFFIArray
              ? tvmffi_i_empty_array(capacity)
@@ -20746,18 +20749,18 @@ static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
 
 /* Returns an array or list (owned) of `n` None values, or NULL with the error
    raised. The caller may set the items at *items until the array is shared. */
-static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
+static TVMFFIObject *tvmffi_i_new_items(int32_t index, size_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
-  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);
+  TVMFFI_ASSERT((size_t)s->cell.capacity >= n);
   *items = TVMFFI_I_ITEMS(s);
-  if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
-  s->cell.size = n;
+  if (n) memset((void *)*items, 0, n * sizeof(TVMFFIAny));
+  s->cell.size = (int64_t)n;
   return &s->base;
 }
 
-static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
+static TVMFFIObject *tvmffi_i_new_array(size_t n, TVMFFIAny **items) {
   return tvmffi_i_new_items(kTVMFFIArray, n, items);
 }
 
@@ -20765,10 +20768,10 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
    sequence. */
 static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
                                 TVMFFIAny *out) {
-  tvmffi_i_seq *made = tvmffi_i_new_seq(index, from->size);
+  const size_t size = (size_t)from->size;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, size);
   if (!made) return -1;
-  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
-                     (size_t)from->size);
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data, size);
   made->cell.size = from->size;
   return tvmffi_i_give_new(out, made);
 }
@@ -22578,7 +22581,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
 /* Reads the next field that has no flag in `skip` into *value (owned by the
    caller). Sets c->field to the field, or to NULL at the end. Returns 0, or the
    getter's error code with an error raised. */
-TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
+TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, uint32_t skip,
                                        TVMFFIAny *value) {
   TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
@@ -22590,7 +22593,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
    is borrowed from its container. A field's value replaces *held, which the
    caller owns. Returns 0, or a getter's error code. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_next_child(tvmffi_i_children *c,
-                                               int64_t skip, TVMFFIAny *held,
+                                               uint32_t skip, TVMFFIAny *held,
                                                const TVMFFIAny **child) {
   if (tvmffi_i_is_container(c->object->type_index)) {
     *child = tvmffi_i_next_in_container(c);
@@ -23773,7 +23776,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
   const size_t count = from ? (size_t)from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *imports = tvmffi_i_new_array((int64_t)count + 1, &items);
+  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
   TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   if (from) tvmffi_i_copy_span(items, TVMFFI_I_ITEMS(from), count);
@@ -23831,7 +23834,6 @@ enum { TVMFFI_I_LIBRARY_MASK = 1 | 2 };
 static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
                              TVMFFIByteArray name, TVMFFIAny *out) {
   TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
-  TVMFFIObject *object;
   void *address;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   switch (method) {
@@ -23851,10 +23853,7 @@ static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
     case TVMFFI_I_METHOD_METADATA:
       return tvmffi_i_library_text(m, "__tvm_ffi__metadata_", name, out);
     case TVMFFI_I_METHOD_WRITE_FORMATS:
-      object = tvmffi_i_no_items();
-      if (!object) return -1;
-      *out = tvmffi_obj(object);
-      return 0;
+      return tvmffi_i_give_new(out, tvmffi_i_no_items());
     case TVMFFI_I_METHOD_INSPECT: return TVMFFIStringFromByteArray(&none, out);
     default: return tvmffi_i_library_refuses("WriteToFile");
   }
@@ -24128,7 +24127,7 @@ static int tvmffi_i_call_loader(const char *head, TVMFFIByteArray kind,
    endian. A string is its size, as a number, followed by its bytes. */
 typedef struct {
   const unsigned char *at;
-  uint64_t left;
+  size_t left;
 } tvmffi_i_stream_in;
 
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
@@ -24144,12 +24143,14 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
 /* Reads an array, whose number of elements precedes it. An element has
    1 << shift bytes. */
 static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
-                               const unsigned char **out, uint64_t *count) {
+                               const unsigned char **out, size_t *count) {
+  uint64_t number;
   if (in->left < 8) return tvmffi_i_bad_binary();
-  *count = tvmffi_i_number_at(in->at, 0);
+  number = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  if (*count > in->left >> shift) return tvmffi_i_bad_binary();
+  if (number > in->left >> shift) return tvmffi_i_bad_binary();
+  *count = (size_t)number;
   *out = in->at;
   in->at += *count << shift;
   in->left -= *count << shift;
@@ -24160,11 +24161,11 @@ static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
    does. */
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   const unsigned char *data = NULL;
-  uint64_t size = 0;
+  size_t size = 0;
   TVMFFI_TRY(tvmffi_i_read_array(in, 0, &data, &size));
   if (!size) return tvmffi_i_bad_binary();
   out->data = (const char *)data;
-  out->size = (size_t)size;
+  out->size = size;
   return 0;
 }
 
@@ -24193,7 +24194,7 @@ typedef struct {
   TVMFFIObject **module; /* owned */
   size_t count;
   const unsigned char *begin, *child;
-  uint64_t num_children;
+  size_t num_children;
 } tvmffi_i_tree;
 
 static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
@@ -24246,16 +24247,16 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   tvmffi_i_tree tree = {NULL, 0, NULL, NULL, 0};
   void *const old_context = context ? *context : NULL;
   tvmffi_i_stream_in in;
-  uint64_t count = 0;
+  size_t count = 0;
   size_t i;
   int code;
   in.at = binary + 8;
-  in.left = tvmffi_i_number_at(binary, 0);
+  in.left = (size_t)tvmffi_i_number_at(binary, 0);
   TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.begin, &count));
   TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
-  tree.count = (size_t)(count - 1);
+  tree.count = count - 1;
   tree.module =
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();
@@ -24618,7 +24619,7 @@ static int tvmffi_i_set_any_field(void *field, const TVMFFIAny *value) {
 
 static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
   *result = tvmffi_obj(*(TVMFFIObject **)field);
-  if (result->v_obj) tvmffi_i_retain(result->v_obj);
+  tvmffi_i_any_retain(result);
   return 0;
 }
 
@@ -24637,20 +24638,28 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
   return 0;
 }
 
+/* Raises the error of a value whose conversion to the type `to` of a field
+   returned `code`, unless one is raised already. */
+TVMFFI_I_SLOW int tvmffi_i_bad_plain(int code, const TVMFFIAny *value,
+                                     const char *to) {
+  if (code >= TVMFFI_I_RANGE)
+    return tvmffi_i_fail("OverflowError", "%lld does not fit in the field",
+                         (long long)value->v_int64);
+  return code > 0 ? tvmffi_i_bad_cast(value, to) : code;
+}
+
 /* Defines the getter and setter of fields with a plain C type. `word` is a
    parameter type name such as int64. */
-#define TVMFFI_I_PLAIN_ACCESSORS(word)                                        \
-  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
-  }                                                                           \
-  static int tvmffi_i_set_##word##_field(void *field,                         \
-                                         const TVMFFIAny *value) {            \
-    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);        \
-    if (code >= TVMFFI_I_RANGE)                                               \
-      return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
-                           (long long)value->v_int64);                        \
-    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
-    return code;                                                              \
+#define TVMFFI_I_PLAIN_ACCESSORS(word)                                       \
+  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {   \
+    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);      \
+  }                                                                          \
+  static int tvmffi_i_set_##word##_field(void *field,                        \
+                                         const TVMFFIAny *value) {           \
+    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);       \
+    return TVMFFI_I_LIKELY(!code)                                            \
+               ? 0                                                           \
+               : tvmffi_i_bad_plain(code, value, tvmffi_i_word_##word.name); \
   }
 TVMFFI_I_PLAIN_ACCESSORS(int64)
 #if !TVMFFI_NO_REFLECTION
@@ -25158,11 +25167,7 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
     code = tvmffi_i_no_memory();
   }
   if (b.set != few) tvmffi_i_free(b.set);
-  if (code)
-    tvmffi_i_release(b.object);
-  else
-    *result = tvmffi_obj(b.object);
-  return code;
+  return tvmffi_i_give_filled(result, b.object, code);
 }
 
 /* Sets an attribute to a new function with the context `self`. Takes ownership
@@ -25409,7 +25414,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   tvmffi_i_children_open(&c, map, NULL);
   n = 2 * c.left; /* the cursor yields no more, even if the map grows */
-  made = tvmffi_i_new_array((int64_t)n, &items);
+  made = tvmffi_i_new_array(n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     tvmffi_i_copy_owned(child, &items[i]);
@@ -25613,7 +25618,7 @@ static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   const size_t n = 2 * tvmffi_i_size_of(dict);
   TVMFFIAny *made = NULL;
-  TVMFFIObject *patched = tvmffi_i_new_array((int64_t)n, &made);
+  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
   const tvmffi_i_pair *pair;
   size_t at, num_made = 0, num_kept = 0;
   int changed, code = 0;
@@ -25786,7 +25791,7 @@ static void tvmffi_i_text_double(tvmffi_i_text_buffer *b, uint64_t bits,
 }
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
-                              uint64_t x, int width) {
+                              uintptr_t x, int width) {
   char digits[16], *end = digits + 16;
   const char *p = tvmffi_i_digits_before(end, x, 16, width);
   TVMFFI_ASSERT(p >= digits && end - p >= width);
@@ -25985,7 +25990,7 @@ typedef struct {
 typedef struct {
   tvmffi_i_hooked base;
   tvmffi_i_ptr_table seen; /* of tvmffi_i_seen */
-  int64_t skip;            /* fields with one of these flags are skipped */
+  uint32_t skip;           /* fields with one of these flags are skipped */
 } tvmffi_i_recursive;
 
 #define TVMFFI_I_ENDED_RECURSIVE \
@@ -26139,7 +26144,7 @@ static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
 
 static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
   if (g->with_address)
-    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
+    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uintptr_t)o, 1);
 }
 
 /* Appends the text of an object that was written before. */
@@ -28596,14 +28601,14 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
                                                              int32_t index) {
   const TVMFFISeqCell *cell;
-  int64_t k;
+  size_t k;
   int i;
   TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
   TVMFFI_ASSERT(index < 128 || e->missed_for != index);
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
-    for (k = 0; k < cell->size; ++k) {
+    for (k = 0; k < (size_t)cell->size; ++k) {
       TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
       const TVMFFIAny *row =
           (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;
@@ -28865,7 +28870,7 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
-                      : tvmffi_i_new_items(index, cell->size, &to);
+                      : tvmffi_i_new_items(index, size, &to);
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < size; ++i)
@@ -29891,7 +29896,7 @@ static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
   tvmffi_i_seq *array;
   TVMFFI_ASSERT(!is_object || n % 2 == 0);
   if (!is_object) {
-    array = tvmffi_i_empty_array((int64_t)n);
+    array = tvmffi_i_empty_array(n);
     if (!array) return NULL;
     if (n) memcpy(array->cell.data, values, n * sizeof(*values));
     array->cell.size = (int64_t)n;
@@ -30309,7 +30314,7 @@ static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
 /* Sets *out to a new array (owned) of n integers. */
 static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   TVMFFIAny *items = NULL;
-  TVMFFIObject *array = tvmffi_i_new_array((int64_t)n, &items);
+  TVMFFIObject *array = tvmffi_i_new_array(n, &items);
   size_t i;
   if (!array) return -1;
   TVMFFI_ASSERT(numbers || !n);
@@ -30649,9 +30654,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   if (!code && metadata->type_index != kTVMFFINone)
     code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"), metadata);
   tvmffi_i_any_release(&nodes);
-  if (!code) return tvmffi_i_give_new(out, graph);
-  tvmffi_i_release(graph);
-  return code;
+  return tvmffi_i_give_filled(out, graph, code);
 }
 
 /* Saves a value as a graph, a map. The caller owns `value`, `metadata` and
@@ -31016,12 +31019,11 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
                                const tvmffi_i_loading *f, TVMFFIAny *out) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *indices = (const TVMFFIAny *)cell->data;
+  const size_t size = (size_t)cell->size;
   int is_map = tvmffi_i_is_map_type(f->type_index), code;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *map,
-      *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
-                                 cell->size, &items);
-  const size_t size = (size_t)cell->size;
+  TVMFFIObject *map, *made = tvmffi_i_new_items(
+                         is_map ? kTVMFFIArray : f->type_index, size, &items);
   size_t i;
   TVMFFI_ASSERT(f->at == size);
   if (!made) return -1;
@@ -31031,15 +31033,12 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
     tvmffi_i_copy_owned(&loaded->value, &items[i]);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
-  *out = tvmffi_obj(made);
-  if (!is_map) return 0;
+  if (!is_map) return tvmffi_i_give_new(out, made);
   map = tvmffi_i_new_map(f->type_index, size / 2);
-  *out = tvmffi_obj(map);
   code =
       map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;
   tvmffi_i_release(made);
-  if (code) tvmffi_i_any_release(out);
-  return code;
+  return tvmffi_i_give_filled(out, map, code);
 }
 
 /* Completes the value of the top frame, whose children are loaded. Pops the
@@ -31464,8 +31463,8 @@ TVMFFI_I_ITEM_TYPE(i_any_list, tvmffi_i_seq *, "List<Any>",
 
 /* Creates an array of the arguments. */
 TVMFFI_I_PACKED(Array) {
-  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
-                             result);
+  return tvmffi_i_return_seq(tvmffi_i_empty_array((size_t)num_args), args,
+                             num_args, result);
 }
 
 /* Minimum capacity of a list. */
@@ -31474,7 +31473,8 @@ enum { TVMFFI_I_LIST_CAPACITY = 4 };
 /* Creates a list of the arguments. */
 TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
-      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
+      (size_t)(num_args > TVMFFI_I_LIST_CAPACITY ? num_args
+                                                 : TVMFFI_I_LIST_CAPACITY));
   return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args, result);
 }
 
@@ -31484,7 +31484,7 @@ TVMFFI_I_PACKED(List) {
   TVMFFI_I_BUILTIN_FUNC(Seq##GetItem, any, (seq, self), (int64, i)) {        \
     tvmffi_i_seq *s = tvmffi_i_seq_of(self);                                 \
     TVMFFI_I_CHECK_INDEX(s, i);                                              \
-    tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i], tvmffi_result);             \
+    tvmffi_i_copy_owned(&TVMFFI_I_ITEMS(s)[i], tvmffi_result);               \
     return 0;                                                                \
   }                                                                          \
   /* Returns the number of items. */                                         \
@@ -31664,11 +31664,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   else
     for (i = 0; i < num_args && !code; i += 2)
       code = tvmffi_i_map_set_in(tvmffi_i_map_of(map), &args[i], &args[i + 1]);
-  if (code)
-    tvmffi_i_release(map);
-  else
-    *result = tvmffi_obj(map);
-  return code;
+  return tvmffi_i_give_filled(result, map, code);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,
@@ -32344,11 +32340,7 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   if (!type) return -1;
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
   code = tvmffi_i_fill_by_names(type, object, args, num_args);
-  if (code)
-    tvmffi_i_release(object);
-  else
-    *result = tvmffi_obj(object);
-  return code;
+  return tvmffi_i_give_filled(result, object, code);
 }
 #endif
 
@@ -32446,7 +32438,8 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
   const tvmffi_i_type *t;
   TVMFFIObject *keys;
   TVMFFIAny *item;
-  int32_t i, end, n = 0;
+  int32_t i, end;
+  size_t n = 0;
   tvmffi_i_start_types();
   end = TVMFFI_I_LOAD(&tvmffi_i_types)->capacity;
   for (i = 0; i < end; ++i) n += tvmffi_i_type_at(i) != NULL;
@@ -32495,13 +32488,13 @@ static int tvmffi_i_give_step(TVMFFIObject *path, int32_t kind, TVMFFIAny *key,
 
 /* Defines the method `name`. The variable arguments are a statement that sets
    `owned` to the step's key. */
-#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                              \
-  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path,      \
-                         (i_path, self), (T, key)) {                          \
-    TVMFFIAny owned;                                                          \
-    __VA_ARGS__;                                                              \
-    return tvmffi_i_give_step(self, TVMFFI_I_STEP_##kind, &owned,             \
-                              tvmffi_result);                                 \
+#define TVMFFI_I_PATH_METHOD(name, kind, T, ...)                         \
+  TVMFFI_I_LISTED_METHOD(i_path_##name, TVMFFI_I_PATH "_" #name, i_path, \
+                         (i_path, self), (T, key)) {                     \
+    TVMFFIAny owned;                                                     \
+    __VA_ARGS__;                                                         \
+    return tvmffi_i_give_step(self, TVMFFI_I_STEP_##kind, &owned,        \
+                              tvmffi_result);                            \
   }
 
 /* Returns the path to a field of the value at this path. */
@@ -32551,7 +32544,7 @@ TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
   const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
   TVMFFIObject *steps;
   TVMFFIAny *items;
-  int64_t n = 0;
+  size_t n = 0;
   for (;; p = parent, ++n) {
     TVMFFI_TRY(tvmffi_i_parent_path(p, &parent));
     if (!parent) break;
@@ -32687,7 +32680,7 @@ TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (i_view, value)) {
   tvmffi_i_walk_close(&c.walk);
   if (!code) {
     *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, value));
-    tvmffi_i_retain(tvmffi_result->v_obj);
+    tvmffi_i_any_retain(tvmffi_result);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   return code;
@@ -33013,7 +33006,8 @@ static int tvmffi_i_find_next(tvmffi_i_finder *s) {
     TVMFFI_TRY(tvmffi_i_read_next(c, 0, &value));
     if (c->field) {
       code = TVMFFIStringFromByteArray(&c->field->name, &key);
-      if (!code) return tvmffi_i_push_found(s, &value, TVMFFI_I_STEP_ATTR, &key);
+      if (!code)
+        return tvmffi_i_push_found(s, &value, TVMFFI_I_STEP_ATTR, &key);
       tvmffi_i_any_release(&value);
       return code;
     }
@@ -33142,10 +33136,10 @@ TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
    the index of the first item with a wrong type. */
-static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
+static int tvmffi_i_bad_callback(const TVMFFIAny *row, int width) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
-  int64_t n;
+  int n;
   TVMFFI_ASSERT(width == 2 || width == 3);
   if (row->type_index != kTVMFFIArray) return -1;
   cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
@@ -33162,11 +33156,11 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
 /* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
    all are valid, otherwise raises the same TypeError as upstream. */
 static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
-                                    const TVMFFIAny *arg, int64_t width) {
+                                    const TVMFFIAny *arg, int width) {
   const TVMFFISeqCell *rows, *cell;
   const TVMFFIAny *row, *got, *end;
   tvmffi_i_parts p;
-  int64_t n = -2;
+  int n = -2;
   if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
       !arg->v_obj)
     return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
@@ -33249,7 +33243,7 @@ static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
                                TVMFFIAny *result) {
   const tvmffi_func f =
       tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
-  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
+  const int width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
   if ((!with_region || !tvmffi_i_check_callbacks(&f, 2, with_region, width)) &&
       !tvmffi_i_check_callbacks(&f, 1, callbacks, width))

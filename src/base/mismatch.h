@@ -66,7 +66,7 @@ TVMFFI_I_ONCE(int32_t, tvmffi_i_is_bound, (const tvmffi_func *f)) {
 /* Appends a signature such as "name(0: int, 1: str) -> int". */
 TVMFFI_I_ONCE(void, tvmffi_i_say_signature,
               (tvmffi_i_parts *p, const tvmffi_func *f)) {
-  static const char *const at[16] = {
+  static const char at[TVMFFI_I_MAX_PARAMS][7] = {
       "(0: ",   ", 1: ",  ", 2: ",  ", 3: ", ", 4: ",  ", 5: ",
       ", 6: ",  ", 7: ",  ", 8: ",  ", 9: ", ", 10: ", ", 11: ",
       ", 12: ", ", 13: ", ", 14: ", ", 15: "};
@@ -122,8 +122,8 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
    key (k = 0) or value (k = 1), returns the code `why`, appends a text with its
    index `i` and type, and returns 1. Otherwise returns 0. */
 TVMFFI_I_ONCE(int, tvmffi_i_say_part,
-              (tvmffi_i_parts *p, const tvmffi_i_word *of, int k,
-               const TVMFFIAny *part, int64_t i, int why)) {
+              (tvmffi_i_parts * p, const tvmffi_i_word *of, int k,
+               const TVMFFIAny *part, size_t i, int why)) {
   const int is_key = of->of[1] && !k;
   TVMFFIAny to;
   int code = of->item(of->of[k], part, &to);
@@ -134,7 +134,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_part,
     tvmffi_i_say(p, is_key ? "[some key is " : "[K, some value is ");
   } else {
     tvmffi_i_say(p, "[index ");
-    tvmffi_i_say_number(p, i);
+    tvmffi_i_say_number(p, (int64_t)i);
     tvmffi_i_say(p, ": ");
   }
   tvmffi_i_say_got(p, of->of[k], part, why);
@@ -149,8 +149,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
                int why)) {
   const TVMFFISeqCell *cell;
   const tvmffi_i_pair *pair;
-  size_t at;
-  int64_t i;
+  size_t at, i;
   if (of->of[1]) {
     TVMFFI_I_EACH_PAIR(any->v_obj, at, pair)
       if (tvmffi_i_say_part(p, of, 0, &pair->key, 0, why) ||
@@ -159,7 +158,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_say_parts,
     return 0;
   }
   cell = TVMFFI_I_CELL(TVMFFISeqCell, any->v_obj);
-  for (i = 0; i < cell->size; ++i)
+  for (i = 0; i < (size_t)cell->size; ++i)
     if (tvmffi_i_say_part(p, of, 0, (const TVMFFIAny *)cell->data + i, i, why))
       return 1;
   return 0;

@@ -77,31 +77,29 @@ TVMFFI_I_INLINE void tvmffi_i_destroy_seq(void *self, int flags) {
 TVMFFI_I_DELETER(seq)
 
 /* Returns an empty array (owned), or NULL with the error raised. */
-static tvmffi_i_seq *tvmffi_i_empty_array(int64_t capacity) {
+static tvmffi_i_seq *tvmffi_i_empty_array(size_t capacity) {
   tvmffi_i_seq *s;
-  TVMFFI_ASSERT(capacity >= 0);
-  if (capacity > TVMFFI_I_MAX_ITEMS) {
+  if (capacity > (size_t)TVMFFI_I_MAX_ITEMS) {
     (void)tvmffi_i_no_memory();
     return NULL;
   }
-  s = (tvmffi_i_seq *)tvmffi_i_object(
-      sizeof(*s) + (size_t)capacity * sizeof(TVMFFIAny), kTVMFFIArray,
-      tvmffi_i_delete_seq);
+  s = (tvmffi_i_seq *)tvmffi_i_object(sizeof(*s) + capacity * sizeof(TVMFFIAny),
+                                      kTVMFFIArray, tvmffi_i_delete_seq);
   if (!s) return s;
   s->cell.data = s + 1;
   s->cell.size = 0;
-  s->cell.capacity = capacity;
+  s->cell.capacity = (int64_t)capacity;
   s->cell.data_deleter = NULL;
   return s;
 }
 
 /* Returns an empty list (owned), or NULL with the error raised. */
-static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
+static TVMFFIObject *tvmffi_i_new_list(size_t capacity) {
   void *data = NULL;
   tvmffi_i_seq *s;
-  if (capacity > 0) {
-    if (capacity <= TVMFFI_I_MAX_ITEMS)
-      data = tvmffi_i_alloc((size_t)capacity * sizeof(TVMFFIAny));
+  if (capacity) {
+    if (capacity <= (size_t)TVMFFI_I_MAX_ITEMS)
+      data = tvmffi_i_alloc(capacity * sizeof(TVMFFIAny));
     if (!data) {
       (void)tvmffi_i_no_memory();
       return NULL;
@@ -115,14 +113,14 @@ static TVMFFIObject *tvmffi_i_new_list(int64_t capacity) {
   }
   s->cell.data = data;
   s->cell.size = 0;
-  s->cell.capacity = capacity > 0 ? capacity : 0;
+  s->cell.capacity = (int64_t)capacity;
   s->cell.data_deleter = tvmffi_i_delete_items;
   return &s->base;
 }
 
 /* Returns an empty array or list (owned) for `capacity` items, or NULL with the
    error raised. */
-static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
+static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, size_t capacity) {
   TVMFFI_ASSERT(index == kTVMFFIArray || index == kTVMFFIList);
   return index == kTVMFFIArray
              ? tvmffi_i_empty_array(capacity)
@@ -131,18 +129,18 @@ static tvmffi_i_seq *tvmffi_i_new_seq(int32_t index, int64_t capacity) {
 
 /* Returns an array or list (owned) of `n` None values, or NULL with the error
    raised. The caller may set the items at *items until the array is shared. */
-static TVMFFIObject *tvmffi_i_new_items(int32_t index, int64_t n,
+static TVMFFIObject *tvmffi_i_new_items(int32_t index, size_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
-  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);
+  TVMFFI_ASSERT((size_t)s->cell.capacity >= n);
   *items = TVMFFI_I_ITEMS(s);
-  if (n) memset((void *)*items, 0, (size_t)n * sizeof(TVMFFIAny));
-  s->cell.size = n;
+  if (n) memset((void *)*items, 0, n * sizeof(TVMFFIAny));
+  s->cell.size = (int64_t)n;
   return &s->base;
 }
 
-static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
+static TVMFFIObject *tvmffi_i_new_array(size_t n, TVMFFIAny **items) {
   return tvmffi_i_new_items(kTVMFFIArray, n, items);
 }
 
@@ -150,10 +148,10 @@ static TVMFFIObject *tvmffi_i_new_array(int64_t n, TVMFFIAny **items) {
    sequence. */
 static int tvmffi_i_convert_seq(const TVMFFISeqCell *from, int32_t index,
                                 TVMFFIAny *out) {
-  tvmffi_i_seq *made = tvmffi_i_new_seq(index, from->size);
+  const size_t size = (size_t)from->size;
+  tvmffi_i_seq *made = tvmffi_i_new_seq(index, size);
   if (!made) return -1;
-  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
-                     (size_t)from->size);
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data, size);
   made->cell.size = from->size;
   return tvmffi_i_give_new(out, made);
 }

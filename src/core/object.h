@@ -55,6 +55,15 @@ TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_new(TVMFFIAny *result, void *made) {
   return 0;
 }
 
+/* Stores a new object as a result if `code` is 0, otherwise releases it.
+   Returns `code`. */
+TVMFFI_I_SMALL_NOINLINE int tvmffi_i_give_filled(TVMFFIAny *result, void *made,
+                                                 int code) {
+  if (!code) return tvmffi_i_give_new(result, made);
+  tvmffi_i_release(made);
+  return code;
+}
+
 /* Returns a new object from the body of a built-in function. */
 #define TVMFFI_I_RETURN_NEW(made) return tvmffi_i_give_new(tvmffi_result, made)
 

@@ -119,9 +119,8 @@ static int tvmffi_i_text_take(tvmffi_i_text_buffer *b, TVMFFIAny *out) {
   s->bytes.data = b->data;
   s->bytes.size = b->size;
   b->data[b->size] = 0;
-  *out = tvmffi_obj(s);
   b->data = NULL;
   b->size = b->capacity = 0;
-  return 0;
+  return tvmffi_i_give_new(out, s);
 }
 #endif

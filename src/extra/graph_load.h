@@ -346,12 +346,11 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
                                const tvmffi_i_loading *f, TVMFFIAny *out) {
   const TVMFFISeqCell *cell = TVMFFI_I_CELL(TVMFFISeqCell, f->data);
   const TVMFFIAny *indices = (const TVMFFIAny *)cell->data;
+  const size_t size = (size_t)cell->size;
   int is_map = tvmffi_i_is_map_type(f->type_index), code;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *map,
-      *made = tvmffi_i_new_items(is_map ? kTVMFFIArray : f->type_index,
-                                 cell->size, &items);
-  const size_t size = (size_t)cell->size;
+  TVMFFIObject *map, *made = tvmffi_i_new_items(
+                         is_map ? kTVMFFIArray : f->type_index, size, &items);
   size_t i;
   TVMFFI_ASSERT(f->at == size);
   if (!made) return -1;
@@ -361,15 +360,12 @@ static int tvmffi_i_join_items(const tvmffi_i_loader *l,
     tvmffi_i_copy_owned(&loaded->value, &items[i]);
     if (items[i].type_index < kTVMFFIRawStr) items[i].zero_padding = 0;
   }
-  *out = tvmffi_obj(made);
-  if (!is_map) return 0;
+  if (!is_map) return tvmffi_i_give_new(out, made);
   map = tvmffi_i_new_map(f->type_index, size / 2);
-  *out = tvmffi_obj(map);
   code =
       map ? tvmffi_i_map_take(tvmffi_i_map_of(map), items, size) : -1;
   tvmffi_i_release(made);
-  if (code) tvmffi_i_any_release(out);
-  return code;
+  return tvmffi_i_give_filled(out, map, code);
 }
 
 /* Completes the value of the top frame, whose children are loaded. Pops the

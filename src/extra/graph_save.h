@@ -77,7 +77,7 @@ static int tvmffi_i_set_named(TVMFFIObject *map, TVMFFIByteArray name,
 /* Sets *out to a new array (owned) of n integers. */
 static int tvmffi_i_numbers(const int64_t *numbers, size_t n, TVMFFIAny *out) {
   TVMFFIAny *items = NULL;
-  TVMFFIObject *array = tvmffi_i_new_array((int64_t)n, &items);
+  TVMFFIObject *array = tvmffi_i_new_array(n, &items);
   size_t i;
   if (!array) return -1;
   TVMFFI_ASSERT(numbers || !n);
@@ -417,9 +417,7 @@ static int tvmffi_i_graph_map(tvmffi_i_saver *s, int64_t index,
   if (!code && metadata->type_index != kTVMFFINone)
     code = tvmffi_i_set_named(graph, tvmffi_byte_array("metadata"), metadata);
   tvmffi_i_any_release(&nodes);
-  if (!code) return tvmffi_i_give_new(out, graph);
-  tvmffi_i_release(graph);
-  return code;
+  return tvmffi_i_give_filled(out, graph, code);
 }
 
 /* Saves a value as a graph, a map. The caller owns `value`, `metadata` and

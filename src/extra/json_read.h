@@ -380,7 +380,7 @@ static TVMFFIObject *tvmffi_i_json_make(TVMFFIAny *values, size_t n,
   tvmffi_i_seq *array;
   TVMFFI_ASSERT(!is_object || n % 2 == 0);
   if (!is_object) {
-    array = tvmffi_i_empty_array((int64_t)n);
+    array = tvmffi_i_empty_array(n);
     if (!array) return NULL;
     if (n) memcpy(array->cell.data, values, n * sizeof(*values));
     array->cell.size = (int64_t)n;

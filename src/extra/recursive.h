@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
   tvmffi_i_hooked base;
   tvmffi_i_ptr_table seen; /* of tvmffi_i_seen */
-  int64_t skip;            /* fields with one of these flags are skipped */
+  uint32_t skip;           /* fields with one of these flags are skipped */
 } tvmffi_i_recursive;
 
 #define TVMFFI_I_ENDED_RECURSIVE \

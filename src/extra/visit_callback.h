@@ -23,14 +23,14 @@ TVMFFI_I_INLINE int tvmffi_i_index_matches(int32_t index, int32_t target) {
 TVMFFI_I_NOINLINE const TVMFFIAny *tvmffi_i_search_callbacks(tvmffi_i_engine *e,
                                                              int32_t index) {
   const TVMFFISeqCell *cell;
-  int64_t k;
+  size_t k;
   int i;
   TVMFFI_ASSERT(!tvmffi_i_has_bit(e->uncalled, index));
   TVMFFI_ASSERT(index < 128 || e->missed_for != index);
   for (i = 0; i < 2; ++i) {
     if (!e->callbacks[i]) continue;
     cell = TVMFFI_I_CELL(TVMFFISeqCell, e->callbacks[i]);
-    for (k = 0; k < cell->size; ++k) {
+    for (k = 0; k < (size_t)cell->size; ++k) {
       TVMFFIObject *entry = ((const TVMFFIAny *)cell->data)[k].v_obj;
       const TVMFFIAny *row =
           (const TVMFFIAny *)TVMFFI_I_CELL(TVMFFISeqCell, entry)->data;

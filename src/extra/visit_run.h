@@ -185,7 +185,7 @@ static int tvmffi_i_copy_container(tvmffi_i_visit_frame *f, TVMFFIAny *value) {
   TVMFFI_ASSERT(!f->base.other && !f->in_place && !f->is_object);
   f->base.other = tvmffi_i_is_map_type(index)
                       ? tvmffi_i_map_copy(f->base.c.object, index)
-                      : tvmffi_i_new_items(index, cell->size, &to);
+                      : tvmffi_i_new_items(index, size, &to);
   if (!f->base.other) return -1;
   TVMFFI_ASSERT(f->base.owns & TVMFFI_I_OWNS_OTHER);
   for (i = 0; to && i < size; ++i)

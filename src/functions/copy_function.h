@@ -31,7 +31,7 @@ TVMFFI_I_BUILTIN_FUNC(DeepCopy, any, (i_view, value)) {
   tvmffi_i_walk_close(&c.walk);
   if (!code) {
     *tvmffi_result = tvmffi_obj(tvmffi_i_copy_of(&c, value));
-    tvmffi_i_retain(tvmffi_result->v_obj);
+    tvmffi_i_any_retain(tvmffi_result);
   }
   tvmffi_i_ptr_clear(&c.table, sizeof(tvmffi_i_copied), 2);
   return code;

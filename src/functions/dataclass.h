@@ -261,10 +261,6 @@ TVMFFI_I_PACKED(MakeObjectFromPackedArgs) {
   if (!type) return -1;
   TVMFFI_TRY(tvmffi_i_make_empty(type, &object));
   code = tvmffi_i_fill_by_names(type, object, args, num_args);
-  if (code)
-    tvmffi_i_release(object);
-  else
-    *result = tvmffi_obj(object);
-  return code;
+  return tvmffi_i_give_filled(result, object, code);
 }
 #endif

@@ -57,11 +57,7 @@ static int tvmffi_i_map_call_new(int32_t type_index, const TVMFFIAny *args,
   else
     for (i = 0; i < num_args && !code; i += 2)
       code = tvmffi_i_map_set_in(tvmffi_i_map_of(map), &args[i], &args[i + 1]);
-  if (code)
-    tvmffi_i_release(map);
-  else
-    *result = tvmffi_obj(map);
-  return code;
+  return tvmffi_i_give_filled(result, map, code);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_map_item_of(TVMFFIObject *map,

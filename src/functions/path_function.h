@@ -96,7 +96,7 @@ TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
   const tvmffi_i_path *p = tvmffi_i_path_of(self), *parent;
   TVMFFIObject *steps;
   TVMFFIAny *items;
-  int64_t n = 0;
+  size_t n = 0;
   for (;; p = parent, ++n) {
     TVMFFI_TRY(tvmffi_i_parent_path(p, &parent));
     if (!parent) break;

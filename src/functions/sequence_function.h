@@ -42,8 +42,8 @@ TVMFFI_I_ITEM_TYPE(i_any_list, tvmffi_i_seq *, "List<Any>",
 
 /* Creates an array of the arguments. */
 TVMFFI_I_PACKED(Array) {
-  return tvmffi_i_return_seq(tvmffi_i_empty_array(num_args), args, num_args,
-                             result);
+  return tvmffi_i_return_seq(tvmffi_i_empty_array((size_t)num_args), args,
+                             num_args, result);
 }
 
 /* Minimum capacity of a list. */
@@ -52,7 +52,8 @@ enum { TVMFFI_I_LIST_CAPACITY = 4 };
 /* Creates a list of the arguments. */
 TVMFFI_I_PACKED(List) {
   TVMFFIObject *list = tvmffi_i_new_list(
-      num_args > TVMFFI_I_LIST_CAPACITY ? num_args : TVMFFI_I_LIST_CAPACITY);
+      (size_t)(num_args > TVMFFI_I_LIST_CAPACITY ? num_args
+                                                 : TVMFFI_I_LIST_CAPACITY));
   return tvmffi_i_return_seq(tvmffi_i_seq_of(list), args, num_args, result);
 }
 

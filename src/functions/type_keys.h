@@ -31,7 +31,8 @@ TVMFFI_I_BUILTIN_FUNC(GetRegisteredTypeKeys, array(str)) {
   const tvmffi_i_type *t;
   TVMFFIObject *keys;
   TVMFFIAny *item;
-  int32_t i, end, n = 0;
+  int32_t i, end;
+  size_t n = 0;
   tvmffi_i_start_types();
   end = TVMFFI_I_LOAD(&tvmffi_i_types)->capacity;
   for (i = 0; i < end; ++i) n += tvmffi_i_type_at(i) != NULL;

@@ -37,10 +37,10 @@ TVMFFI_I_TYPE(i_visited, TVMFFIAny, "Optional<ffi.VisitInterrupt>",
 /* Checks that a callback is an array of `width` items. Returns -2 if the
    callback is valid, -1 if not an array, `width` if the length is wrong, or
    the index of the first item with a wrong type. */
-static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
+static int tvmffi_i_bad_callback(const TVMFFIAny *row, int width) {
   const TVMFFISeqCell *cell;
   const TVMFFIAny *item;
-  int64_t n;
+  int n;
   TVMFFI_ASSERT(width == 2 || width == 3);
   if (row->type_index != kTVMFFIArray) return -1;
   cell = TVMFFI_I_CELL(TVMFFISeqCell, row->v_obj);
@@ -57,11 +57,11 @@ static int64_t tvmffi_i_bad_callback(const TVMFFIAny *row, int64_t width) {
 /* Checks the callbacks `arg`, which are argument `i` of a call. Returns 0 if
    all are valid, otherwise raises the same TypeError as upstream. */
 static int tvmffi_i_check_callbacks(const tvmffi_func *f, int32_t i,
-                                    const TVMFFIAny *arg, int64_t width) {
+                                    const TVMFFIAny *arg, int width) {
   const TVMFFISeqCell *rows, *cell;
   const TVMFFIAny *row, *got, *end;
   tvmffi_i_parts p;
-  int64_t n = -2;
+  int n = -2;
   if ((arg->type_index != kTVMFFIArray && arg->type_index != kTVMFFIList) ||
       !arg->v_obj)
     return tvmffi_i_bad_arg(f, i, arg - i, TVMFFI_I_MISMATCH);
@@ -144,7 +144,7 @@ static int tvmffi_i_visit_root(const tvmffi_i_builtin_func *builtin,
                                TVMFFIAny *result) {
   const tvmffi_func f =
       tvmffi_i_describe(builtin->name, builtin->types, builtin->num_args);
-  int64_t width = kind == TVMFFI_I_MUTATE ? 3 : 2;
+  const int width = kind == TVMFFI_I_MUTATE ? 3 : 2;
   tvmffi_i_engine *e = NULL;
   if ((!with_region || !tvmffi_i_check_callbacks(&f, 2, with_region, width)) &&
       !tvmffi_i_check_callbacks(&f, 1, callbacks, width))

@@ -160,7 +160,7 @@ TVMFFI_I_ALWAYS_INLINE const TVMFFIAny *tvmffi_i_next_in_container(
 /* Reads the next field that has no flag in `skip` into *value (owned by the
    caller). Sets c->field to the field, or to NULL at the end. Returns 0, or the
    getter's error code with an error raised. */
-TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
+TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, uint32_t skip,
                                        TVMFFIAny *value) {
   TVMFFI_ASSERT(value->type_index == kTVMFFINone);
   do c->field = tvmffi_i_next_field(&c->fields);
@@ -172,7 +172,7 @@ TVMFFI_I_INLINE int tvmffi_i_read_next(tvmffi_i_children *c, int64_t skip,
    is borrowed from its container. A field's value replaces *held, which the
    caller owns. Returns 0, or a getter's error code. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_next_child(tvmffi_i_children *c,
-                                               int64_t skip, TVMFFIAny *held,
+                                               uint32_t skip, TVMFFIAny *held,
                                                const TVMFFIAny **child) {
   if (tvmffi_i_is_container(c->object->type_index)) {
     *child = tvmffi_i_next_in_container(c);

@@ -261,8 +261,7 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_new(void *handle, const TVMFFIAny *args,
   TVMFFIObjectHandle self = NULL;
   (void)args, (void)n;
   TVMFFI_TRY(tvmffi_i_class_make((tvmffi_i_class *)handle, &self));
-  *result = tvmffi_obj(self);
-  return 0;
+  return tvmffi_i_put_object(NULL, result, (TVMFFIObject *)self);
 }
 
 TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
@@ -277,6 +276,5 @@ TVMFFI_I_INLINE int tvmffi_i_class_call_copy(void *handle,
                           "type",
                           c->key);
   TVMFFI_TRY(tvmffi_i_class_copy(c, args[0].v_obj, &self));
-  *result = tvmffi_obj(self);
-  return 0;
+  return tvmffi_i_put_object(NULL, result, (TVMFFIObject *)self);
 }

@@ -38,10 +38,10 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_items,
   const int32_t fits = item_word ? tvmffi_i_kept_index(item_word) : -1;
   TVMFFIAny item = tvmffi_none(), *at;
   int code = 0;
-  int64_t i;
+  size_t i;
   if (to) *to = tvmffi_none();
   if (!same) TVMFFI_TRY(tvmffi_i_copy_items(maker, from, to));
-  for (i = 0; item_word && i < cell->size; ++i) {
+  for (i = 0; item_word && i < (size_t)cell->size; ++i) {
     const TVMFFIAny *given = (const TVMFFIAny *)cell->data + i;
     if (given->type_index == fits) continue;
     code = tvmffi_i_convert_item(item_word, given, to ? &item : NULL);

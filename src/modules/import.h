@@ -64,7 +64,7 @@ static TVMFFIObject *tvmffi_i_more_imports(TVMFFIObject *old,
   const tvmffi_i_seq *from = tvmffi_i_seq_of(old);
   const size_t count = from ? (size_t)from->cell.size : 0;
   TVMFFIAny *items = NULL;
-  TVMFFIObject *imports = tvmffi_i_new_array((int64_t)count + 1, &items);
+  TVMFFIObject *imports = tvmffi_i_new_array(count + 1, &items);
   if (!imports) return NULL;
   TVMFFI_ASSERT(tvmffi_is_instance(other->type_index, kTVMFFIModule));
   if (from) tvmffi_i_copy_span(items, TVMFFI_I_ITEMS(from), count);

@@ -17,7 +17,7 @@
    endian. A string is its size, as a number, followed by its bytes. */
 typedef struct {
   const unsigned char *at;
-  uint64_t left;
+  size_t left;
 } tvmffi_i_stream_in;
 
 static uint64_t tvmffi_i_number_at(const unsigned char *at, uint64_t i) {
@@ -33,12 +33,14 @@ TVMFFI_I_COLD int tvmffi_i_bad_binary(void) {
 /* Reads an array, whose number of elements precedes it. An element has
    1 << shift bytes. */
 static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
-                               const unsigned char **out, uint64_t *count) {
+                               const unsigned char **out, size_t *count) {
+  uint64_t number;
   if (in->left < 8) return tvmffi_i_bad_binary();
-  *count = tvmffi_i_number_at(in->at, 0);
+  number = tvmffi_i_number_at(in->at, 0);
   in->at += 8;
   in->left -= 8;
-  if (*count > in->left >> shift) return tvmffi_i_bad_binary();
+  if (number > in->left >> shift) return tvmffi_i_bad_binary();
+  *count = (size_t)number;
   *out = in->at;
   in->at += *count << shift;
   in->left -= *count << shift;
@@ -49,11 +51,11 @@ static int tvmffi_i_read_array(tvmffi_i_stream_in *in, int shift,
    does. */
 static int tvmffi_i_read_text(tvmffi_i_stream_in *in, TVMFFIByteArray *out) {
   const unsigned char *data = NULL;
-  uint64_t size = 0;
+  size_t size = 0;
   TVMFFI_TRY(tvmffi_i_read_array(in, 0, &data, &size));
   if (!size) return tvmffi_i_bad_binary();
   out->data = (const char *)data;
-  out->size = (size_t)size;
+  out->size = size;
   return 0;
 }
 
@@ -82,7 +84,7 @@ typedef struct {
   TVMFFIObject **module; /* owned */
   size_t count;
   const unsigned char *begin, *child;
-  uint64_t num_children;
+  size_t num_children;
 } tvmffi_i_tree;
 
 static int tvmffi_i_read_modules(tvmffi_i_tree *tree, tvmffi_i_stream_in *in,
@@ -135,16 +137,16 @@ static int tvmffi_i_load_tree(const unsigned char *binary,
   tvmffi_i_tree tree = {NULL, 0, NULL, NULL, 0};
   void *const old_context = context ? *context : NULL;
   tvmffi_i_stream_in in;
-  uint64_t count = 0;
+  size_t count = 0;
   size_t i;
   int code;
   in.at = binary + 8;
-  in.left = tvmffi_i_number_at(binary, 0);
+  in.left = (size_t)tvmffi_i_number_at(binary, 0);
   TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.begin, &count));
   TVMFFI_TRY(tvmffi_i_read_array(&in, 3, &tree.child, &tree.num_children));
   TVMFFI_ASSERT(tree.child == tree.begin + 8 * count + 8);
   if (count < 2 || count > in.left) return tvmffi_i_bad_binary();
-  tree.count = (size_t)(count - 1);
+  tree.count = count - 1;
   tree.module =
       (TVMFFIObject **)tvmffi_i_alloc(tree.count * sizeof(*tree.module));
   if (!tree.module) return tvmffi_i_no_memory();

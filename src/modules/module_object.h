@@ -25,7 +25,6 @@ enum { TVMFFI_I_LIBRARY_MASK = 1 | 2 };
 static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
                              TVMFFIByteArray name, TVMFFIAny *out) {
   TVMFFIByteArray kind = {"library", 7}, none = {"", 0};
-  TVMFFIObject *object;
   void *address;
   TVMFFI_ASSERT(out->type_index == kTVMFFINone);
   switch (method) {
@@ -45,10 +44,7 @@ static int tvmffi_i_call_own(tvmffi_i_module *m, tvmffi_i_module_method method,
     case TVMFFI_I_METHOD_METADATA:
       return tvmffi_i_library_text(m, "__tvm_ffi__metadata_", name, out);
     case TVMFFI_I_METHOD_WRITE_FORMATS:
-      object = tvmffi_i_no_items();
-      if (!object) return -1;
-      *out = tvmffi_obj(object);
-      return 0;
+      return tvmffi_i_give_new(out, tvmffi_i_no_items());
     case TVMFFI_I_METHOD_INSPECT: return TVMFFIStringFromByteArray(&none, out);
     default: return tvmffi_i_library_refuses("WriteToFile");
   }

@@ -302,11 +302,7 @@ static int tvmffi_i_call_init(void *self, const TVMFFIAny *args,
     code = tvmffi_i_no_memory();
   }
   if (b.set != few) tvmffi_i_free(b.set);
-  if (code)
-    tvmffi_i_release(b.object);
-  else
-    *result = tvmffi_obj(b.object);
-  return code;
+  return tvmffi_i_give_filled(result, b.object, code);
 }
 
 /* Sets an attribute to a new function with the context `self`. Takes ownership

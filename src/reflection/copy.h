@@ -93,7 +93,7 @@ static TVMFFIObject *tvmffi_i_pairs_of(TVMFFIObject *map) {
   const TVMFFIAny *child;
   tvmffi_i_children_open(&c, map, NULL);
   n = 2 * c.left; /* the cursor yields no more, even if the map grows */
-  made = tvmffi_i_new_array((int64_t)n, &items);
+  made = tvmffi_i_new_array(n, &items);
   if (!made) return NULL;
   for (i = 0; (child = tvmffi_i_next_in_container(&c)) != NULL; ++i)
     tvmffi_i_copy_owned(child, &items[i]);
@@ -297,7 +297,7 @@ static void tvmffi_i_patch_list(const tvmffi_i_copier *c, TVMFFIObject *list) {
 static int tvmffi_i_patch_dict(const tvmffi_i_copier *c, TVMFFIObject *dict) {
   const size_t n = 2 * tvmffi_i_size_of(dict);
   TVMFFIAny *made = NULL;
-  TVMFFIObject *patched = tvmffi_i_new_array((int64_t)n, &made);
+  TVMFFIObject *patched = tvmffi_i_new_array(n, &made);
   const tvmffi_i_pair *pair;
   size_t at, num_made = 0, num_kept = 0;
   int changed, code = 0;

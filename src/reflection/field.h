@@ -111,7 +111,7 @@ static int tvmffi_i_set_any_field(void *field, const TVMFFIAny *value) {
 
 static int tvmffi_i_get_reference(void *field, TVMFFIAny *result) {
   *result = tvmffi_obj(*(TVMFFIObject **)field);
-  if (result->v_obj) tvmffi_i_retain(result->v_obj);
+  tvmffi_i_any_retain(result);
   return 0;
 }
 
@@ -130,20 +130,28 @@ static int tvmffi_i_set_reference(void *field, const TVMFFIAny *value) {
   return 0;
 }
 
+/* Raises the error of a value whose conversion to the type `to` of a field
+   returned `code`, unless one is raised already. */
+TVMFFI_I_SLOW int tvmffi_i_bad_plain(int code, const TVMFFIAny *value,
+                                     const char *to) {
+  if (code >= TVMFFI_I_RANGE)
+    return tvmffi_i_fail("OverflowError", "%lld does not fit in the field",
+                         (long long)value->v_int64);
+  return code > 0 ? tvmffi_i_bad_cast(value, to) : code;
+}
+
 /* Defines the getter and setter of fields with a plain C type. `word` is a
    parameter type name such as int64. */
-#define TVMFFI_I_PLAIN_ACCESSORS(word)                                        \
-  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {    \
-    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);       \
-  }                                                                           \
-  static int tvmffi_i_set_##word##_field(void *field,                         \
-                                         const TVMFFIAny *value) {            \
-    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);        \
-    if (code >= TVMFFI_I_RANGE)                                               \
-      return tvmffi_i_fail("OverflowError", "%lld does not fit in the field", \
-                           (long long)value->v_int64);                        \
-    if (code > 0) return tvmffi_i_bad_cast(value, tvmffi_i_word_##word.name); \
-    return code;                                                              \
+#define TVMFFI_I_PLAIN_ACCESSORS(word)                                       \
+  static int tvmffi_i_get_##word##_field(void *field, TVMFFIAny *result) {   \
+    return tvmffi_i_to_any(&tvmffi_i_word_##word, NULL, result, field);      \
+  }                                                                          \
+  static int tvmffi_i_set_##word##_field(void *field,                        \
+                                         const TVMFFIAny *value) {           \
+    int code = tvmffi_i_from_any(&tvmffi_i_word_##word, value, field);       \
+    return TVMFFI_I_LIKELY(!code)                                            \
+               ? 0                                                           \
+               : tvmffi_i_bad_plain(code, value, tvmffi_i_word_##word.name); \
   }
 TVMFFI_I_PLAIN_ACCESSORS(int64)
 #if !TVMFFI_NO_REFLECTION
