@@ -85,7 +85,7 @@ static int tvmffi_i_enter_hashed(tvmffi_i_hasher *s, TVMFFIObject *o,
                                  const TVMFFITypeInfo *type, uint32_t own,
                                  uint64_t *hash, tvmffi_i_hash_frame **out) {
   int code = tvmffi_i_push_structural(&s->base, o, NULL, type, own, hash);
-  if (code != TVMFFI_I_PUSHED) return code < 0 ? code : 0;
+  if (code != TVMFFI_I_PUSHED) return code == TVMFFI_I_SAME ? 0 : code;
   *out = TVMFFI_I_FRAME(tvmffi_i_hash_frame, s);
   TVMFFI_ASSERT((*out)->base.base.c.object == o);
   (*out)->hash = type ? type->type_key_hash : tvmffi_i_object_key_hash(o);
