@@ -5,7 +5,6 @@
 #pragma once
 
 #include "../head.h"
-#include "../base.h"
 #include "../platform.h"
 #include "raise.h"
 #include "object.h"

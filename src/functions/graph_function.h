@@ -8,7 +8,6 @@
 #include "../core.h"
 #include "../extra.h"
 #include "../interface.h"
-#include "map_function.h"
 
 #if !TVMFFI_NO_EXTRA
 static int tvmffi_i_call_to_graph(const TVMFFIAny *value,

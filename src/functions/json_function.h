@@ -8,7 +8,6 @@
 #include "../core.h"
 #include "../extra.h"
 #include "../interface.h"
-#include "map_function.h"
 
 #if !TVMFFI_NO_EXTRA
 /* Defines the type of the parameter `indent`: an int, or None for 0. Truncates

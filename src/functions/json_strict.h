@@ -9,7 +9,6 @@
 #include "../base.h"
 #include "../extra.h"
 #include "../interface.h"
-#include "map_function.h"
 #include "json_function.h"
 
 #if !TVMFFI_NO_EXTRA

@@ -605,9 +605,9 @@ typedef union {
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Parameter types of functions of the runtime that accept any value. The body
-   receives the argument's address. Error messages name the type as upstream's
-   do. */
+/* Stores the address of an argument: the two parameter types of the runtime's
+   functions that accept any value receive that, not a copy. Error messages name
+   them as upstream's do. */
 TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
   *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
   return 0;

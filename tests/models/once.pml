@@ -7,7 +7,7 @@
      tvmffi_i_end_initializer tvmffi_i_end_initializers
      tvmffi_i_forget_initializers tvmffi_i_begin_initializer
      tvmffi_i_init_handle
-   hash: db7b569e5ab5
+   hash: 5927eb1295d6
 
    The threads are 1 to THREADS. The call of thread t at depth d (0 or 1) has
    the entry 2 * t + d; 0 is the end of a list. Handles are 1 and 2; 0 is
