@@ -21220,6 +21220,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
   /* A stored key is owned, not a view. */
   TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
                 held->type_index > kTVMFFIObjectRValueRef);
+  TVMFFI_ASSERT(key->text.data ? key->text.size >= 8 : !key->text.size);
   memcpy(&head, (const void *)held, 8);
   if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
   if (held->type_index != key->other) return 0;
@@ -21404,13 +21405,12 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 
 /* Releases the entries of a hash table that is no longer part of a map. */
 static void tvmffi_i_map_drop_table(void *data, size_t num_slots) {
-  size_t first, n, i;
+  size_t first, i;
   TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
     const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
-    n = num_slots - first < 16 ? num_slots - first : 16;
-    for (i = 0; i < n; ++i)
+    for (i = 0; i < 16; ++i)
       if (meta[i] < TVMFFI_I_MAP_PROTECTED)
         tvmffi_i_map_drop_pair(&items[i].pair);
     memset(meta, TVMFFI_I_MAP_EMPTY, 16);
@@ -21790,7 +21790,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   int code;
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
-  if (wanted > 128) {
+  if (wanted > 2 * sizeof(few) / sizeof(few[0])) {
     moved = (size_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }
@@ -22115,11 +22115,10 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     tvmffi_i_map_free_data(&table);
     return 0;
   }
-  TVMFFI_ASSERT(!m->size && !m->data);
+  TVMFFI_ASSERT(!m->size && !m->data && m->fib_shift == table.fib_shift);
   m->data = table.data;
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;
-  m->fib_shift = table.fib_shift;
   m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return 0;
 }

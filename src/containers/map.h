@@ -198,11 +198,10 @@ static int tvmffi_i_map_clear_in(tvmffi_i_map_object *m) {
     tvmffi_i_map_free_data(&table);
     return 0;
   }
-  TVMFFI_ASSERT(!m->size && !m->data);
+  TVMFFI_ASSERT(!m->size && !m->data && m->fib_shift == table.fib_shift);
   m->data = table.data;
   m->data_deleter = table.data_deleter;
   m->num_slots = table.num_slots;
-  m->fib_shift = table.fib_shift;
   m->head = m->tail = TVMFFI_I_MAP_LINK(TVMFFI_I_MAP_END);
   return 0;
 }

@@ -211,7 +211,7 @@ TVMFFI_I_NOINLINE int tvmffi_i_map_grow_table(tvmffi_i_map_object *m) {
   int code;
   TVMFFI_ASSERT(m->size <= (m->num_slots & ~TVMFFI_I_MAP_IS_ROW));
   if (wanted < TVMFFI_I_MAP_TABLE_MIN) wanted = TVMFFI_I_MAP_TABLE_MIN;
-  if (wanted > 128) {
+  if (wanted > 2 * sizeof(few) / sizeof(few[0])) {
     moved = (size_t *)tvmffi_i_alloc((size_t)m->num_slots * sizeof(*moved));
     if (!moved) return tvmffi_i_no_memory();
   }

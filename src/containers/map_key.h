@@ -289,6 +289,7 @@ TVMFFI_I_ALWAYS_INLINE int tvmffi_i_map_equal(const tvmffi_i_map_object *m,
   /* A stored key is owned, not a view. */
   TVMFFI_ASSERT(held->type_index < kTVMFFIRawStr ||
                 held->type_index > kTVMFFIObjectRValueRef);
+  TVMFFI_ASSERT(key->text.data ? key->text.size >= 8 : !key->text.size);
   memcpy(&head, (const void *)held, 8);
   if (head == key->bits.head && held->v_uint64 == key->bits.word) return 1;
   if (held->type_index != key->other) return 0;

@@ -18,13 +18,12 @@ TVMFFI_I_INLINE void tvmffi_i_map_drop_pair(const tvmffi_i_pair *pair) {
 
 /* Releases the entries of a hash table that is no longer part of a map. */
 static void tvmffi_i_map_drop_table(void *data, size_t num_slots) {
-  size_t first, n, i;
+  size_t first, i;
   TVMFFI_ASSERT(data || !num_slots);
   for (first = 0; first < num_slots; first += 16) {
     uint8_t *meta = tvmffi_i_map_meta(data, first);
     const tvmffi_i_map_item *items = tvmffi_i_map_at(data, first);
-    n = num_slots - first < 16 ? num_slots - first : 16;
-    for (i = 0; i < n; ++i)
+    for (i = 0; i < 16; ++i)
       if (meta[i] < TVMFFI_I_MAP_PROTECTED)
         tvmffi_i_map_drop_pair(&items[i].pair);
     memset(meta, TVMFFI_I_MAP_EMPTY, 16);

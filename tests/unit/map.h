@@ -147,6 +147,7 @@ static void test_large_maps(TVMFFI_HERE) {
    fails halfway. */
 static void test_capacity(TVMFFI_HERE) {
   static const int capacity[] = {0, 1, 3, 4, 5, 7, 8, 100};
+  size_t made;
   int i, n;
   for (i = 0; i < TEST_COUNT(capacity); ++i) {
     TVMFFIObject *map = test_map(kTVMFFIDict, capacity[i]);
@@ -155,9 +156,20 @@ static void test_capacity(TVMFFI_HERE) {
     for (n = 0; n < 130; ++n) {
       TVMFFIAny key = tvmffi_int(n * 1000);
       OK(tvmffi_i_map_set(map, &key, &key));
+      if (n < 4) CHECK(test_is_row(map) == (capacity[i] <= 4));
     }
     CHECK_INT(tvmffi_i_map_size(map), 130);
+    OK(tvmffi_i_map_clear_in(tvmffi_i_map_of(map)));
+    CHECK_INT(tvmffi_i_map_of(map)->num_slots, 256); /* the table remains */
   }
+  /* Entries fill at most 7/8 of the slots that they get at once. */
+  for (i = 8; i <= 256; i *= 2) {
+    CHECK_INT(tvmffi_i_map_slots((size_t)(i - i / 8)), i);
+    CHECK_INT(tvmffi_i_map_slots((size_t)(i - i / 8 + 1)), 2 * i);
+  }
+  made = test_get(&test_made);
+  if (!test_map(kTVMFFIDict, 14) || TVMFFI_DEBUG) return;
+  CHECK(test_get(&test_made) - made <= 1); /* 16 slots are in the object */
 }
 
 static void test_map_functions(TVMFFI_HERE) {
@@ -288,10 +300,37 @@ static void test_map_views(TVMFFI_HERE) {
 
 /* Texts of more than 64 bytes are keys by their bytes, and the value that means
    "unchanged" is a key like others. */
+/* Texts of other lengths are other keys. Bytes are one key, in an object that
+   another library made or in the key itself. */
+static void test_short_map_keys(void) {
+  TVMFFIByteArray text = TEXT("abc");
+  TVMFFIObject *map = test_map(kTVMFFIDict, 0);
+  TVMFFIAny key = tvmffi_str("12345678"), small;
+  tvmffi_i_string *s;
+  if (!map) return;
+  s = tvmffi_i_new_string(3, kTVMFFIBytes);
+  OK(s ? 0 : -1);
+  OWN(s);
+  OK(tvmffi_i_map_set(map, &key, &key));
+  key = tvmffi_str("123456789");
+  CHECK(tvmffi_i_map_get(map, &key) == NULL);
+  key = tvmffi_str("abcdefghi");
+  OK(tvmffi_i_map_set(map, &key, &key));
+  key = tvmffi_str("abcdefgh");
+  CHECK(tvmffi_i_map_get(map, &key) == NULL);
+  memcpy((void *)(s + 1), text.data, text.size);
+  key = tvmffi_obj(s);
+  OK(tvmffi_i_map_set(map, &key, &key));
+  OK(TVMFFIBytesFromByteArray(&text, &small));
+  CHECK_INT(small.type_index, kTVMFFISmallBytes);
+  CHECK(tvmffi_i_map_get(map, &small) != NULL);
+}
+
 static void test_rare_map_keys(TVMFFI_HERE) {
   TVMFFIObject *map = test_map(kTVMFFIDict, 8);
   TVMFFIAny key, one = tvmffi_int(1), unchanged = tvmffi_none();
   char text[101], same[101];
+  test_short_map_keys();
   if (!map) return;
   memset(text, 'x', sizeof(text));
   text[100] = 0;
@@ -514,7 +553,7 @@ static int test_fill_with_users(TVMFFIObject *map, int n) {
 
 static void test_map_deleters(TVMFFI_HERE) {
   int n, way, i;
-  for (n = 1; n < 40; n += 6) {
+  for (n = 1; n < 40; n += n < 3 ? 1 : 6) {
     for (way = 0; way < 3; ++way) {
       TVMFFIObject *map = test_map(kTVMFFIDict, 0);
       TVMFFIAny key, value = tvmffi_int(0);
@@ -529,10 +568,8 @@ static void test_map_deleters(TVMFFI_HERE) {
             break;
         }
       }
-      if (tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map))
-        tvmffi_error_clear();
-      if (tvmffi_i_map_clear_in((tvmffi_i_map_object *)(void *)map))
-        tvmffi_error_clear();
+      for (i = 0; i < 2; ++i)
+        CHECK_INT(tvmffi_i_map_clear_in(tvmffi_i_map_of(map)), 0);
       CHECK_INT(tvmffi_i_map_size(map), 0);
       test_drop(map);
     }
@@ -756,9 +793,9 @@ static void test_same_entries(TVMFFIObject *one, TVMFFIObject *all) {
 }
 
 /* Filling a map at once has the result of setting one key after another, also
-   if each seventh key is one of `few`, which have a hash and an equality of
-   their own. */
-static void test_filled_map(const TVMFFIAny *few, int num_few) {
+   if each key after `step` others is one of `few`, which have a hash and an
+   equality of their own. */
+static void test_filled_map(const TVMFFIAny *few, int num_few, int step) {
   enum { KEYS = 800 };
   static TVMFFIAny values[2 * KEYS];
   TVMFFIObject *one = test_map(kTVMFFIDict, 0), *all = test_map(kTVMFFIDict, 0);
@@ -766,10 +803,10 @@ static void test_filled_map(const TVMFFIAny *few, int num_few) {
   if (!one || !all) return;
   for (i = 0; i < KEYS && !code; ++i) {
     TVMFFIAny *key = &values[2 * i];
-    if (i % 7 || !num_few)
+    if (i % step || !num_few)
       code = test_crowded_key(i, key);
     else
-      tvmffi_i_copy_owned(&few[i / 7 % num_few], key);
+      *key = tvmffi_i_copy_owned(&few[i / step % num_few]);
     values[2 * i + 1] = tvmffi_int(i);
     if (!code) code = tvmffi_i_map_set(one, key, &values[2 * i + 1]);
   }
@@ -778,6 +815,12 @@ static void test_filled_map(const TVMFFIAny *few, int num_few) {
   while (i-- > 0) tvmffi_any_release(&values[2 * i]);
   OK(code);
   test_same_entries(one, all);
+  one = tvmffi_i_map_copy(all, kTVMFFIMap);
+  OK(one ? 0 : -1);
+  OWN(one);
+  test_same_entries(all, one);
+  CHECK_INT(tvmffi_i_map_of(one)->tail, tvmffi_i_map_of(all)->tail);
+  OK(tvmffi_i_map_set(all, &values[1], &values[1])); /* which no guard stops */
 }
 
 /* The functions that make maps do so, too. Their arguments are crowded numbers,
@@ -815,28 +858,35 @@ static void test_crowded_arguments(TVMFFI_HERE) {
   }
 }
 
-/* While a dict is filled at once, `key`'s hash cannot change it. */
-static void test_filled_guard(const TVMFFIAny *key) {
+/* While a dict is filled at once, `key`'s hash cannot change it, and what the
+   equality of `key` and `same` raises ends it. */
+static void test_filled_guard(const TVMFFIAny *key, const TVMFFIAny *same) {
   enum { KEYS = 300 };
   static TVMFFIAny values[2 * KEYS];
-  TVMFFIObject *dict = test_map(kTVMFFIDict, 0);
-  int i, code = 0;
-  if (!dict) return;
-  for (i = 0; i < KEYS - 1 && !code; ++i) {
-    code = test_crowded_key(4 * i % 600, &values[2 * i]);
-    values[2 * i + 1] = tvmffi_int(i);
+  TVMFFIAny *last = &values[2 * KEYS - 2];
+  int way, i;
+  for (way = 0; way < 2; ++way) {
+    TVMFFIObject *dict = test_map(kTVMFFIDict, 0);
+    if (!dict) return;
+    for (i = 0; i < KEYS; ++i) {
+      OK(test_crowded_key(4 * i % 600, &values[2 * i]));
+      values[2 * i + 1] = tvmffi_int(i);
+    }
+    last[0] = tvmffi_i_copy_owned(key);
+    if (way) last[-2] = tvmffi_i_copy_owned(same);
+    test_hooked_map = dict;
+    *(way ? &test_equal_mode : &test_hash_mode) =
+        way ? TEST_HOOK_FAILS : TEST_HOOK_CHANGES;
+    FAILS(tvmffi_i_map_take(tvmffi_i_map_of(dict), values, 2 * KEYS),
+          way ? "ValueError" : "RuntimeError",
+          way ? "the hook says no"
+              : "A map cannot be changed by the hash or the equality of its "
+                "own keys");
+    test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
+    tvmffi_any_release(&last[0]);
+    tvmffi_any_release(&last[-2]);
+    CHECK(tvmffi_i_map_size(dict) < KEYS);
   }
-  OK(code);
-  tvmffi_i_copy_owned(key, &values[2 * i]);
-  values[2 * i + 1] = tvmffi_int(i);
-  test_hooked_map = dict;
-  test_hash_mode = TEST_HOOK_CHANGES;
-  FAILS(tvmffi_i_map_take(tvmffi_i_map_of(dict), values, 2 * KEYS),
-        "RuntimeError",
-        "A map cannot be changed by the hash or the equality of its own keys");
-  test_hash_mode = TEST_HOOK_GOOD;
-  tvmffi_any_release(&values[2 * i]);
-  CHECK(tvmffi_i_map_size(dict) < KEYS);
 }
 
 static void test_filled_maps(TVMFFI_HERE) {
@@ -844,7 +894,7 @@ static void test_filled_maps(TVMFFI_HERE) {
   TVMFFIByteArray empty = {NULL, 0};
   TVMFFIAny few[9];
   int i;
-  test_filled_map(NULL, 0);
+  test_filled_map(NULL, 0, 1);
   test_hash_mode = test_equal_mode = TEST_HOOK_GOOD;
   test_hash_range = 1000;
   if (!index) return;
@@ -860,8 +910,13 @@ static void test_filled_maps(TVMFFI_HERE) {
     OWN_ANY(few[i]);
   }
   OK(TVMFFIStringFromByteArray(&empty, &few[i]));
-  test_filled_map(few, 9);
-  test_filled_guard(&few[0]);
+  test_filled_map(few, 9, 7);
+  if (!test_oom) {
+    const TVMFFIAny same[2] = {few[0], few[3]};
+    test_filled_map(few, 2, 500);
+    test_filled_map(same, 2, 500);
+  }
+  test_filled_guard(&few[0], &few[3]);
 }
 
 /* A dict that is filled with crowded keys needs a guard, and the third guard of
@@ -969,7 +1024,8 @@ static void test_moved_strings(TVMFFI_HERE) {
           values[2 * k + 1] = tvmffi_int((int64_t)k);
         }
         want = n > 0 && n <= 14 && n <= most;
-        if (n > 1 && how == EQUAL_KEYS) values[2 * n - 2] = values[0], want = 0;
+        if (n > 1 && how == EQUAL_KEYS)
+          values[2 * n - 2] = values[2 * ((n - 1) / 2)], want = 0;
         if (n && how == NUMBER) values[2 * n - 2] = tvmffi_int(7), want = 0;
         CHECK_INT(tvmffi_i_map_take_strings(m, values, 2 * n), want);
         CHECK_INT(tvmffi_i_map_size(dict), want ? (int64_t)n : 0);
@@ -1071,11 +1127,45 @@ static void test_map_chains(TVMFFI_HERE) {
   OK(code - 1);
 }
 
+/* A chain goes on in the slots in which upstream looks for it. */
+static void test_chain_slots(void) {
+  static const size_t jumps[] = {15, 21, 28, 36, 45};
+  TVMFFIObject *map = test_map(kTVMFFIDict, 20);
+  tvmffi_i_map_object *m = tvmffi_i_map_of(map);
+  int i;
+  for (i = 0; i < 5; ++i)
+    CHECK_INT(tvmffi_i_map_jump((size_t)i + 15), jumps[i]);
+  CHECK_INT(tvmffi_i_map_jump(TVMFFI_I_MAP_FIRST_FAR - 1), 2628);
+  CHECK_INT(tvmffi_i_map_jump(TVMFFI_I_MAP_FIRST_FAR), 8515);
+  if (!map) return;
+  CHECK_INT(m->num_slots, 32);
+  for (i = 0; i < 5; ++i) { /* which have one home slot, number 3 */
+    const TVMFFIAny key =
+        test_int_at(((uint64_t)3 << m->fib_shift) + (uint64_t)i);
+    OK(tvmffi_i_map_set(map, &key, &key));
+    CHECK_INT(tvmffi_i_map_at(m->data, 3 + (size_t)i)->pair.key.v_int64,
+              key.v_int64);
+  }
+  /* A key whose home slot is taken fills up to 99 of 100 slots. */
+  map = test_map(kTVMFFIDict, 100);
+  m = tvmffi_i_map_of(map);
+  if (!map) return;
+  for (i = 0; i < 127; ++i) {
+    const TVMFFIAny key = i < 125
+                              ? test_int_at((uint64_t)i << m->fib_shift)
+                              : test_int_at((uint64_t)i);
+    CHECK_INT(m->num_slots, 128);
+    OK(tvmffi_i_map_set(map, &key, &key));
+  }
+  CHECK_INT(m->num_slots, 256);
+}
+
 /* A chain whose end reaches no free slot makes the table grow, and once more
    if its end reaches none in the larger table either. */
 static void test_blocked_chains(TVMFFI_HERE) {
   static const int capacities[] = {600, 300};
   int i;
+  test_chain_slots();
   for (i = 0; i < 2; ++i) {
     TVMFFIObject *map = test_map(kTVMFFIDict, capacities[i]);
     TVMFFIObject *wide = test_map(kTVMFFIDict, 600);

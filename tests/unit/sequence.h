@@ -109,13 +109,22 @@ static void test_array_layout(TVMFFI_HERE) {
 static void test_new_array(TVMFFI_HERE) {
   TVMFFIAny *items = NULL;
   TVMFFIObject *array = tvmffi_i_new_array(3, &items);
+  int n;
   OK(array ? 0 : -1);
   OWN(array);
   CHECK_ITEMS(array, "...");
   items[1] = tvmffi_int(1);
   CHECK_ITEMS(array, ".1.");
-  FAILS(tvmffi_i_new_array(SIZE_MAX / 16, &items) == NULL, "MemoryError", NULL);
-  FAILS(tvmffi_i_new_list(SIZE_MAX / 16) == NULL, "MemoryError", NULL);
+  FAILS(tvmffi_i_new_array(INT64_MAX / 16, &items) == NULL, "MemoryError",
+        NULL);
+  FAILS(tvmffi_i_new_list(INT64_MAX / 16) == NULL, "MemoryError", NULL);
+  for (n = 0; n < 2; ++n) { /* a list has the room that it is made with */
+    TVMFFIObject *list = tvmffi_i_new_list(n);
+    OK(list ? 0 : -1);
+    OWN(list);
+    CHECK_INT(test_cell(list)->capacity, n);
+    CHECK((test_cell(list)->data != NULL) == n);
+  }
 }
 
 static void test_array_access(TVMFFI_HERE) {
@@ -177,6 +186,8 @@ static void test_list_growth(TVMFFI_HERE) {
         "MemoryError", NULL);
   FAILS(DO("ListReserve", tvmffi_obj(list), tvmffi_int(INT64_MAX / 16)),
         "MemoryError", NULL);
+  FAILS(DO("ListReserve", tvmffi_obj(list), tvmffi_int(((int64_t)1 << 60) + 1)),
+        "MemoryError", NULL); /* 16 bytes, in a number of 64 bits */
   CHECK_INT(c->capacity, 21);
 }
 
@@ -285,6 +296,9 @@ static void test_list_slices(TVMFFI_HERE) {
     FAILS(DO("ListEraseRange", tvmffi_obj(list), tvmffi_int(0), tvmffi_int(6)),
           "IndexError", "Erase range [0, 6) out of bounds 5");
     CHECK_ITEMS(list, "77899");
+    OK(DO("ListSetItem", tvmffi_obj(list), tvmffi_int(2), tvmffi_none()));
+    OK(DO("ListEraseRange", tvmffi_obj(list), tvmffi_int(0), tvmffi_int(2)));
+    CHECK_ITEMS(list, ".99"); /* None behind what goes is an item, too */
   }
 }
 
@@ -609,17 +623,25 @@ static void test_contained(TVMFFI_HERE) {
     OK(TVMFFIBigIntFromByteArray(&big, &other));
     OWN_ANY(other);
     CONTAINS(other, 0);
+    OK(DO("ListAppend", tvmffi_obj(list), tvmffi_int(5)));
+    OK(DO("ListPop", tvmffi_obj(list), tvmffi_int(7)));
+    CONTAINS(tvmffi_int(5), 0); /* no longer */
   }
 }
 
 /* Types with an equality and a hash of their own, as C functions and as
    function objects. */
 static int64_t test_equal_answer;
+static TVMFFIObject test_given; /* what an equality gives by mistake */
 static TVMFFIAny test_native_equal(const TVMFFIAny *a, const TVMFFIAny *b) {
   TVMFFIObjectHandle error = NULL;
   TVMFFIByteArray kind = TEXT("KeyError"), text = TEXT("no equality");
   (void)a, (void)b;
   if (test_equal_answer == 2) return tvmffi_str("yes");
+  if (test_equal_answer == 3) {
+    tvmffi_retain(&test_given);
+    return tvmffi_obj(&test_given);
+  }
   if (test_equal_answer < 0 &&
       TVMFFIErrorCreate(&kind, &text, &text, &error) == 0)
     return tvmffi_obj(error);
@@ -667,12 +689,20 @@ static void test_own_equality(TVMFFI_HERE) {
   y = tvmffi_obj(&b);
   test_equal_answer = 1;
   CHECK_INT(tvmffi_i_any_equal(&x, &y), 1);
+#if !TVMFFI_NO_TYPES
+  CHECK_INT(tvmffi_i_thread_nesting()->count, 0);
+#endif
   CHECK(test_hash_of(x) == test_hash_of(y));
   test_equal_answer = 0;
   CHECK_INT(tvmffi_i_any_equal(&x, &y), 0);
   CHECK_INT(tvmffi_i_any_equal(&x, &x), 1);
   test_equal_answer = 2;
   FAILS(tvmffi_i_any_equal(&x, &y) == -1, "InternalError", "...const char*");
+  test_equal_answer = 3;
+  test_given.combined_ref_count = TVMFFI_I_BOTH_ONE;
+  test_given.type_index = kTVMFFIObject;
+  FAILS(tvmffi_i_any_equal(&x, &y) == -1, "InternalError", "...ffi.Object");
+  CHECK(test_given.combined_ref_count == TVMFFI_I_BOTH_ONE);
   test_equal_answer = -1;
   if (!test_oom)
     FAILS(tvmffi_i_any_equal(&x, &y) == -1, "KeyError", "no equality");
