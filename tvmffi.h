@@ -6443,12 +6443,10 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_global_values,
   return tvmffi_i_call_cached(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
-/* Calls the cached global function with index `which` and the first `n` of the
-   arguments a, b and c. Drops the result. */
-TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
-                                              TVMFFIAny b, TVMFFIAny c,
+/* Does what tvmffi_i_global_values does, and drops the result. */
+TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, const TVMFFIAny *args,
                                               int32_t n) {
-  TVMFFIAny args[3] = {a, b, c}, result = tvmffi_none();
+  TVMFFIAny result = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;
@@ -6521,18 +6519,18 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
-    TVMFFIAny item;
-    int failed = 0,
-        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i],
-                                                   list ? &item : NULL)
-                           : 0;
+    TVMFFIAny args[2];
+    int failed = 0, code = word->of[i]
+                               ? tvmffi_i_convert_item(word->of[i], given[i],
+                                                       list ? &args[1] : NULL)
+                               : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (!list) continue;
-    failed =
-        tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
-                                  code ? item : *given[i], tvmffi_none(), 2);
-    if (code) tvmffi_i_any_release(&item);
+    args[0] = *list;
+    if (!code) args[1] = *given[i];
+    failed = tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, args, 2);
+    if (code) tvmffi_i_any_release(&args[1]);
     if (failed) return failed;
   }
   return converted;
@@ -6588,20 +6586,17 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
               (const tvmffi_i_word *word, const TVMFFIAny *from,
                TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
-  const int same = got == index;
+  const int same = got == index, to_map = index == kTVMFFIMap,
+            is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
-  if (got == kTVMFFIMap || got == kTVMFFIDict) {
-    if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
-    if (!to && !same) return TVMFFI_I_CONVERTED;
-    return tvmffi_i_convert_pairs(
-        word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
-        from, to);
-  }
   if (index == kTVMFFIShape && same) return 0;
-  if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
-  if (index != kTVMFFIShape && index != kTVMFFIArray && index != kTVMFFIList)
+  if (is_map != (to_map || index == kTVMFFIDict) ||
+      (!is_map && got != kTVMFFIArray && got != kTVMFFIList))
     return TVMFFI_I_MISMATCH;
   if (!to && !same) return TVMFFI_I_CONVERTED;
+  if (is_map)
+    return tvmffi_i_convert_pairs(
+        word, to_map ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same, from, to);
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   return tvmffi_i_convert_items(
       word->of[0],
@@ -6620,7 +6615,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     float single;
     double number;
   } value;
-  TVMFFIAny made = tvmffi_int(from->v_int64);
+  int32_t index;
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -6630,19 +6625,23 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  if (word->kind == TVMFFI_I_BOOL)
-    made = tvmffi_bool(from->v_int64 != 0);
-  else if (word->kind == TVMFFI_I_DTYPE)
-    made = tvmffi_dtype(value.dtype);
-  else if (word->kind == TVMFFI_I_DEVICE)
-    made = tvmffi_device(value.device);
+  index = word->kind == TVMFFI_I_INT ? kTVMFFIInt : word->index;
+  if (index == from->type_index) return 0;
+  if (!to) return TVMFFI_I_CONVERTED;
+  *to = tvmffi_none();
+  to->type_index = index;
+  switch (word->kind) {
+    case TVMFFI_I_INT: to->v_int64 = from->v_int64; break;
+    case TVMFFI_I_BOOL: to->v_int64 = from->v_int64 != 0; break;
+    case TVMFFI_I_DTYPE: to->v_dtype = value.dtype; break;
 #if !TVMFFI_NO_FLOAT
-  else if (word->kind == TVMFFI_I_FLOAT)
-    made = tvmffi_float(word->size == sizeof(float) ? value.single
-                                                    : value.number);
+    case TVMFFI_I_FLOAT:
+      to->v_float64 =
+          word->size == sizeof(float) ? (double)value.single : value.number;
+      break;
 #endif
-  if (made.type_index == from->type_index) return 0;
-  if (to) *to = made;
+    default: to->v_device = value.device; break;
+  }
   return TVMFFI_I_CONVERTED;
 }
 
@@ -8100,22 +8099,22 @@ TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
 
 /* Calls a function. The caller has checked the arguments. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
-                                             TVMFFIAny callee,
+                                             const TVMFFIAny *callee,
                                              const tvmffi_out *out,
                                              TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
-  int code = tvmffi_i_callee(&callee, &owned, &function);
+  int code = tvmffi_i_callee(callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
   tvmffi_i_release(owned);
   if (code) return tvmffi_i_failed_at(to, code, !function);
   code = tvmffi_i_deliver(to, out, &result);
-  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(callee, code) : 0;
 }
 
 TVMFFI_I_ONCE(int, tvmffi_i_call_settled,
-              (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-               const TVMFFIAny *args, int32_t n)) {
+              (tvmffi_i_owner to, const TVMFFIAny *callee,
+               const tvmffi_out *out, const TVMFFIAny *args, int32_t n)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
@@ -8134,8 +8133,9 @@ enum {
 /* Calls a function, unless a maker failed. `out` is a pointer because GCC
    copies a struct by wide loads that wait for its narrower stores. */
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
-                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-                     TVMFFIAny *args, int32_t n, int nullable)) {
+                    (tvmffi_i_owner to, const TVMFFIAny *callee,
+                     const tvmffi_out *out, TVMFFIAny *args, int32_t n,
+                     int nullable)) {
   int code = tvmffi_i_is_marked(to);
   if (!code && nullable && !tvmffi_i_are_plain(args, n))
     code = tvmffi_i_check_args(args, n);
@@ -8145,8 +8145,8 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
 
 /* The same with arguments that may have no form in the ABI. */
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
-                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-                     TVMFFIAny *args, int32_t n)) {
+                    (tvmffi_i_owner to, const TVMFFIAny *callee,
+                     const tvmffi_out *out, TVMFFIAny *args, int32_t n)) {
   int code = tvmffi_i_is_marked(to);
   if (!code && !tvmffi_i_are_plain(args, n))
     code = tvmffi_i_check_args(args, n);
@@ -8158,7 +8158,7 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
 /* `forms` has the checks that the arguments need. It is a constant, so a
    program without wide arguments does not link the code for these. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
-                                                      TVMFFIAny callee,
+                                                      const TVMFFIAny *callee,
                                                       const tvmffi_out *out,
                                                       TVMFFIAny *args,
                                                       int32_t n, int forms) {
@@ -8367,8 +8367,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
   static_assert(!(sizeof...(tvmffi_rest) > 32),
                 "at_most_32_values_are_possible");
   TVMFFIAny values[] = {tvmffi_i_any(args)..., tvmffi_none()};
+  const TVMFFIAny function = tvmffi_i_any(callee);
   const tvmffi_out target = tvmffi_i_out(out);
-  return tvmffi_i_call(to, tvmffi_i_any(callee), &target, values,
+  return tvmffi_i_call(to, &function, &target, values,
                        (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
@@ -8470,7 +8471,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    maker's error stays. */
 #define tvmffi_call(callee, ...)                                               \
   tvmffi_i_call(                                                               \
-      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), TVMFFI_ANY(callee),   \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)),                       \
+      (const TVMFFIAny[1]){TVMFFI_ANY(callee)},                                \
       (const tvmffi_out[1]){TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~))},     \
       (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__))]){           \
           TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                          \
@@ -9127,10 +9129,10 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_has, (TVMFFIAny any, TVMFFIAny value)) {
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
                     (TVMFFIAny list, TVMFFIAny value)) {
+  const TVMFFIAny args[2] = {list, value};
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
-                                   tvmffi_none(), 2);
+  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, args, 2);
 }
 
 /* Sets an existing item of a list, or the value of a key in a dict. An absent
@@ -9141,10 +9143,11 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
                     (TVMFFIAny any, TVMFFIAny key, TVMFFIAny value)) {
+  const TVMFFIAny args[3] = {any, key, value};
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, args, 3);
   if (any.type_index == kTVMFFIDict)
-    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, args, 3);
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
@@ -9162,16 +9165,15 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_erase_item,
                     (TVMFFIAny any, TVMFFIAny key)) {
+  const TVMFFIAny args[2] = {any, key};
   int has;
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
-                                     tvmffi_none(), 2);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, args, 2);
   if (any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_erase", "a list or dict", &any);
   has = tvmffi_i_has(any, key);
   if (has != 1) return has ? has : tvmffi_i_not_there(&any, &key);
-  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
-                                   2);
+  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, args, 2);
 }
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_pop_item,
@@ -9493,11 +9495,12 @@ TVMFFI_I_INLINE int tvmffi_memory_trim(void) {
    all live objects for kTVMFFIAny. The runtime's own objects count too. Returns
    -1 with a ValueError if the runtime is built without TVMFFI_DEBUG. */
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
+  const TVMFFIAny function = tvmffi_str("tvmffi.DebugLive");
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
   const tvmffi_out out = tvmffi_out_int64(&n);
-  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL),
-                       tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1, 0)
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL), &function,
+                       &out, &arg, 1, 0)
              ? -1
              : n;
 }
@@ -12474,7 +12477,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return tvmffi_i_failed_at(to, -1, 1);
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
+  return tvmffi_i_call(to, &m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
 }
 
@@ -20665,8 +20668,8 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 
 /* Sets *to to a copy of an owned Any. */
 TVMFFI_I_INLINE void tvmffi_i_copy_owned(const TVMFFIAny *from, TVMFFIAny *to) {
+  tvmffi_i_any_retain(from);
   *to = *from;
-  tvmffi_i_any_retain(to);
 }
 
 /* Copies `n` owned items. */
@@ -28528,6 +28531,11 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   return error;
 }
 
+/* Sets *r to what tvmffi_i_raised returns. */
+TVMFFI_I_COLD void tvmffi_i_give_raised(TVMFFIAny *r) {
+  *r = tvmffi_i_raised();
+}
+
 /* Returns the error (owned) that replaces an error without an object, which
    only a faulty callback returns. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {
@@ -28651,7 +28659,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   if (TVMFFI_I_LIKELY(!code)) return;
   tvmffi_i_any_release(r);
   (void)tvmffi_i_need_error(code, "A callback");
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
 }
 
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
@@ -28668,7 +28676,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
         is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
         tvmffi_i_type_key(r->type_index));
     tvmffi_i_any_release(r);
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
   }
 }
 
@@ -29019,7 +29027,7 @@ TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
   }
   tvmffi_i_any_release(r);
   (void)tvmffi_i_left_hook(d->walk, depth, 0);
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
 }
 
 /* Calls the callback `row` for a value. Pops the frames that a caught exception
@@ -29100,7 +29108,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (type && (!d->mutates || !tvmffi_i_copy_to_mutate(value, &made)))
     f = tvmffi_i_push_visit(d, value, type, how, 0);
   if (!f) {
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
     tvmffi_i_release(made);
     return 1;
   }
@@ -29176,7 +29184,7 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                      "ffi.Function"
                    : "__s_visit__ must be an opaque function pointer "
                      "or ffi.Function");
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
     return;
   }
   args[0] = tvmffi_obj(&d->v->base);
@@ -29229,7 +29237,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (index < kTVMFFIStaticObjectBegin ||
         (!d->mutates && tvmffi_i_has_no_fields(type))) {
       *r = tvmffi_none();
-      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      if (d->mutates && tvmffi_i_own(value, r)) tvmffi_i_give_raised(r);
       if (d->e) tvmffi_i_set_bit(d->e, d->e->leaves, index);
       goto done;
     }
@@ -29237,7 +29245,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (container ? tvmffi_i_push_visit(d, value, NULL, how, in_place) != NULL
                 : !tvmffi_i_open_fields(d, value, type, how, r))
     return 0;
-  if (container) *r = tvmffi_i_raised();
+  if (container) tvmffi_i_give_raised(r);
 done:
   TVMFFI_ASSERT(tvmffi_i_depth(d->walk) == depth);
   tvmffi_i_conclude(d, value, how, r);
@@ -29319,7 +29327,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
                                           unique) != NULL))
     return 0;
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
   tvmffi_i_conclude(d, value, TVMFFI_I_ENTERED, r);
   return 1;
 }
@@ -29351,7 +29359,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
       stops =
           f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
     tvmffi_i_any_release(r);
-    if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
+    if (TVMFFI_I_UNLIKELY(stops)) tvmffi_i_give_raised(r);
   }
   TVMFFI_ASSERT(!f->changed || f->base.other);
   if (TVMFFI_I_UNLIKELY(stops)) {
@@ -30488,6 +30496,8 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIShapeCell *shape;
   int64_t device[2];
   TVMFFI_ASSERT(saved + 1 == s->num_saved);
+  if (tvmffi_i_is_container(value->type_index))
+    return tvmffi_i_enter_saving(s, saved);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
@@ -30511,10 +30521,6 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, value->v_obj);
       TVMFFI_TRY(tvmffi_i_numbers(shape->data, shape->size, &data));
       break;
-    case kTVMFFIArray:
-    case kTVMFFIList:
-    case kTVMFFIMap:
-    case kTVMFFIDict: return tvmffi_i_enter_saving(s, saved);
     default:
       return value->type_index < kTVMFFIStaticObjectBegin
                  ? tvmffi_i_cannot_save(value)

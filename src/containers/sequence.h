@@ -45,8 +45,8 @@ static void tvmffi_i_delete_items(void *data) { tvmffi_i_free(data); }
 
 /* Sets *to to a copy of an owned Any. */
 TVMFFI_I_INLINE void tvmffi_i_copy_owned(const TVMFFIAny *from, TVMFFIAny *to) {
+  tvmffi_i_any_retain(from);
   *to = *from;
-  tvmffi_i_any_retain(to);
 }
 
 /* Copies `n` owned items. */

@@ -252,6 +252,8 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
   const TVMFFIShapeCell *shape;
   int64_t device[2];
   TVMFFI_ASSERT(saved + 1 == s->num_saved);
+  if (tvmffi_i_is_container(value->type_index))
+    return tvmffi_i_enter_saving(s, saved);
   switch (value->type_index) {
     case kTVMFFINone: return tvmffi_i_add_node(s, saved, NULL);
     case kTVMFFIBool:
@@ -275,10 +277,6 @@ static int tvmffi_i_save_value(tvmffi_i_saver *s, size_t saved) {
       shape = TVMFFI_I_CELL(TVMFFIShapeCell, value->v_obj);
       TVMFFI_TRY(tvmffi_i_numbers(shape->data, shape->size, &data));
       break;
-    case kTVMFFIArray:
-    case kTVMFFIList:
-    case kTVMFFIMap:
-    case kTVMFFIDict: return tvmffi_i_enter_saving(s, saved);
     default:
       return value->type_index < kTVMFFIStaticObjectBegin
                  ? tvmffi_i_cannot_save(value)

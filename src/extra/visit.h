@@ -107,6 +107,11 @@ TVMFFI_I_COLD TVMFFIAny tvmffi_i_raised(void) {
   return error;
 }
 
+/* Sets *r to what tvmffi_i_raised returns. */
+TVMFFI_I_COLD void tvmffi_i_give_raised(TVMFFIAny *r) {
+  *r = tvmffi_i_raised();
+}
+
 /* Returns the error (owned) that replaces an error without an object, which
    only a faulty callback returns. */
 TVMFFI_I_COLD TVMFFIAny tvmffi_i_missing_error(void) {

@@ -74,7 +74,7 @@ static void tvmffi_i_call_back(const TVMFFIAny *function, const TVMFFIAny *args,
   if (TVMFFI_I_LIKELY(!code)) return;
   tvmffi_i_any_release(r);
   (void)tvmffi_i_need_error(code, "A callback");
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
 }
 
 /* Checks the result of a callback. Allowed are None, an ffi.VisitInterrupt, an
@@ -91,7 +91,7 @@ TVMFFI_I_INLINE void tvmffi_i_check_result(TVMFFIAny *r, int is_walk) {
         is_walk ? "WalkResult" : "Optional<ffi.VisitInterrupt>",
         tvmffi_i_type_key(r->type_index));
     tvmffi_i_any_release(r);
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
   }
 }
 

@@ -335,7 +335,7 @@ TVMFFI_I_COLD void tvmffi_i_cut_visit(tvmffi_i_descent *d, size_t depth,
   }
   tvmffi_i_any_release(r);
   (void)tvmffi_i_left_hook(d->walk, depth, 0);
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
 }
 
 /* Calls the callback `row` for a value. Pops the frames that a caught exception
@@ -416,7 +416,7 @@ static int tvmffi_i_open_fields(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (type && (!d->mutates || !tvmffi_i_copy_to_mutate(value, &made)))
     f = tvmffi_i_push_visit(d, value, type, how, 0);
   if (!f) {
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
     tvmffi_i_release(made);
     return 1;
   }
@@ -492,7 +492,7 @@ static void tvmffi_i_call_visit_hook(tvmffi_i_descent *d, const TVMFFIAny *hook,
                      "ffi.Function"
                    : "__s_visit__ must be an opaque function pointer "
                      "or ffi.Function");
-    *r = tvmffi_i_raised();
+    tvmffi_i_give_raised(r);
     return;
   }
   args[0] = tvmffi_obj(&d->v->base);
@@ -545,7 +545,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
     if (index < kTVMFFIStaticObjectBegin ||
         (!d->mutates && tvmffi_i_has_no_fields(type))) {
       *r = tvmffi_none();
-      if (d->mutates && tvmffi_i_own(value, r)) *r = tvmffi_i_raised();
+      if (d->mutates && tvmffi_i_own(value, r)) tvmffi_i_give_raised(r);
       if (d->e) tvmffi_i_set_bit(d->e, d->e->leaves, index);
       goto done;
     }
@@ -553,7 +553,7 @@ static int tvmffi_i_descend(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (container ? tvmffi_i_push_visit(d, value, NULL, how, in_place) != NULL
                 : !tvmffi_i_open_fields(d, value, type, how, r))
     return 0;
-  if (container) *r = tvmffi_i_raised();
+  if (container) tvmffi_i_give_raised(r);
 done:
   TVMFFI_ASSERT(tvmffi_i_depth(d->walk) == depth);
   tvmffi_i_conclude(d, value, how, r);
@@ -635,7 +635,7 @@ TVMFFI_I_INLINE int tvmffi_i_enter(tvmffi_i_descent *d, const TVMFFIAny *value,
   if (TVMFFI_I_LIKELY(tvmffi_i_push_visit(d, value, NULL, TVMFFI_I_ENTERED,
                                           unique) != NULL))
     return 0;
-  *r = tvmffi_i_raised();
+  tvmffi_i_give_raised(r);
   tvmffi_i_conclude(d, value, TVMFFI_I_ENTERED, r);
   return 1;
 }
@@ -667,7 +667,7 @@ TVMFFI_I_INLINE int tvmffi_i_take_result(tvmffi_i_descent *d, TVMFFIAny *r) {
       stops =
           f->is_object ? tvmffi_i_put_field(f, r) : tvmffi_i_put_child(f, r);
     tvmffi_i_any_release(r);
-    if (TVMFFI_I_UNLIKELY(stops)) *r = tvmffi_i_raised();
+    if (TVMFFI_I_UNLIKELY(stops)) tvmffi_i_give_raised(r);
   }
   TVMFFI_ASSERT(!f->changed || f->base.other);
   if (TVMFFI_I_UNLIKELY(stops)) {

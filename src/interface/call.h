@@ -235,22 +235,22 @@ TVMFFI_I_ONCE(int, tvmffi_i_not_delivered,
 
 /* Calls a function. The caller has checked the arguments. */
 TVMFFI_I_ALWAYS_INLINE int tvmffi_i_call_now(tvmffi_i_owner to,
-                                             TVMFFIAny callee,
+                                             const TVMFFIAny *callee,
                                              const tvmffi_out *out,
                                              TVMFFIAny *args, int32_t n) {
   TVMFFIObjectHandle owned = NULL, function = NULL;
   TVMFFIAny result = tvmffi_none();
-  int code = tvmffi_i_callee(&callee, &owned, &function);
+  int code = tvmffi_i_callee(callee, &owned, &function);
   if (!code) code = TVMFFIFunctionCall(function, args, n, &result);
   tvmffi_i_release(owned);
   if (code) return tvmffi_i_failed_at(to, code, !function);
   code = tvmffi_i_deliver(to, out, &result);
-  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(&callee, code) : 0;
+  return TVMFFI_I_UNLIKELY(code) ? tvmffi_i_not_delivered(callee, code) : 0;
 }
 
 TVMFFI_I_ONCE(int, tvmffi_i_call_settled,
-              (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-               const TVMFFIAny *args, int32_t n)) {
+              (tvmffi_i_owner to, const TVMFFIAny *callee,
+               const tvmffi_out *out, const TVMFFIAny *args, int32_t n)) {
   tvmffi_i_settled s;
   int code;
   TVMFFI_TRY(tvmffi_i_settled_open(&s, args, n));
@@ -269,8 +269,9 @@ enum {
 /* Calls a function, unless a maker failed. `out` is a pointer because GCC
    copies a struct by wide loads that wait for its narrower stores. */
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
-                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-                     TVMFFIAny *args, int32_t n, int nullable)) {
+                    (tvmffi_i_owner to, const TVMFFIAny *callee,
+                     const tvmffi_out *out, TVMFFIAny *args, int32_t n,
+                     int nullable)) {
   int code = tvmffi_i_is_marked(to);
   if (!code && nullable && !tvmffi_i_are_plain(args, n))
     code = tvmffi_i_check_args(args, n);
@@ -280,8 +281,8 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_usual,
 
 /* The same with arguments that may have no form in the ABI. */
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
-                    (tvmffi_i_owner to, TVMFFIAny callee, const tvmffi_out *out,
-                     TVMFFIAny *args, int32_t n)) {
+                    (tvmffi_i_owner to, const TVMFFIAny *callee,
+                     const tvmffi_out *out, TVMFFIAny *args, int32_t n)) {
   int code = tvmffi_i_is_marked(to);
   if (!code && !tvmffi_i_are_plain(args, n))
     code = tvmffi_i_check_args(args, n);
@@ -293,7 +294,7 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_call_wide,
 /* `forms` has the checks that the arguments need. It is a constant, so a
    program without wide arguments does not link the code for these. */
 TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call(tvmffi_i_owner to,
-                                                      TVMFFIAny callee,
+                                                      const TVMFFIAny *callee,
                                                       const tvmffi_out *out,
                                                       TVMFFIAny *args,
                                                       int32_t n, int forms) {
@@ -502,8 +503,9 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
   static_assert(!(sizeof...(tvmffi_rest) > 32),
                 "at_most_32_values_are_possible");
   TVMFFIAny values[] = {tvmffi_i_any(args)..., tvmffi_none()};
+  const TVMFFIAny function = tvmffi_i_any(callee);
   const tvmffi_out target = tvmffi_i_out(out);
-  return tvmffi_i_call(to, tvmffi_i_any(callee), &target, values,
+  return tvmffi_i_call(to, &function, &target, values,
                        (int32_t)(sizeof...(tvmffi_rest)), TVMFFI_I_ANY_FORM);
 }
 } /* extern "C++" */
@@ -605,7 +607,8 @@ TVMFFI_I_INLINE tvmffi_out tvmffi_i_plain_results_need_C11(
    maker's error stays. */
 #define tvmffi_call(callee, ...)                                               \
   tvmffi_i_call(                                                               \
-      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)), TVMFFI_ANY(callee),   \
+      TVMFFI_I_OWNER_OF(TVMFFI_I_FIRST(__VA_ARGS__, ~)),                       \
+      (const TVMFFIAny[1]){TVMFFI_ANY(callee)},                                \
       (const tvmffi_out[1]){TVMFFI_I_OUT(TVMFFI_I_FIRST(__VA_ARGS__, ~))},     \
       (TVMFFIAny[TVMFFI_I_ARRAY_SIZE(TVMFFI_I_COUNT(__VA_ARGS__))]){           \
           TVMFFI_I_EACH(TVMFFI_I_COUNT(__VA_ARGS__))(                          \

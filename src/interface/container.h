@@ -323,10 +323,10 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_has, (TVMFFIAny any, TVMFFIAny value)) {
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
                     (TVMFFIAny list, TVMFFIAny value)) {
+  const TVMFFIAny args[2] = {list, value};
   if (list.type_index != kTVMFFIList)
     return tvmffi_i_bad_container("tvmffi_append", "a list", &list);
-  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, list, value,
-                                   tvmffi_none(), 2);
+  return tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, args, 2);
 }
 
 /* Sets an existing item of a list, or the value of a key in a dict. An absent
@@ -337,10 +337,11 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_append_item,
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
                     (TVMFFIAny any, TVMFFIAny key, TVMFFIAny value)) {
+  const TVMFFIAny args[3] = {any, key, value};
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_SET, args, 3);
   if (any.type_index == kTVMFFIDict)
-    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, any, key, value, 3);
+    return tvmffi_i_call_cached_void(TVMFFI_I_DICT_SET, args, 3);
   return tvmffi_i_bad_container("tvmffi_set", "a list or dict", &any);
 }
 
@@ -358,16 +359,15 @@ TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_set,
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_erase_item,
                     (TVMFFIAny any, TVMFFIAny key)) {
+  const TVMFFIAny args[2] = {any, key};
   int has;
   if (any.type_index == kTVMFFIList)
-    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, any, key,
-                                     tvmffi_none(), 2);
+    return tvmffi_i_call_cached_void(TVMFFI_I_LIST_ERASE, args, 2);
   if (any.type_index != kTVMFFIDict)
     return tvmffi_i_bad_container("tvmffi_erase", "a list or dict", &any);
   has = tvmffi_i_has(any, key);
   if (has != 1) return has ? has : tvmffi_i_not_there(&any, &key);
-  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, any, key, tvmffi_none(),
-                                   2);
+  return tvmffi_i_call_cached_void(TVMFFI_I_DICT_ERASE, args, 2);
 }
 
 TVMFFI_I_SMALL_ONCE(int TVMFFI_I_MUST_CHECK, tvmffi_i_pop_item,

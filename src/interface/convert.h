@@ -72,18 +72,18 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
-    TVMFFIAny item;
-    int failed = 0,
-        code = word->of[i] ? tvmffi_i_convert_item(word->of[i], given[i],
-                                                   list ? &item : NULL)
-                           : 0;
+    TVMFFIAny args[2];
+    int failed = 0, code = word->of[i]
+                               ? tvmffi_i_convert_item(word->of[i], given[i],
+                                                       list ? &args[1] : NULL)
+                               : 0;
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (!list) continue;
-    failed =
-        tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, *list,
-                                  code ? item : *given[i], tvmffi_none(), 2);
-    if (code) tvmffi_i_any_release(&item);
+    args[0] = *list;
+    if (!code) args[1] = *given[i];
+    failed = tvmffi_i_call_cached_void(TVMFFI_I_LIST_APPEND, args, 2);
+    if (code) tvmffi_i_any_release(&args[1]);
     if (failed) return failed;
   }
   return converted;
@@ -139,20 +139,17 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
               (const tvmffi_i_word *word, const TVMFFIAny *from,
                TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
-  const int same = got == index;
+  const int same = got == index, to_map = index == kTVMFFIMap,
+            is_map = got == kTVMFFIMap || got == kTVMFFIDict;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
-  if (got == kTVMFFIMap || got == kTVMFFIDict) {
-    if (index != kTVMFFIMap && index != kTVMFFIDict) return TVMFFI_I_MISMATCH;
-    if (!to && !same) return TVMFFI_I_CONVERTED;
-    return tvmffi_i_convert_pairs(
-        word, index == kTVMFFIMap ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same,
-        from, to);
-  }
   if (index == kTVMFFIShape && same) return 0;
-  if (got != kTVMFFIArray && got != kTVMFFIList) return TVMFFI_I_MISMATCH;
-  if (index != kTVMFFIShape && index != kTVMFFIArray && index != kTVMFFIList)
+  if (is_map != (to_map || index == kTVMFFIDict) ||
+      (!is_map && got != kTVMFFIArray && got != kTVMFFIList))
     return TVMFFI_I_MISMATCH;
   if (!to && !same) return TVMFFI_I_CONVERTED;
+  if (is_map)
+    return tvmffi_i_convert_pairs(
+        word, to_map ? TVMFFI_I_NEW_MAP : TVMFFI_I_NEW_DICT, same, from, to);
   if (index == kTVMFFIShape) return tvmffi_i_shape_of(from, to);
   return tvmffi_i_convert_items(
       word->of[0],
@@ -171,7 +168,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     float single;
     double number;
   } value;
-  TVMFFIAny made = tvmffi_int(from->v_int64);
+  int32_t index;
   int code;
   if (word->kind == TVMFFI_I_OPTIONAL) {
     if (from->type_index == kTVMFFINone) return 0;
@@ -181,19 +178,23 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_item,
     return tvmffi_i_convert_container(word, from, to);
   code = tvmffi_i_from_any_as(word->kind, word, from, &value);
   if (code || !tvmffi_i_is_value(word)) return code;
-  if (word->kind == TVMFFI_I_BOOL)
-    made = tvmffi_bool(from->v_int64 != 0);
-  else if (word->kind == TVMFFI_I_DTYPE)
-    made = tvmffi_dtype(value.dtype);
-  else if (word->kind == TVMFFI_I_DEVICE)
-    made = tvmffi_device(value.device);
+  index = word->kind == TVMFFI_I_INT ? kTVMFFIInt : word->index;
+  if (index == from->type_index) return 0;
+  if (!to) return TVMFFI_I_CONVERTED;
+  *to = tvmffi_none();
+  to->type_index = index;
+  switch (word->kind) {
+    case TVMFFI_I_INT: to->v_int64 = from->v_int64; break;
+    case TVMFFI_I_BOOL: to->v_int64 = from->v_int64 != 0; break;
+    case TVMFFI_I_DTYPE: to->v_dtype = value.dtype; break;
 #if !TVMFFI_NO_FLOAT
-  else if (word->kind == TVMFFI_I_FLOAT)
-    made = tvmffi_float(word->size == sizeof(float) ? value.single
-                                                    : value.number);
+    case TVMFFI_I_FLOAT:
+      to->v_float64 =
+          word->size == sizeof(float) ? (double)value.single : value.number;
+      break;
 #endif
-  if (made.type_index == from->type_index) return 0;
-  if (to) *to = made;
+    default: to->v_device = value.device; break;
+  }
   return TVMFFI_I_CONVERTED;
 }
 

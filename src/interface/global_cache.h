@@ -89,12 +89,10 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_global_values,
   return tvmffi_i_call_cached(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
-/* Calls the cached global function with index `which` and the first `n` of the
-   arguments a, b and c. Drops the result. */
-TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, TVMFFIAny a,
-                                              TVMFFIAny b, TVMFFIAny c,
+/* Does what tvmffi_i_global_values does, and drops the result. */
+TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, const TVMFFIAny *args,
                                               int32_t n) {
-  TVMFFIAny args[3] = {a, b, c}, result = tvmffi_none();
+  TVMFFIAny result = tvmffi_none();
   TVMFFI_TRY(tvmffi_i_global_values(which, args, n, &result));
   tvmffi_i_any_release(&result);
   return 0;

@@ -12,11 +12,12 @@
    all live objects for kTVMFFIAny. The runtime's own objects count too. Returns
    -1 with a ValueError if the runtime is built without TVMFFI_DEBUG. */
 TVMFFI_I_INLINE int64_t tvmffi_live_count(int32_t type_index) {
+  const TVMFFIAny function = tvmffi_str("tvmffi.DebugLive");
   TVMFFIAny arg = tvmffi_int(type_index);
   int64_t n = 0;
   const tvmffi_out out = tvmffi_out_int64(&n);
-  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL),
-                       tvmffi_str("tvmffi.DebugLive"), &out, &arg, 1, 0)
+  return tvmffi_i_call(tvmffi_i_owned_by(NULL, NULL, NULL, NULL), &function,
+                       &out, &arg, 1, 0)
              ? -1
              : n;
 }

@@ -107,7 +107,7 @@ TVMFFI_I_MUST_CHECK TVMFFI_I_INLINE int tvmffi_i_call_member(tvmffi_i_owner to,
   m = (const TVMFFIMethodInfo *)tvmffi_i_find_member(args, name, 1);
   if (!m) return tvmffi_i_failed_at(to, -1, 1);
   skip = (m->flags & kTVMFFIFieldFlagBitMaskIsStaticMethod) != 0;
-  return tvmffi_i_call(to, m->method, &out, args + skip, n + 1 - skip,
+  return tvmffi_i_call(to, &m->method, &out, args + skip, n + 1 - skip,
                        TVMFFI_I_ANY_FORM);
 }
 

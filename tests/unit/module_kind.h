@@ -193,7 +193,7 @@ static TVMFFIAny test_text_of(TVMFFI_HERE, const char *method, TVMFFIObject *m,
   args[0] = tvmffi_obj(m);
   args[1] = tvmffi_str(name);
   args[2] = tvmffi_bool(0);
-  (void)test_code(tvmffi_i_call(TVMFFI_I_OWNER, function, &out, args,
+  (void)test_code(tvmffi_i_call(TVMFFI_I_OWNER, &function, &out, args,
                                 imports ? 3 : 2, TVMFFI_I_ANY_FORM),
                   __FILE__, __LINE__, method);
   return any;
