@@ -806,7 +806,7 @@ static void test_filled_map(const TVMFFIAny *few, int num_few, int step) {
     if (i % step || !num_few)
       code = test_crowded_key(i, key);
     else
-      *key = tvmffi_i_copy_owned(&few[i / step % num_few]);
+      tvmffi_i_copy_owned(&few[i / step % num_few], key);
     values[2 * i + 1] = tvmffi_int(i);
     if (!code) code = tvmffi_i_map_set(one, key, &values[2 * i + 1]);
   }
@@ -872,8 +872,8 @@ static void test_filled_guard(const TVMFFIAny *key, const TVMFFIAny *same) {
       OK(test_crowded_key(4 * i % 600, &values[2 * i]));
       values[2 * i + 1] = tvmffi_int(i);
     }
-    last[0] = tvmffi_i_copy_owned(key);
-    if (way) last[-2] = tvmffi_i_copy_owned(same);
+    tvmffi_i_copy_owned(key, &last[0]);
+    if (way) tvmffi_i_copy_owned(same, &last[-2]);
     test_hooked_map = dict;
     *(way ? &test_equal_mode : &test_hash_mode) =
         way ? TEST_HOOK_FAILS : TEST_HOOK_CHANGES;
