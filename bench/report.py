@@ -149,10 +149,19 @@ def spread(row, key):
     return " [{:.2f}, {:.2f}]".format(*row[f"{key}_interval"])
 
 
-def is_yardstick(row, noise):
-    """Whether ours takes less than the limit, which then is none."""
-    return row.get("to_limit_interval", [0, 1])[1] < math.exp(
-        -max(noise, verdicts.RESOLUTION))
+def same_as_limit(rows):
+    """The controls that do what their limit does."""
+    return [row for row in rows.all if row.get("control") and "to_limit" in row
+            and (row["group"] == "controls" or row["name"].startswith("cell, "))]
+
+
+def yardsticks(rows):
+    """The names of the rows where ours takes less than the limit, which then is none:
+    by more than any control does."""
+    least = min([row["to_limit"] for row in same_as_limit(rows)]
+                + [math.exp(-verdicts.RESOLUTION)])
+    return {rows.name(row) for row in rows.all if not row.get("control")
+            and row.get("to_limit_interval", [0, 1])[1] < least}
 
 
 def nanoseconds(value):
@@ -479,8 +488,9 @@ def page_record(args):
     if args.record:
         digest = hashlib.sha256(args.record.read_bytes()).hexdigest()
         yield from paragraphs(
-            f"The figures of every process are in `{args.record.name}`, a file of each "
-            f"release; `./dev bench --replay` makes this page from them. SHA-256: "
+            f"The least times of every process are in `{args.record.name}`, a file of each "
+            f"release, but for the experiment and other languages, of which it has the "
+            f"results. `./dev bench --replay` makes this page from them. SHA-256: "
             f"`{digest}`.")
 
 
@@ -578,16 +588,15 @@ def page_controls(rows):
     outside = sum(change.low > 0 or change.high < 0 for change in changes
                   if change.control)
     far = [row for row in rows.all if row["group"] == "controls"]
-    same = [row for row in rows.all if row.get("control") and "to_limit" in row
-            and (row["group"] == "controls" or row["name"].startswith("cell, "))]
+    same = same_as_limit(rows)
     yield "## Controls"
     yield ""
     yield from paragraphs(
         f"{controls} rows, marked \"=\", run no code of a library, so their "
-        f"true ratio is 1. The median of their ratios is "
+        f"true ratio is 1. The median of their ratios to stock is "
         f"{math.exp(bias):.3f}. The 95 % intervals of {outside} of them leave 1 "
-        f"out, the farthest by {math.expm1(noise):.2%}, which is what intervals "
-        "do not explain: no verdict is finer than that, or than "
+        f"out, the farthest by {math.expm1(noise):.2%}: no verdict is finer than "
+        "that, or than "
         f"{verdicts.RESOLUTION:.1%}.")
     if same:
         yield from paragraphs(
@@ -693,17 +702,16 @@ def page_losses(rows, ini):
 
 def page_yardsticks(rows):
     """Rows whose limit is none, as ours takes less."""
-    _, noise = verdicts.noise_of(rows.changes)
-    below = [row for row in rows.all
-             if is_yardstick(row, noise) and not row.get("control")]
+    names = yardsticks(rows)
+    below = [row for row in rows.all if rows.name(row) in names]
     if not below:
         yield from paragraphs(
             "No row takes less than its limit by more than the interval of its "
-            "ratio and the noise of the controls.")
+            "ratio, and by more than any control does.")
         return
     yield from paragraphs(
         f"{len(below)} rows take less than their limit, by more than the interval "
-        "of the ratio and the noise of the controls: there it is a yardstick, not a "
+        "of the ratio, and by more than any control does: there it is a yardstick, not a "
         "bound, because the compiler or ours does the work another way.")
     yield from table(["a yardstick in", "ratio"],
                      [[rows.name(row), ratio(row["to_limit"])
@@ -764,7 +772,7 @@ def page_machines(ini, rows, goals, paths):
 
 
 def page_rows(ini, rows, pictures):
-    _, noise = verdicts.noise_of(rows.changes)
+    without = yardsticks(rows)
     yield "## Every row"
     yield ""
     yield f"![each row beside stock and its limit]({pictures.overview(rows)})"
@@ -773,7 +781,7 @@ def page_rows(ini, rows, pictures):
         ["group", "rows", "ours to the limit", "ours to stock"],
         [[group, len(members),
           ratio(geometric_mean(r["to_limit"] for r in members
-                               if "to_limit" in r and not is_yardstick(r, noise))),
+                               if "to_limit" in r and rows.name(r) not in without)),
           ratio(geometric_mean(r["to_stock"] for r in members
                                if "to_stock" in r))]
          for group, members in rows.groups(with_controls=False).items()])
