@@ -124,7 +124,7 @@
 #endif
 
 /* Define as 1 for the whole program to leave out the type registry, which saves
-   about 5 KB. Only the ABI's own types then exist, TVMFFIGetTypeInfo returns
+   about 2 KB. Only the ABI's own types then exist, TVMFFIGetTypeInfo returns
    NULL, and functions have no type schema. Implies TVMFFI_NO_CONTAINERS. */
 #ifndef TVMFFI_NO_TYPES
 #define TVMFFI_NO_TYPES 0
@@ -161,7 +161,7 @@
 #endif
 
 /* Define as 1 in the implementing file to leave out the fields, methods and
-   attributes of the runtime's own types, which saves about 20 KB, and the
+   attributes of the runtime's own types, which saves about 40 KB, and the
    built-in functions that need them: DeepCopy, VisitInterrupt, ToJSONGraph,
    FromJSONGraph, and those that begin with Recursive, Structural or
    GetFirstStructural. Your own types keep their members. TVMFFI_NO_CONTAINERS

@@ -65,7 +65,7 @@ PROFILES = [
             arena=4096, stack=2048, flash=64 << 10, ram=8 << 10,
             three_files=44 << 10, further=500, containers=1300),
     Profile("ALL", "the whole runtime", [], arena=16384, stack=8192,
-            flash=150 << 10, flash_m3=130 << 10, static=10 << 10),
+            flash=150 << 10, flash_m3=130_000, static=10 << 10),
 ]
 
 
