@@ -7350,8 +7350,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
       code = 0;
       if (all[i].type_index >= kTVMFFIStaticObjectBegin)
         code = tvmffi_i_hand(
-            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument", NULL,
-                              NULL),
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
             all[i].v_obj);
     }
   }
@@ -7644,14 +7643,14 @@ typedef union {
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Stores the address of an argument: the two parameter types of the runtime's
-   functions that accept any value receive that, not a copy. Error messages name
-   them as upstream's do. */
+/* The parameter types i_view and i_any_view accept any value, as `any` does,
+   but a body receives the argument's address. Error messages name the types as
+   upstream's do. */
 TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
   *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
   return 0;
 }
-#define TVMFFI_I_VIEW_TYPE(T, name, schema)                            \
+#define TVMFFI_I_VIEW_TYPE(T, name, schema) \
   TVMFFI_I_TYPE(T, const TVMFFIAny *, name, schema, TVMFFI_I_CUSTOM, -1, \
                 tvmffi_i_get_view, NULL)
 TVMFFI_I_VIEW_TYPE(i_view, "Any", "Any")
@@ -20756,7 +20755,7 @@ static TVMFFIObject *tvmffi_i_new_items(int32_t index, size_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
-  TVMFFI_ASSERT((size_t)s->cell.capacity >= n);
+  TVMFFI_ASSERT(s->cell.capacity >= (int64_t)n);
   *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, n * sizeof(TVMFFIAny));
   s->cell.size = (int64_t)n;
@@ -25793,7 +25792,7 @@ static void tvmffi_i_text_double(tvmffi_i_text_buffer *b, uint64_t bits,
 }
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
-                              uintptr_t x, int width) {
+                              uint64_t x, int width) {
   char digits[16], *end = digits + 16;
   const char *p = tvmffi_i_digits_before(end, x, 16, width);
   TVMFFI_ASSERT(p >= digits && end - p >= width);
@@ -26146,7 +26145,7 @@ static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
 
 static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
   if (g->with_address)
-    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uintptr_t)o, 1);
+    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
 }
 
 /* Appends the text of an object that was written before. */

@@ -133,7 +133,7 @@ static TVMFFIObject *tvmffi_i_new_items(int32_t index, size_t n,
                                         TVMFFIAny **items) {
   tvmffi_i_seq *s = tvmffi_i_new_seq(index, n);
   if (!s) return NULL;
-  TVMFFI_ASSERT((size_t)s->cell.capacity >= n);
+  TVMFFI_ASSERT(s->cell.capacity >= (int64_t)n);
   *items = TVMFFI_I_ITEMS(s);
   if (n) memset((void *)*items, 0, n * sizeof(TVMFFIAny));
   s->cell.size = (int64_t)n;

@@ -26,7 +26,7 @@ static void tvmffi_i_text_double(tvmffi_i_text_buffer *b, uint64_t bits,
 }
 
 static void tvmffi_i_text_hex(tvmffi_i_text_buffer *b, const char *prefix,
-                              uintptr_t x, int width) {
+                              uint64_t x, int width) {
   char digits[16], *end = digits + 16;
   const char *p = tvmffi_i_digits_before(end, x, 16, width);
   TVMFFI_ASSERT(p >= digits && end - p >= width);

@@ -53,7 +53,7 @@ static int tvmffi_i_repr_to(tvmffi_i_printer *g, uint32_t to) {
 
 static void tvmffi_i_repr_address(tvmffi_i_printer *g, const TVMFFIObject *o) {
   if (g->with_address)
-    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uintptr_t)o, 1);
+    tvmffi_i_text_hex(&g->text[g->to], "@0x", (uint64_t)(uintptr_t)o, 1);
 }
 
 /* Appends the text of an object that was written before. */

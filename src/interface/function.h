@@ -311,8 +311,7 @@ TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
       code = 0;
       if (all[i].type_index >= kTVMFFIStaticObjectBegin)
         code = tvmffi_i_hand(
-            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument", NULL,
-                              NULL),
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
             all[i].v_obj);
     }
   }
@@ -605,14 +604,14 @@ typedef union {
   TVMFFI_I_TYPED(name, TVMFFI_I_USES(__VA_ARGS__), TVMFFI_I_FUNC_OF, \
       tvmffi_builtin, name, text, TVMFFI_I_COUNT(__VA_ARGS__), __VA_ARGS__, ~)
 
-/* Stores the address of an argument: the two parameter types of the runtime's
-   functions that accept any value receive that, not a copy. Error messages name
-   them as upstream's do. */
+/* The parameter types i_view and i_any_view accept any value, as `any` does,
+   but a body receives the argument's address. Error messages name the types as
+   upstream's do. */
 TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
   *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
   return 0;
 }
-#define TVMFFI_I_VIEW_TYPE(T, name, schema)                            \
+#define TVMFFI_I_VIEW_TYPE(T, name, schema) \
   TVMFFI_I_TYPE(T, const TVMFFIAny *, name, schema, TVMFFI_I_CUSTOM, -1, \
                 tvmffi_i_get_view, NULL)
 TVMFFI_I_VIEW_TYPE(i_view, "Any", "Any")

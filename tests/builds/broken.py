@@ -86,18 +86,16 @@ FAULTS = [
     ("an array has too small a capacity", "arrays", """\
   s->cell.data = s + 1;
   s->cell.size = 0;
-  s->cell.capacity = capacity;
+  s->cell.capacity = (int64_t)capacity;
 """, """\
   s->cell.data = s + 1;
   s->cell.size = 0;
-  s->cell.capacity = capacity - 1;
+  s->cell.capacity = (int64_t)capacity - 1;
 """, "!s->cell.size && n <= s->cell.capacity"),
     ("a copied item is no reference", "lists", """\
-  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data,
-                     (size_t)from->size);
+  tvmffi_i_copy_span(TVMFFI_I_ITEMS(made), (const TVMFFIAny *)from->data, size);
 """, """\
-  memcpy(TVMFFI_I_ITEMS(made), from->data,
-         (size_t)from->size * sizeof(TVMFFIAny));
+  memcpy(TVMFFI_I_ITEMS(made), from->data, size * sizeof(TVMFFIAny));
 """, "(uint32_t)old > 0"),
     ("a map does not count an entry", "maps", """\
   ++m->size;
