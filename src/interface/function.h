@@ -608,13 +608,13 @@ typedef union {
 /* The parameter types i_view and i_any_view accept any value, as `any` does,
    but a body receives the argument's address. Error messages name the types as
    upstream's do. */
-TVMFFI_I_INLINE int tvmffi_i_get_view(const TVMFFIAny *any, void *out) {
+TVMFFI_I_INLINE int tvmffi_i_get_i_view(const TVMFFIAny *any, void *out) {
   *TVMFFI_I_AS(const TVMFFIAny **, out) = any;
   return 0;
 }
 #define TVMFFI_I_VIEW_TYPE(T, name, schema) \
   TVMFFI_I_TYPE(T, const TVMFFIAny *, name, schema, TVMFFI_I_CUSTOM, -1, \
-                tvmffi_i_get_view, NULL)
+                tvmffi_i_get_i_view, NULL)
 TVMFFI_I_VIEW_TYPE(i_view, "Any", "Any")
 TVMFFI_I_VIEW_TYPE(i_any_view, "AnyView", "Any")
 
