@@ -7350,7 +7350,8 @@ TVMFFI_I_ONCE(int, tvmffi_i_call_converted,
       code = 0;
       if (all[i].type_index >= kTVMFFIStaticObjectBegin)
         code = tvmffi_i_hand(
-            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument"),
+            tvmffi_i_owned_by(tvmffi_body_scope, "a converted argument", NULL,
+                              NULL),
             all[i].v_obj);
     }
   }
