@@ -115,9 +115,8 @@ static void test_new_array(TVMFFI_HERE) {
   CHECK_ITEMS(array, "...");
   items[1] = tvmffi_int(1);
   CHECK_ITEMS(array, ".1.");
-  FAILS(tvmffi_i_new_array(INT64_MAX / 16, &items) == NULL, "MemoryError",
-        NULL);
-  FAILS(tvmffi_i_new_list(INT64_MAX / 16) == NULL, "MemoryError", NULL);
+  FAILS(tvmffi_i_new_array(SIZE_MAX / 16, &items) == NULL, "MemoryError", NULL);
+  FAILS(tvmffi_i_new_list(SIZE_MAX / 16) == NULL, "MemoryError", NULL);
   for (n = 0; n < 2; ++n) { /* a list has the room that it is made with */
     TVMFFIObject *list = tvmffi_i_new_list(n);
     OK(list ? 0 : -1);
