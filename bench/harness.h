@@ -78,7 +78,7 @@ void measure(char **argv, outcome *out);
 
 /* print.c */
 void print_head(void);
-/* The row at *printed, which is then the next one. */
+/* Prints the row with the index *printed, and increments the index. */
 void print_next(const outcome *rows, int *printed);
 void print_summary(const outcome *results, int count);
 void progress(const outcome *rows, int count, int run, int row);

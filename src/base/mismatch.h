@@ -122,7 +122,7 @@ TVMFFI_I_ONCE(void, tvmffi_i_say_got,
    key (k = 0) or value (k = 1), returns the code `why`, appends a text with its
    index `i` and type, and returns 1. Otherwise returns 0. */
 TVMFFI_I_ONCE(int, tvmffi_i_say_part,
-              (tvmffi_i_parts * p, const tvmffi_i_word *of, int k,
+              (tvmffi_i_parts *p, const tvmffi_i_word *of, int k,
                const TVMFFIAny *part, size_t i, int why)) {
   const int is_key = of->of[1] && !k;
   TVMFFIAny to;

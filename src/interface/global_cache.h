@@ -89,7 +89,7 @@ TVMFFI_I_SMALL_ONCE(int, tvmffi_i_global_values,
   return tvmffi_i_call_cached(which, (TVMFFIAny *)(uintptr_t)args, n, result);
 }
 
-/* Does what tvmffi_i_global_values does, and drops the result. */
+/* Calls the cached global function with index `which`, and drops the result. */
 TVMFFI_I_INLINE int tvmffi_i_call_cached_void(int which, const TVMFFIAny *args,
                                               int32_t n) {
   TVMFFIAny result = tvmffi_none();

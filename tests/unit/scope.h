@@ -827,8 +827,8 @@ static void test_debug_unregistered(TVMFFI_HERE) {
 #endif
 
 #if TVMFFI_DEBUG && (TVMFFI_I_GENERIC || defined(__cplusplus))
-/* Whether the pending error's trace begins with a line of this file in the
-   function. The error is dropped. */
+/* Whether the pending error's trace has a line of this file in the function,
+   and no frame of it without a line. Drops the error. */
 static int test_line_is_known(TVMFFI_HERE, const char *function) {
   TVMFFIObject *error = tvmffi_error_take();
   TVMFFIByteArray trace = {NULL, 0};
