@@ -5364,12 +5364,10 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNED_HERE(scope)                                \
-  tvmffi_i_owned_by(scope, TVMFFI_I_PLACE,                        \
-                    "  File \"" __FILE__                          \
-                    "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
-                    __func__)
-
+#define TVMFFI_I_LINE_HERE                                               \
+  TVMFFI_I_PLACE,                                                        \
+      "  File \"" __FILE__ "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
+      __func__
 #define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
 
 /* The address of this variable identifies the thread. With the hook
@@ -5470,7 +5468,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
-#define TVMFFI_I_OWNED_HERE(scope) tvmffi_i_owned_by(scope, NULL, NULL, NULL)
+#define TVMFFI_I_LINE_HERE NULL, NULL, NULL
 #define tvmffi_i_failed_at(owner, code, is_direct) (code)
 #define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
@@ -5505,7 +5503,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
 }
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER TVMFFI_I_OWNED_HERE(tvmffi_here)
+#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_LINE_HERE)
 
 /* The owner of a result that is stored at `out`. Only an object or an Any needs
    an owner, so other results compile outside all scopes. A tvmffi_out does not
@@ -5548,20 +5546,23 @@ tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *, const char *,
   return tvmffi_i_owner();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)            \
-  TVMFFI_I_OWNED_HERE(tvmffi_i_scope_for( \
-      tvmffi_i_here, decltype(tvmffi_i_out_type_of(out))()))
+#define TVMFFI_I_OWNER_OF(out)                                                 \
+  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
+                                       decltype(tvmffi_i_out_type_of(out))()), \
+                    TVMFFI_I_LINE_HERE)
 #elif TVMFFI_I_GENERIC
 /* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  TVMFFI_I_OWNED_HERE( \
+  tvmffi_i_owned_by( \
       _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
                         TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
           tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
-                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)))
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
+      TVMFFI_I_LINE_HERE)
 /* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_HERE(tvmffi_i_outer)
+#define TVMFFI_I_OWNER_OF(out) \
+  tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_LINE_HERE)
 #endif
 
 TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {
@@ -5994,7 +5995,8 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
       static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value ||
                         !tvmffi_i_is_a<DLTensor, tvmffi_type>::value,
                     "a_tensor_is_not_an_object__write_tensor_object");
-      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value ||
+                        tvmffi_i_is_a<DLTensor, tvmffi_type>::value,
                     "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
       return tvmffi_i_one_value_only();
@@ -6519,11 +6521,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
-    TVMFFIAny args[2];
-    int failed = 0, code = word->of[i]
-                               ? tvmffi_i_convert_item(word->of[i], given[i],
-                                                       list ? &args[1] : NULL)
-                               : 0;
+    TVMFFIAny args[2], *to = list ? &args[1] : NULL;
+    int failed = 0, code = 0;
+    if (word->of[i]) code = tvmffi_i_convert_item(word->of[i], given[i], to);
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (!list) continue;
@@ -32556,10 +32556,10 @@ TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
   }
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
-  for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
+  for (p = tvmffi_i_path_of(self); n; p = tvmffi_i_path_of(p->parent)) {
     TVMFFI_ASSERT(p && p->step); /* tvmffi_i_parent_path has checked it */
     tvmffi_i_retain(p->step);
-    items[n] = tvmffi_obj(p->step);
+    items[--n] = tvmffi_obj(p->step);
   }
   TVMFFI_I_GIVE(steps);
 }

@@ -103,10 +103,10 @@ TVMFFI_I_LISTED_METHOD(i_path_steps, TVMFFI_I_PATH "_to_steps", array(i_step),
   }
   steps = tvmffi_i_new_array(n, &items);
   if (!steps) return -1;
-  for (p = tvmffi_i_path_of(self); n--; p = tvmffi_i_path_of(p->parent)) {
+  for (p = tvmffi_i_path_of(self); n; p = tvmffi_i_path_of(p->parent)) {
     TVMFFI_ASSERT(p && p->step); /* tvmffi_i_parent_path has checked it */
     tvmffi_i_retain(p->step);
-    items[n] = tvmffi_obj(p->step);
+    items[--n] = tvmffi_obj(p->step);
   }
   TVMFFI_I_GIVE(steps);
 }

@@ -72,11 +72,9 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_pair,
   const TVMFFIAny *given[2] = {&pair->key, &pair->value};
   int converted = 0, i;
   for (i = 0; i < 2; ++i) {
-    TVMFFIAny args[2];
-    int failed = 0, code = word->of[i]
-                               ? tvmffi_i_convert_item(word->of[i], given[i],
-                                                       list ? &args[1] : NULL)
-                               : 0;
+    TVMFFIAny args[2], *to = list ? &args[1] : NULL;
+    int failed = 0, code = 0;
+    if (word->of[i]) code = tvmffi_i_convert_item(word->of[i], given[i], to);
     if (code && code != TVMFFI_I_CONVERTED) return code;
     converted |= code;
     if (!list) continue;

@@ -87,12 +87,10 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return owner;
 }
 #define TVMFFI_I_PLACE __FILE__ ":" TVMFFI_I_QUOTE(__LINE__)
-#define TVMFFI_I_OWNED_HERE(scope)                                \
-  tvmffi_i_owned_by(scope, TVMFFI_I_PLACE,                        \
-                    "  File \"" __FILE__                          \
-                    "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
-                    __func__)
-
+#define TVMFFI_I_LINE_HERE                                               \
+  TVMFFI_I_PLACE,                                                        \
+      "  File \"" __FILE__ "\", line " TVMFFI_I_QUOTE(__LINE__) ", in ", \
+      __func__
 #define TVMFFI_I_SCOPE_END "the end of the scope at " TVMFFI_I_PLACE
 
 /* The address of this variable identifies the thread. With the hook
@@ -193,7 +191,7 @@ TVMFFI_I_INLINE tvmffi_i_owner tvmffi_i_owned_by(tvmffi_scope *scope,
   return scope;
 }
 #define TVMFFI_I_PLACE NULL
-#define TVMFFI_I_OWNED_HERE(scope) tvmffi_i_owned_by(scope, NULL, NULL, NULL)
+#define TVMFFI_I_LINE_HERE NULL, NULL, NULL
 #define tvmffi_i_failed_at(owner, code, is_direct) (code)
 #define TVMFFI_I_SCOPE_END NULL
 #define tvmffi_i_drop(obj, place) tvmffi_i_release(obj)
@@ -228,7 +226,7 @@ TVMFFI_I_INLINE TVMFFIObject *tvmffi_i_mark(tvmffi_i_owner owner) {
 }
 
 /* The owner of a new object. */
-#define TVMFFI_I_OWNER TVMFFI_I_OWNED_HERE(tvmffi_here)
+#define TVMFFI_I_OWNER tvmffi_i_owned_by(tvmffi_here, TVMFFI_I_LINE_HERE)
 
 /* The owner of a result that is stored at `out`. Only an object or an Any needs
    an owner, so other results compile outside all scopes. A tvmffi_out does not
@@ -271,20 +269,23 @@ tvmffi_i_owner tvmffi_i_owned_by(tvmffi_type *, const char *, const char *,
   return tvmffi_i_owner();
 }
 }
-#define TVMFFI_I_OWNER_OF(out)            \
-  TVMFFI_I_OWNED_HERE(tvmffi_i_scope_for( \
-      tvmffi_i_here, decltype(tvmffi_i_out_type_of(out))()))
+#define TVMFFI_I_OWNER_OF(out)                                                 \
+  tvmffi_i_owned_by(tvmffi_i_scope_for(tvmffi_i_here,                          \
+                                       decltype(tvmffi_i_out_type_of(out))()), \
+                    TVMFFI_I_LINE_HERE)
 #elif TVMFFI_I_GENERIC
 /* clang-format off */
 #define TVMFFI_I_OWNER_OF(out) \
-  TVMFFI_I_OWNED_HERE( \
+  tvmffi_i_owned_by( \
       _Generic(_Generic((out), TVMFFIObject **: tvmffi_i_here, \
                         TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer), \
           tvmffi_scope *: _Generic((out), TVMFFIObject **: tvmffi_i_here, \
-                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)))
+                        TVMFFIAny *: tvmffi_i_here, default: tvmffi_i_outer)), \
+      TVMFFI_I_LINE_HERE)
 /* clang-format on */
 #else
-#define TVMFFI_I_OWNER_OF(out) TVMFFI_I_OWNED_HERE(tvmffi_i_outer)
+#define TVMFFI_I_OWNER_OF(out) \
+  tvmffi_i_owned_by(tvmffi_i_outer, TVMFFI_I_LINE_HERE)
 #endif
 
 TVMFFI_I_ONCE(TVMFFIObject *, tvmffi_i_scope_error, (const char *message)) {
@@ -717,7 +718,8 @@ struct tvmffi_i_assigned<tvmffi_wanted *&> {
       static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value ||
                         !tvmffi_i_is_a<DLTensor, tvmffi_type>::value,
                     "a_tensor_is_not_an_object__write_tensor_object");
-      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value,
+      static_assert(tvmffi_i_is_a<tvmffi_wanted, tvmffi_type>::value ||
+                        tvmffi_i_is_a<DLTensor, tvmffi_type>::value,
                     "not_derived_from_the_wanted_type__cast_it");
       to = static_cast<tvmffi_wanted *>(static_cast<void *>(x));
       return tvmffi_i_one_value_only();

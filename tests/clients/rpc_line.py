@@ -229,7 +229,7 @@ def check_agreement(tap, board, without):
     line = Line(without, options=["--checksum", "always", "--wait", "1"])
     found = outcome(line, 1, SECONDS)
     said = line.stop()
-    tap.ok("Closed" in found and "has not answered" in said,
+    tap.ok("Closed" in found and "the board refuses checksums" in said,
            "checksums always, of a board without them", (found, said))
 
 

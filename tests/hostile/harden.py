@@ -106,9 +106,9 @@ def integer(tap, folder):
            "a number that wraps is found", str(found - known))
 
 
-FAULT = ("  TVMFFI_ASSERT(n >= 0 && s->cell.capacity >= n);\n"
+FAULT = ("  TVMFFI_ASSERT(s->cell.capacity >= (int64_t)n);\n"
          "  *items = TVMFFI_I_ITEMS(s);",
-         "  n = -(int64_t)(0 - (uint64_t)n);\n"
+         "  n = 0 - (0 - n);\n"
          "  *items = TVMFFI_I_ITEMS(s);")
 
 

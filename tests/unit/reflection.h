@@ -82,11 +82,18 @@ static int test_setter_of_nine(TVMFFIAny *field) {
   return test_apply(any.v_obj, args, 2, &any);
 }
 
-/* Converters that give an object without an address, or fail silently. */
+/* Converters that give an object without an address, a text that is no dtype,
+   or fail silently. */
 static int test_convert_to_null(void *converter, const TVMFFIAny *value,
                                 TVMFFIAny *result) {
   (void)converter, (void)value;
   *result = tvmffi_i_pointer(kTVMFFIObject, NULL);
+  return 0;
+}
+static int test_convert_to_text(void *converter, const TVMFFIAny *value,
+                                TVMFFIAny *result) {
+  (void)converter, (void)value;
+  *result = tvmffi_str("wide");
   return 0;
 }
 static int test_convert_silently(void *converter, const TVMFFIAny *value,
@@ -117,6 +124,8 @@ static void test_field_converters(TVMFFI_HERE) {
         "...v_obj must not be NULL");
   FAILS(test_set_converted(kTVMFFIObject, 0, test_convert_to_null), "TypeError",
         "Cannot convert from type `ffi.Object` to `ffi.Object`");
+  FAILS(test_set_converted(kTVMFFIDataType, 0, test_convert_to_text),
+        "ValueError", "unknown dtype `wide`");
   FAILS(test_set_converted(kTVMFFIInt, 1, test_convert), "TypeError",
         "not\nthis");
   FAILS(test_set_converted(kTVMFFIInt, 0, test_convert_silently),

@@ -306,6 +306,7 @@ def options(work):
 PORT = """
 set(TVMFFI_MESSAGE_SIZE 100)
 set(TVMFFI_PORT "{port}")
+set(TVMFFI_SHARE_INTERFACE ON)
 add_subdirectory(tvmffi)
 target_link_libraries(program PRIVATE tvmffi::static)
 """
@@ -319,12 +320,13 @@ static inline void *my_malloc(size_t n) { ++allocations; return malloc(n); }
 PORT_PROGRAM = PROGRAM.replace("return version", """
   char text[TVMFFI_MESSAGE_SIZE == 100 ? 1 : -1];
   (void)text;
-  if (allocations == 0) return 3;
+  if (allocations == 0 || !TVMFFI_SHARE_INTERFACE) return 3;
   return version""") + "int allocations;\n"
 
 
 def port(work):
-    """The header that TVMFFI_PORT names replaces the allocator."""
+    """The header that TVMFFI_PORT names replaces the allocator. The program
+    shares the interface with the static library."""
     write(work.top, port_h=PORT_H)
     built = build(work, "port", "C", "Ninja",
                   begin(work) + PORT.format(port=work.top / "port.h"),
