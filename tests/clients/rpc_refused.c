@@ -252,30 +252,6 @@ TVMFFI_FUNC(must, none, (str, name), (str, arg)) {
   TVMFFI_RETURN();
 }
 
-/* Returns the number of a system call, or -1 if this machine has none. */
-TVMFFI_FUNC(number, int64, (str, name)) {
-#define N(x) {#x, SYS_##x}
-  static const struct {
-    const char *name;
-    long number;
-  } calls[] = {N(ptrace),       N(process_vm_readv), N(process_vm_writev),
-               N(bpf),          N(perf_event_open),  N(keyctl),
-               N(add_key),      N(request_key),      N(mount),
-               N(umount2),      N(pivot_root),       N(chroot),
-               N(setns),        N(init_module),      N(delete_module),
-               N(finit_module), N(reboot),           N(syslog),
-               N(settimeofday), N(sethostname),      N(open_by_handle_at),
-               N(mq_open),      N(personality),      N(swapon),
-               N(acct),         N(fanotify_init),    N(io_uring_setup),
-               N(userfaultfd),  N(pidfd_open),       N(pidfd_getfd),
-               N(kcmp),         N(migrate_pages),    N(clock_settime),
-               N(unshare),      N(open_tree),        N(fsopen)};
-  size_t i;
-  for (i = 0; i < sizeof(calls) / sizeof(*calls); ++i)
-    if (!strcmp(calls[i].name, name.data)) TVMFFI_RETURN(calls[i].number);
-  return TVMFFI_RAISE("ValueError", "no call `%s`", name.data);
-}
-
 /* A function against the ABI's rule: it fails and raises no error. */
 static int silent(void *self, const TVMFFIAny *args, int32_t n,
                   TVMFFIAny *result) {
@@ -296,7 +272,6 @@ static int register_silent(void) {
 static int set_up(void) {
   TVMFFI_TRY(register_silent());
   TVMFFI_TRY(TVMFFI_REGISTER("refused.attempt", attempt));
-  TVMFFI_TRY(TVMFFI_REGISTER("refused.must", must));
-  return TVMFFI_REGISTER("refused.number", number);
+  return TVMFFI_REGISTER("refused.must", must);
 }
 TVMFFI_ON_LOAD(set_up)
