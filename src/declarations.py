@@ -30,6 +30,8 @@ NOT_IN_SIGNATURE = re.compile(
 SHARED_HEAD = re.compile(
     r"^TVMFFI_I_(?:SMALL_)?ONCE\((.*), (\w+),\s*"
     r"(\((?:[^()]|\([^()]*\))*\))\)(?= \{|;)", re.M)
+# What other files of the program declare of such a function of the runtime.
+SHARED_DECLARATION = re.compile(r"^TVMFFI_I_SHARED\(.*\)$", re.M)
 
 
 # -- C text --------------------------------------------------------------
@@ -183,6 +185,7 @@ class Room:
         self.tag, self.about = amalgamate.banner(path)
         self.title = re.match(r"/\* =+ ([^:=]+?)(?::| =)", text)[1]
         text = text[re.match(r"/\*.*?\*/\n", text, re.S).end():]
+        text = SHARED_DECLARATION.sub("", text)
         text = SHARED_HEAD.sub(r"\1 \2\3", text)
         self.lines = list(c_lines(text))
         first = next(items(self.lines))

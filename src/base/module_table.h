@@ -288,3 +288,8 @@ TVMFFI_I_INLINE void tvmffi_i_virtual_clear_imports(tvmffi_i_module *m) {
     TVMFFI_I_VIRTUAL(clear_imports)}, \
    kind, mask, call, items}
 /* clang-format on */
+
+#if TVMFFI_I_SHARES && !TVMFFI_DYNAMIC
+/* The runtime's function, for the other files of the program. */
+TVMFFI_I_SHARED(int, tvmffi_system_symbol, (TVMFFIByteArray name, void **out))
+#endif

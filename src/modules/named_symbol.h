@@ -71,10 +71,11 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
 /* Stores in *out the address that TVMFFIEnvModRegisterSystemLibSymbol
    registered under `name`, and returns 1. If no symbol has the name, stores
    NULL and returns 0. Compiled code registers a function `f` as "__tvm_ffi_f",
-   which is a TVMFFISafeCallType. `name` is borrowed. Cannot fail. Defined only
-   in the file with the implementation. Thread-safe. */
-TVMFFI_I_UNUSED static int tvmffi_system_symbol(TVMFFIByteArray name,
-                                                void **out) {
+   which is a TVMFFISafeCallType. `name` is borrowed. Cannot fail. Defined in
+   the file with the implementation; other files of the program can call it with
+   TVMFFI_SHARE_INTERFACE and without TVMFFI_DEBUG. Thread-safe. */
+TVMFFI_I_RUNTIME_ONCE int tvmffi_system_symbol(TVMFFIByteArray name,
+                                               void **out) {
   tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
   *out = s ? TVMFFI_I_LOAD(&s->address) : NULL;
   return s != NULL;

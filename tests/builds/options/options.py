@@ -1424,6 +1424,10 @@ int NAME(void) {
   int64_t n = 0, shape = 4;
   double sum;
   int i;
+#if TVMFFI_SHARE_INTERFACE && !TVMFFI_DEBUG && !TVMFFI_DYNAMIC
+  void *symbol;
+  if (tvmffi_system_symbol(tvmffi_byte_array("NAME"), &symbol)) return 11;
+#endif
   if (!p || p->y != 0.5) return 1;
   TVMFFI_TRY(tvmffi_method(p, "sum", &sum));
   if (sum != 3.5) return 10;
