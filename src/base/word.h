@@ -310,6 +310,8 @@ TVMFFI_I_FLOAT_TYPE(float64, double)
    signature names the option in its error. */
 #define tvmffi_type_float32 tvmffi_i_float32_is_no_type__TVMFFI_NO_FLOAT_is_1
 #define tvmffi_type_float64 tvmffi_i_float64_is_no_type__TVMFFI_NO_FLOAT_is_1
+#define tvmffi_i_word_float32 tvmffi_type_float32
+#define tvmffi_i_word_float64 tvmffi_type_float64
 #endif
 
 /* The result type of functions that return nothing: TVMFFI_RETURN() returns

@@ -550,12 +550,14 @@ def no_float_code(box):
               "TVMFFIAny use(double x) { return tvmffi_float(x / 3); }")
     # The first error of a signature with a float names the option.
     for cxx in (False, True):
-        for parameter in ("float32", "float64"):
+        for parameter, word in (("float32", "float32"),
+                                ("float64", "float64"),
+                                ("array(float64)", "float64")):
             out = box.compile("signature", DECLARATIONS + "TVMFFI_FUNC(half, "
                               f"int64, ({parameter}, x)) {{ return 0; }}\n",
                               "-DTVMFFI_NO_FLOAT=1", cxx=cxx, fails=True)
             first = out[out.index("error"):].split("\n")[0]
-            if f"{parameter}_is_no_type__TVMFFI_NO_FLOAT_is_1" not in first:
+            if f"{word}_is_no_type__TVMFFI_NO_FLOAT_is_1" not in first:
                 raise Failed(out)
 
 
