@@ -6594,10 +6594,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
                TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
   const int same = got == index, to_map = index == kTVMFFIMap,
-            is_map = got == kTVMFFIMap || got == kTVMFFIDict;
+            is_map = got == kTVMFFIMap || got == kTVMFFIDict,
+            wants_map = to_map || index == kTVMFFIDict;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (index == kTVMFFIShape && same) return 0;
-  if (is_map != (to_map || index == kTVMFFIDict) ||
+  if (is_map != wants_map ||
       (!is_map && got != kTVMFFIArray && got != kTVMFFIList))
     return TVMFFI_I_MISMATCH;
   if (!to && !same) return TVMFFI_I_CONVERTED;
@@ -34410,11 +34411,16 @@ static void tvmffi_i_start_columns(void) {
    memory of a function when its name is first looked up. */
 
 /* The function object of a built-in function, and its entry in the function
-   table. */
+   table. In an array, i386 would align the object's count to 4 bytes. Where a
+   count spans two cache lines, an atomic operation locks the bus. */
 typedef struct {
   tvmffi_i_builtin object;
   tvmffi_i_global entry;
-} tvmffi_i_builtin_entry;
+}
+#if TVMFFI_I_GNU
+__attribute__((__aligned__(8)))
+#endif
+tvmffi_i_builtin_entry;
 
 #if !TVMFFI_NO_TYPES
 /* Returns the typed function of an entry whose function is `function`, or NULL

@@ -138,10 +138,11 @@ TVMFFI_I_ONCE(int, tvmffi_i_convert_container,
                TVMFFIAny *to)) {
   const int32_t index = word->index, got = from->type_index;
   const int same = got == index, to_map = index == kTVMFFIMap,
-            is_map = got == kTVMFFIMap || got == kTVMFFIDict;
+            is_map = got == kTVMFFIMap || got == kTVMFFIDict,
+            wants_map = to_map || index == kTVMFFIDict;
   if (got < kTVMFFIStaticObjectBegin || !from->v_obj) return TVMFFI_I_MISMATCH;
   if (index == kTVMFFIShape && same) return 0;
-  if (is_map != (to_map || index == kTVMFFIDict) ||
+  if (is_map != wants_map ||
       (!is_map && got != kTVMFFIArray && got != kTVMFFIList))
     return TVMFFI_I_MISMATCH;
   if (!to && !same) return TVMFFI_I_CONVERTED;

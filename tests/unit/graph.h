@@ -571,7 +571,7 @@ static void test_decimals(TVMFFI_HERE) {
   static const char kinds[] = "019r";
   size_t i, k, n;
   size_t most = (size_t)test_scale(
-      test_chain < 20000 ? 600 : 10000 + test_chain * 3 / 10, 600);
+      test_chain < 20000 ? 600 : 10000 + test_chain / 20, 600);
   char *text;
   for (i = 0; i <= TEST_COUNT(lengths); ++i) {
     n = i < TEST_COUNT(lengths) ? (size_t)lengths[i] : most;
