@@ -152,9 +152,12 @@ def default():
                         everything=True)
 
 
+COVERAGE = "coverage", "python", "tests/tools/coverage.py"
+
+
 def coverage():
     say("coverage")
-    record("coverage", "python", "tests/tools/coverage.py")
+    record(*COVERAGE)
 
 
 def sanitizers():
@@ -268,9 +271,10 @@ def everything():
     with open("build/install.log", "w", encoding="utf-8") as log:
         installing = start(sys.executable, "devtools/main.py", "install",
                            stdout=log, stderr=log)
-    coverage()
-    say("wrapping integers, small stacks")
-    record("harden", "python", "tests/hostile/harden.py", "--quick")
+    say("coverage, wrapping integers, small stacks")
+    begin(*COVERAGE)
+    begin("harden", "python", "tests/hostile/harden.py", "--quick")
+    finish(2)
     say("gcc: 32 bits")
     # Debian has no asm/ headers for 32 bits if cross compilers are installed.
     flags = f"-m32 -idirafter/usr/include/{output('gcc', '-print-multiarch')}"
