@@ -72,6 +72,7 @@ static int64_t clients_listen_at; /* no client is accepted before */
 static int64_t clients_files_at;  /* the next look at what files hold */
 static int clients_signals[2];    /* a pipe: a byte for each signal */
 static volatile sig_atomic_t clients_are_stopped;
+static volatile sig_atomic_t clients_are_last; /* no other one is accepted */
 static tvmffi_rpc_options clients_options;
 
 /* -- the end of a connection ----------------------------------------------- */
@@ -122,7 +123,7 @@ static client *clients_find_entry(void) {
 
 /* -- signals --------------------------------------------------------------- */
 
-/* The signals that end the server and its session. */
+/* The signals that end the server. All but SIGUSR1 end its sessions at once. */
 static const int clients_ends[] = {SIGTERM, SIGINT,  SIGHUP,
                                    SIGQUIT, SIGUSR1, SIGUSR2};
 #define CLIENTS_ENDS (sizeof(clients_ends) / sizeof(*clients_ends))
@@ -130,7 +131,8 @@ static const int clients_ends[] = {SIGTERM, SIGINT,  SIGHUP,
 static void clients_on_signal(int number) {
   char byte = 0;
   int saved = errno;
-  if (number != SIGCHLD) clients_are_stopped = 1;
+  if (number == SIGUSR1) clients_are_last = 1;
+  else if (number != SIGCHLD) clients_are_stopped = 1;
   if (write(clients_signals[1], &byte, 1) < 0) errno = saved;
   errno = saved;
 }
@@ -223,6 +225,9 @@ static void client_set_blocking(const client *c, int blocks) {
   fcntl(c->channel.out, F_SETFL, flags);
 }
 
+#define CLIENTS_NO_SESSION \
+  "RPCError: the server could not begin a session; its log has the reason"
+
 /* Returns how long a session may take in milliseconds, or 0. */
 static int64_t client_limit(const client *c) {
   int64_t asked = tvmffi_rpc_timeout_ms(c->session);
@@ -261,6 +266,8 @@ static void client_begin_session(client *c) {
   if (failed) {
     say_error("no session");
     client_free_session(c);
+    client_set_blocking(c, 0);
+    if (tvmffi_rpc_abort(c->session, CLIENTS_NO_SESSION)) tvmffi_error_clear();
     client_finish(c);
     return;
   }
@@ -325,6 +332,23 @@ static void client_check_session(client *c) {
   client_abort(c,
                is_in_call || info.si_status ? reason : "its client ended it",
                is_in_call ? text : NULL);
+}
+
+/* Waits for the children that belong to no session: as process 1 of a
+   container, the server is the parent of what sessions leave behind. The
+   children of sessions were looked at before. */
+static void clients_reap(void) {
+  siginfo_t info;
+  for (;;) {
+    int i;
+    info.si_pid = 0;
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+      return;
+    if (info.si_pid == tracker.process) return;
+    for (i = 0; i < CLIENTS_MAX; ++i)
+      if (clients[i].child == info.si_pid) return; /* it has just ended */
+    waitpid(info.si_pid, NULL, WNOHANG);
+  }
 }
 
 static void client_time_out(client *c) {
@@ -408,6 +432,10 @@ static void client_due(client *c) {
       client_end_session(c, "its client is gone");
       client_close(c);
       break;
+    case CLIENT_SHAKING:
+      say("%s: a client without a whole handshake", c->name);
+      client_close(c);
+      break;
     default: client_close(c);
   }
 }
@@ -433,6 +461,8 @@ static void clients_accept(void) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  if (c->state == CLIENT_SHAKING)
+    say("%s: a client without a handshake makes room for another", c->name);
   if (c->state != CLIENT_NONE) client_close(c);
   c->state = CLIENT_SHAKING;
   c->channel.in = c->channel.out = fd;
@@ -523,6 +553,7 @@ static void clients_handle_events(wait_list *list) {
   if (files_max && clients_running) wait_until(list, clients_files_at);
   wait_for(list);
   for (i = 0; i < CLIENTS_MAX; ++i) client_check_session(&clients[i]);
+  clients_reap();
   for (i = 0; i < CLIENTS_MAX; ++i)
     if (*events[i] && clients[i].state != CLIENT_NONE)
       client_ready(&clients[i]);
@@ -564,12 +595,24 @@ static void clients_step(void) {
   if (*is_client) clients_accept();
 }
 
+/* Accepts no other client, here or by the tracker. */
+static void clients_stop_listening(void) {
+  say("no other client is accepted; sessions go on");
+  close(clients_listener);
+  clients_listener = -1;
+  tracker_leave();
+}
+
 /* Serves until a signal ends the server, or without a port until the session
    has ended. */
 static void clients_serve(void) {
   int i;
-  while (!clients_are_stopped && (clients_listener >= 0 || clients_running))
+  while (!clients_are_stopped &&
+         (clients_listener >= 0 || clients_running ||
+          clients_first(CLIENT_WAITING) || clients_first(CLIENT_CLOSING))) {
     clients_step();
+    if (clients_are_last && clients_listener >= 0) clients_stop_listening();
+  }
   for (i = 0; i < CLIENTS_MAX; ++i)
     if (clients[i].child) client_end_session(&clients[i], "the server stops");
 }

@@ -116,22 +116,27 @@ static int files_create(const char *name, int *file) {
 
 static uint64_t files_room; /* bytes that the counted entries leave */
 
-/* Counts an entry of a folder; 1 ends the walk, beyond the limit. */
+/* Counts an entry of a folder; 1 ends the walk, beyond the limit. So does a
+   folder that cannot be read, because code may hide files in it. */
 static int files_count(const char *path, const struct stat *status, int type,
                        struct FTW *at) {
   uint64_t size = type == FTW_F ? (uint64_t)status->st_size : 0;
   (void)path, (void)at;
   size += FILES_ENTRY;
-  if (size > files_room) return 1;
+  if (size > files_room || type == FTW_DNR) return 1;
   files_room -= size;
   return 0;
 }
 
-/* Whether a folder may hold `more` bytes beside its files. */
+/* Whether a folder may hold `more` bytes beside its files. Folders that are too
+   deep to be counted do not fit. A folder that was removed meanwhile does. */
 static int files_fit(const char *folder, uint64_t more) {
+  int code;
+  if (!files_max) return 1;
   files_room = (uint64_t)files_max;
-  return !files_max || (nftw(folder, files_count, 16, FTW_PHYS) != 1 &&
-                        more <= files_room);
+  code = nftw(folder, files_count, 16, FTW_PHYS);
+  if (code == 1 || (code && errno == ENAMETOOLONG)) return 0;
+  return more <= files_room;
 }
 
 /* Writes the error of files that hold too much. Returns `text`. */
@@ -213,25 +218,58 @@ TVMFFI_FUNC(files_download, any, (str, name)) {
   TVMFFI_RETURN(any);
 }
 
+/* The levels of folders that are open at once. */
+#define FILES_LEVELS 64
+
+/* Moves a folder that is too deep to `top`, by a name that is free there. */
+static int files_lift(int folder, const char *name, int top) {
+  static unsigned count;
+  char other[32];
+  int failed, tries = 100;
+  do {
+    snprintf(other, sizeof(other), "lifted %u", count++);
+    failed = renameat(folder, name, top, other);
+  } while (failed && (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
+           && tries--);
+  return failed;
+}
+
 /* Removes what is in an open folder, which is closed. Links are removed and not
-   followed. */
-static void files_empty(int folder) {
+   followed. Returns how many folders were moved to `top`. */
+static int files_empty_below(int folder, int top, int level) {
   DIR *dir = fdopendir(folder);
   struct dirent *entry;
+  int lifted = 0;
   if (!dir) {
     close(folder);
-    return;
+    return 0;
   }
   while ((entry = readdir(dir))) {
     const char *name = entry->d_name;
     int inner;
     if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
     if (!unlinkat(dirfd(dir), name, 0)) continue;
+    if (level == FILES_LEVELS) {
+      lifted += !files_lift(dirfd(dir), name, top);
+      continue;
+    }
+    /* Code may have made a folder that its owner cannot read. */
+    fchmodat(dirfd(dir), name, 0700, AT_SYMLINK_NOFOLLOW);
     inner = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (inner >= 0) files_empty(inner);
+    if (inner >= 0) lifted += files_empty_below(inner, top, level + 1);
     unlinkat(dirfd(dir), name, AT_REMOVEDIR);
   }
   closedir(dir);
+  return lifted;
+}
+
+/* Removes what is in an open folder, which is closed. */
+static void files_empty(int folder) {
+  int inner;
+  while ((inner = openat(folder, ".", O_RDONLY | O_DIRECTORY)) >= 0 &&
+         files_empty_below(inner, folder, 0))
+    continue;
+  close(folder);
 }
 
 /* Removes a folder and what is in it. Returns -1 and sets errno on failure. */

@@ -75,13 +75,24 @@ static void tracker_end_look_up(void) {
   tracker.process = 0;
 }
 
+/* Closes the connection, by which the tracker forgets this server. */
+static void tracker_close(void) {
+  tracker_end_look_up();
+  if (tracker.fd >= 0) close(tracker.fd);
+  tracker.fd = -1;
+}
+
+/* Closes it for good. */
+static void tracker_leave(void) {
+  tracker_close();
+  tracker.host = NULL;
+}
+
 /* Closes the connection with an error. While the tracker is away, clients send
    the server's key. */
 static int tracker_lost(const char *what) {
   int seconds;
-  tracker_end_look_up();
-  if (tracker.fd >= 0) close(tracker.fd);
-  tracker.fd = -1;
+  tracker_close();
   tracker.state = TRACKER_AWAY;
   if (tracker.is_registered) tracker.retry_ms = TRACKER_RETRY_MS;
   seconds = (int)(tracker.retry_ms / 1000);

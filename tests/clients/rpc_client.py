@@ -877,7 +877,7 @@ def folders(folder):
 def check_stop(tap, program, functions, folder):
     """A stopped server ends its session's process and removes its folder."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
-                   signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+                   signal.SIGQUIT, signal.SIGUSR2):
         before = folders(folder)
         server = Server(program, "--load", functions)
         w = wire.Wire(server.port)
@@ -1384,6 +1384,40 @@ def check_tracker(tap, program, functions):
         tracker.terminate()
 
 
+def check_drain(tap, program):
+    """After SIGUSR1 a server accepts no client and leaves the tracker, and ends
+    when its session does."""
+    if Tracker is None:
+        return
+    port = free_port()
+    tracker = Tracker("127.0.0.1", port, port + 1, silent=True)
+    server = Server(program, "--tracker", f"127.0.0.1:{port}", "--key", "board")
+    try:
+        hub = rpc.connect_tracker("127.0.0.1", port)
+        session = hub.request("board", session_timeout=200)
+        server.process.send_signal(signal.SIGUSR1)
+        tap.ok(server.next_said("no other client is accepted"),
+               "SIGUSR1: the server says so", server.lines)
+        tap.ok(not hub.summary()["server_info"], "it leaves the tracker")
+        try:
+            socket.create_connection(("127.0.0.1", server.port)).close()
+            refused = False
+        except OSError:
+            refused = True
+        tap.ok(refused, "and accepts no client")
+        session.upload(bytearray(b"y"), "file")
+        tap.ok(bytes(session.download("file")) == b"y"
+               and server.process.poll() is None, "its session goes on")
+        hub.close()
+        del session
+        gc.collect()
+        tap.ok(server.process.wait(30) == 0, "and then the server ends",
+               server.lines)
+    finally:
+        server.stop()
+        tracker.terminate()
+
+
 def check_tracker_again(tap, server, port):
     """A tracker that was away twice: the server waits longer each time, names
     the reason, and says when it is registered."""
@@ -1660,6 +1694,7 @@ def run(tap, program, functions, folder):
     check_processors(tap, program, folder)
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
+    check_drain(tap, program)
     check_no_tracker(tap, program)
     check_tracker_name(tap, program, folder)
     check_port_taken(tap, program)

@@ -11,11 +11,13 @@ requirements-tvm.txt names.
 """
 
 import argparse
+import ctypes
 import errno
 import gc
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -444,6 +446,49 @@ def check_silent(tap, program, functions):
                "a function that fails without an error", said)
 
 
+def check_hidden(tap, program, functions):
+    """Files in a folder that cannot be read count as too many, and such folders
+    and deep ones are removed. As no root: root reads every folder."""
+    user = {} if os.geteuid() else {"user": 65534, "group": 65534,
+                                    "extra_groups": []}
+    with tempfile.TemporaryDirectory() as top:
+        os.chmod(top, 0o777)
+        user["env"] = {**os.environ, "TMPDIR": top}
+        user["preexec_fn"] = lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (300, 300))
+        with Session(program, functions, "--max-disk", "1", **user) as s:
+            code = s.attempt("hide", "hidden")
+            ended = s.server.next_said("--max-disk limits it")
+        tap.ok(code == 0 and ended, "a file in a folder that cannot be read",
+               (code, s.server.lines))
+        with Session(program, functions, **user) as s:
+            code = s.attempt("deepen", "1000")
+            made = os.listdir(top)
+        tap.ok(code == 0 and made and not os.listdir(top),
+               "1000 folders in each other are removed, and hidden ones",
+               (code, made, os.listdir(top)))
+
+
+def check_orphans(tap, program):
+    """A server that is the parent of what sessions leave, as in a container,
+    waits for it."""
+    subreaper = 36  # PR_SET_CHILD_SUBREAPER, which execve keeps
+    server = Server(program, preexec_fn=lambda: ctypes.CDLL(None).prctl(
+        subreaper, 1))
+    try:
+        for _ in range(3):
+            rpc.connect("127.0.0.1", server.port)
+            gc.collect()
+        server.says("has ended after", 3)
+        until = time.time() + 20
+        while server.children() and time.time() < until:
+            time.sleep(0.05)
+        tap.ok(not server.children(), "a server waits for orphans",
+               server.children())
+    finally:
+        server.stop()
+
+
 def check_kill(tap, program, functions, folder):
     """A killed server's confined session leaves no folder, by its helper."""
     before = set(folder.iterdir())
@@ -488,6 +533,8 @@ def main():
         check_limits(tap, program, functions)
         check_disk(tap, program, functions)
         check_time(tap, program, functions)
+        check_hidden(tap, program, functions)
+        check_orphans(tap, program)
         check_kill(tap, program, functions, base)
     return tap.done()
 

@@ -169,6 +169,27 @@ static int try_fill(const char *path) {
   return code;
 }
 
+/* Makes a folder that its owner cannot read, with a file of 2 MiB. */
+static int try_hide(const char *path) {
+  char file[64];
+  if (mkdir(path, 0300)) return errno;
+  snprintf(file, sizeof(file), "%s/file", path);
+  return try_fill(file);
+}
+
+/* Makes as many folders, each in the one before. */
+static int try_deepen(const char *text) {
+  long n = strtol(text, NULL, 10);
+  int top = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = failure(top);
+  while (!code && n--) {
+    code = failure(mkdir("deeper", 0700));
+    if (!code) code = failure(chdir("deeper"));
+  }
+  if (top >= 0 && fchdir(top)) code = errno;
+  if (top >= 0) close(top);
+  return code;
+}
+
 static void *sleeps(void *arg) {
   pthread_mutex_lock((pthread_mutex_t *)arg);
   pthread_mutex_unlock((pthread_mutex_t *)arg);
@@ -229,6 +250,8 @@ static const struct {
              {"privilege", try_privilege},
              {"memory", try_memory},
              {"fill", try_fill},
+             {"hide", try_hide},
+             {"deepen", try_deepen},
 #if defined(__x86_64__)
              {"other machine", try_other_machine},
 #endif
