@@ -145,7 +145,10 @@
      TVMFFI_AT_THREAD_END(function, state)
                               registers function(state) for the end of the
                               thread, to release the thread's last error.
-                              Returns 1, or 0 if the function will not run
+                              During the call TVMFFI_THREAD_LOCAL returns that
+                              thread's memory, and the function may register
+                              itself again. Returns 1, or 0 if the function
+                              will not run
      TVMFFI_ATOMIC_CAS(p, old, now)
                               sets *p to `now` if it equals `old`, as a full
                               barrier, and returns the previous value. For
