@@ -345,8 +345,9 @@ int main(int argc, char **argv) {
   if (has_word(argv, "--help") || has_word(argv, "-h"))
     return fputs(usage, stdout) < 0;
   if (has_word(argv, "--version"))
-    return printf("tvmffi-rpc %d.%d.%d\n", TVMFFI_VERSION_MAJOR,
-                  TVMFFI_VERSION_MINOR, TVMFFI_VERSION_PATCH) < 0;
+    return printf("tvmffi-rpc %d.%d.%d, protocol " TVMFFI_RPC_VERSION "\n",
+                  TVMFFI_VERSION_MAJOR, TVMFFI_VERSION_MINOR,
+                  TVMFFI_VERSION_PATCH) < 0;
   if (!run(argc, argv, &status)) return 0;
   log_is_quiet = 0;
   say_error("error");

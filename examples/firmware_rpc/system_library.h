@@ -1,6 +1,6 @@
 /* The kernels of the firmware as a module: the two global functions by which
    clients find them. With TVMFFI_NO_TYPES the runtime has no modules of its
-   own; this one saves 25 KB of flash and 50 KB of RAM.
+   own; this one saves the flash and RAM of types and modules.
 
    Compiled code registers its functions by TVMFFIEnvModRegisterSystemLibSymbol
    before main. Include this file after the implementation of tvmffi.h. */
