@@ -287,8 +287,10 @@ static const test_root test_roots[] = {
 #endif
     {&tvmffi_i_context_symbols, sizeof(tvmffi_i_context_symbols)}};
 
+/* The search looks for blocks made after some allocation; earlier ones are
+   roots, too. */
 typedef struct {
-  test_block **block; /* in order of address */
+  test_block **block; /* that are looked for, in order of address */
   char *seen;
   size_t count;
   size_t *todo;
@@ -341,14 +343,14 @@ static void test_scan(test_search *s, const void *from, size_t size) {
   }
 }
 
-/* Reports the unreachable blocks made after allocation `since`. Returns the
-   step in which the first of them was allocated. */
-static size_t test_report_leaks(const test_search *s, size_t since) {
+/* Reports the unreachable blocks. Returns the step in which the first of them
+   was allocated. */
+static size_t test_report_leaks(const test_search *s) {
   char text[80], number[24], *digits;
   size_t i, leaks = 0, at;
   const test_block *first = NULL;
   for (i = 0; i < s->count; ++i) {
-    if (s->seen[i] || s->block[i]->number <= since) continue;
+    if (s->seen[i]) continue;
     if (!first || s->block[i]->number < first->number) first = s->block[i];
     ++leaks;
   }
@@ -365,22 +367,25 @@ static size_t test_report_leaks(const test_search *s, size_t since) {
   return first->step;
 }
 
-/* Searches from the runtime's tables, and reports the unreachable blocks made
-   after allocation `since`. Returns the step of the first of them, or 0. */
+/* Searches from the runtime's tables and the blocks before, and reports the
+   unreachable blocks made after allocation `since`. Returns the step of the
+   first of them, or 0. */
 static size_t test_find_leaks(size_t since) {
   test_search s;
   test_block *b;
   size_t i, step = 0;
   s.count = 0;
   s.num_todo = 0;
-  for (b = test_blocks.next; b != &test_blocks; b = b->next) ++s.count;
-  s.block = (test_block **)TEST_MALLOC((s.count + 1) * sizeof(b));
-  s.todo = (size_t *)TEST_MALLOC((s.count + 1) * sizeof(size_t));
-  s.seen = (char *)TEST_MALLOC(s.count + 1);
-  if (s.count && s.block && s.todo && s.seen) {
-    memset(s.seen, 0, s.count + 1);
+  for (b = test_blocks.next; b != &test_blocks; b = b->next)
+    s.count += b->number > since;
+  if (!s.count) return 0;
+  s.block = (test_block **)TEST_MALLOC(s.count * sizeof(b));
+  s.todo = (size_t *)TEST_MALLOC(s.count * sizeof(size_t));
+  s.seen = (char *)TEST_MALLOC(s.count);
+  if (s.block && s.todo && s.seen) {
+    memset(s.seen, 0, s.count);
     for (i = 0, b = test_blocks.next; i < s.count; b = b->next)
-      s.block[i++] = b;
+      if (b->number > since) s.block[i++] = b;
     test_sort(s.block, s.count);
     s.lowest = (uintptr_t)s.block[0];
     b = s.block[s.count - 1];
@@ -388,11 +393,13 @@ static size_t test_find_leaks(size_t since) {
     test_scan(&s, tvmffi_i_self(), sizeof(tvmffi_i_thread));
     for (i = 0; i < sizeof(test_roots) / sizeof(test_roots[0]); ++i)
       test_scan(&s, test_roots[i].address, test_roots[i].size);
+    for (b = test_blocks.next; b != &test_blocks; b = b->next)
+      if (b->number <= since) test_scan(&s, (char *)b + TEST_HEAD, b->size);
     while (s.num_todo) {
       b = s.block[s.todo[--s.num_todo]];
       test_scan(&s, (char *)b + TEST_HEAD, b->size);
     }
-    step = test_report_leaks(&s, since);
+    step = test_report_leaks(&s);
   }
   TEST_FREE(s.block);
   TEST_FREE(s.todo);
