@@ -23397,8 +23397,8 @@ int TVMFFIEnvModRegisterSystemLibSymbol(const char *name, void *symbol) {
    which is a TVMFFISafeCallType. `name` is borrowed. Cannot fail. Defined in
    the file with the implementation; other files of the program can call it with
    TVMFFI_SHARE_INTERFACE and without TVMFFI_DEBUG. Thread-safe. */
-TVMFFI_I_RUNTIME_ONCE int tvmffi_system_symbol(TVMFFIByteArray name,
-                                               void **out) {
+TVMFFI_I_RUNTIME_ONCE TVMFFI_I_UNUSED int
+tvmffi_system_symbol(TVMFFIByteArray name, void **out) {
   tvmffi_i_named *s = tvmffi_i_find_named(&tvmffi_i_system_symbols, name);
   *out = s ? TVMFFI_I_LOAD(&s->address) : NULL;
   return s != NULL;
