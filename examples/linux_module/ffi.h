@@ -96,7 +96,8 @@ int __must_check ffi_function_new(struct module *owner, unsigned int flags,
  * @function: of ffi_function_new(), borrowed
  * @flags: as for ffi_register(), but only FFI_REPLACE counts
  *
- * Return: -EBUSY if the object has a name already, else as ffi_register().
+ * Return: -EBUSY if the object has a name already; -ENODEV if its module has
+ * ended; else as ffi_register().
  */
 int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
 				       unsigned int flags);
@@ -117,7 +118,9 @@ int ffi_unregister(const char *name);
  *
  * Waits for the running calls, removes the names, runs the deleters of the
  * states, and drops the pins of ffi_get(), whose holders get -ENODEV from then
- * on. The runtime does so when a module is unloaded or its init has failed, but
+ * on. Functions that such a call or a deleter makes meanwhile end, too.
+ *
+ * The runtime does so when a module is unloaded or its init has failed, but
  * after the module's exit or init has returned. So an exit, or an init that
  * fails after it registered a function, calls ffi_module_end(THIS_MODULE)
  * before it frees what its functions or deleters use.

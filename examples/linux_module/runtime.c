@@ -698,6 +698,8 @@ static int ffi_set_name(TVMFFIObject *function, char *name, unsigned int flags,
 	struct ffi_function *f = ffi_function_of(function);
 	TVMFFIByteArray key = tvmffi_byte_array(name);
 
+	if (READ_ONCE(f->has_ended)) /* ffi_module_end would not remove it */
+		return -ENODEV;
 	if (f->name)
 		return -EBUSY;
 	if (TVMFFIFunctionGetGlobal(&key, old))
@@ -841,29 +843,31 @@ int ffi_atomic_end(int code)
 }
 EXPORT_SYMBOL_GPL(ffi_atomic_end);
 
-/*
- * The kernel's own wait for the references on a module does not suffice: it
- * does not wait for the calls of a module whose init failed.
- */
-void ffi_module_end(struct module *owner)
+/* Moves the functions of a module to `gone`, with a reference on each. */
+static void ffi_functions_collect(struct module *owner, struct list_head *gone)
 {
-	TVMFFIObjectHandle object;
 	struct ffi_function *f, *next;
-	LIST_HEAD(gone);
 
-	might_sleep();
 	spin_lock(&ffi_functions_lock);
 	list_for_each_entry_safe(f, next, &ffi_functions, list) {
 		if (f->owner != owner)
 			continue;
 		++f->references;
-		list_move(&f->list, &gone);
+		list_move(&f->list, gone);
 	}
 	spin_unlock(&ffi_functions_lock);
-	list_for_each_entry(f, &gone, list)
+}
+
+/* Ends the functions of a list, and empties it. */
+static void ffi_functions_end(struct list_head *gone)
+{
+	TVMFFIObjectHandle object;
+	struct ffi_function *f;
+
+	list_for_each_entry(f, gone, list)
 		ffi_function_stop(f);
-	while (!list_empty(&gone)) {
-		f = list_first_entry(&gone, struct ffi_function, list);
+	while (!list_empty(gone)) {
+		f = list_first_entry(gone, struct ffi_function, list);
 		object = NULL;
 		mutex_lock(&ffi_names_mutex);
 		if (f->name && ffi_remove_name(f->name, f, &object) == -ENOMEM)
@@ -878,6 +882,23 @@ void ffi_module_end(struct module *owner)
 		list_del_init(&f->list);
 		spin_unlock(&ffi_functions_lock);
 		ffi_function_put(f);
+	}
+}
+
+/*
+ * The kernel's own wait for the references on a module does not suffice: it
+ * does not wait for the calls of a module whose init failed. A call that this
+ * waits for, or a deleter, may make further functions, which end next.
+ */
+void ffi_module_end(struct module *owner)
+{
+	LIST_HEAD(gone);
+
+	might_sleep();
+	ffi_functions_collect(owner, &gone);
+	while (!list_empty(&gone)) {
+		ffi_functions_end(&gone);
+		ffi_functions_collect(owner, &gone);
 	}
 }
 EXPORT_SYMBOL_GPL(ffi_module_end);

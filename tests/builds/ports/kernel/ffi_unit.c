@@ -257,7 +257,55 @@ static void unit_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), -ENOENT);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, &sum, 2), -1);
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENODEV);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.count", f, 0),
+			-ENODEV);
 	tvmffi_release(f);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+}
+
+static DECLARE_COMPLETION(making);
+static DECLARE_COMPLETION(made);
+static int born_state;
+static TVMFFIObject *born;
+
+/* Makes a function when ffi_module_end already waits for this call. */
+TVMFFI_FUNC(make, none)
+{
+	int code;
+
+	complete(&making);
+	msleep(500);
+	code = ffi_closure_new(count_up, 0, &born_state, unit_delete, &born);
+	if (code)
+		return ffi_raise(code, "no function was made");
+	TVMFFI_RETURN();
+}
+
+static int call_make(void *data)
+{
+	int code = ffi_call("unit.make", NULL);
+
+	kthread_complete_and_exit(&made, code);
+}
+
+/* A function that is made while its module ends is ended, too. */
+static void unit_born(struct kunit *test)
+{
+	struct task_struct *task;
+	s64 sum = 0;
+
+	deleted = 0;
+	KUNIT_ASSERT_EQ(test, ffi_register("unit.make", make, 0), 0);
+	task = kthread_run(call_make, NULL, "unit/make");
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(task), 0);
+	wait_for_completion(&making);
+	ffi_module_end(THIS_MODULE);
+	wait_for_completion(&made);
+	KUNIT_ASSERT_EQ(test, !born, 0);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	KUNIT_EXPECT_EQ(test, tvmffi_call(born, &sum, 2), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENODEV);
+	tvmffi_release(born);
 	KUNIT_EXPECT_EQ(test, deleted, 1);
 }
 
@@ -518,6 +566,7 @@ static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_busy_end), KUNIT_CASE(unit_atomic),
 	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
 	KUNIT_CASE(unit_priority), KUNIT_CASE(unit_deleters),
+	KUNIT_CASE(unit_born),
 	{}
 };
 

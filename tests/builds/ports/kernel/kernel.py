@@ -108,6 +108,7 @@ EXPECTED = [
     "    ok 8 unit_no_memory",
     "    ok 9 unit_priority",
     "    ok 10 unit_deleters",
+    "    ok 11 unit_born",
     "insmod unit: 0",
     "rmmod unit: 0",
     ", and in the end of ",

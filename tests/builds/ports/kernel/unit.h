@@ -30,16 +30,24 @@ struct kunit_suite {
 
 #define KUNIT_CASE(function) { .run = function, .name = #function }
 
+/* Returns whether the two are equal. */
+static bool unit_check(struct kunit *test, int line, const char *text,
+		       long long left, long long right)
+{
+	if (left == right)
+		return true;
+	pr_err("    # line %d: %s is %lld, not %lld\n", line, text, left, right);
+	test->failed = 1;
+	return false;
+}
+
 #define KUNIT_EXPECT_EQ(test, left, right)                                     \
+	unit_check(test, __LINE__, #left, left, right)
+
+#define KUNIT_ASSERT_EQ(test, left, right)                                     \
 	do {                                                                   \
-		long long unit_left = (left), unit_right = (right);            \
-									       \
-		if (unit_left != unit_right) {                                 \
-			pr_err("    # %s:%d: %s is %lld, not %lld\n",          \
-			       __FILE__, __LINE__, #left, unit_left,           \
-			       unit_right);                                    \
-			(test)->failed = 1;                                    \
-		}                                                              \
+		if (!unit_check(test, __LINE__, #left, left, right))           \
+			return;                                                \
 	} while (0)
 
 #define kunit_skip(test, text)                                                 \
