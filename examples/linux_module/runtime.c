@@ -68,6 +68,7 @@ struct ffi_state {
  */
 struct ffi_atomic {
 	struct ffi_state state;
+	int depth; /* atomic calls, each in the one before */
 	atomic_t num_blocks;
 	size_t used;
 	u64 memory[FFI_ATOMIC_MEMORY / 8];
@@ -829,14 +830,23 @@ int ffi_atomic_begin(TVMFFIObject *function)
 		return -EPERM;
 	preempt_disable();
 	this_cpu_inc(ffi_atomic_calls);
+	++ffi_this_atomic()->depth;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(ffi_atomic_begin);
 
+/*
+ * The next atomic call on this processor must not find an error that a body has
+ * ignored. The body of an outer call keeps its error, unless this one failed.
+ */
 int ffi_atomic_end(int code)
 {
+	bool is_outermost = !--ffi_this_atomic()->depth;
+
 	if (code)
 		code = ffi_error(NULL, 0);
+	else if (is_outermost)
+		tvmffi_error_clear();
 	this_cpu_dec(ffi_atomic_calls);
 	preempt_enable();
 	return code;

@@ -16,6 +16,13 @@
 
 static int deleted, seen_refcount;
 
+/* What use_all calls in each context, and the results. */
+static struct atomic_use {
+	TVMFFIObject *add, *divide, *sleeper, *nested, *ignores, *keeps, *bare;
+	int codes[8];
+	s64 sum;
+} use;
+
 TVMFFI_FUNC(raise_kind, none, (str, kind))
 {
 	return TVMFFI_RAISE(kind.data, "of that kind");
@@ -44,6 +51,23 @@ TVMFFI_FUNC(calls_sleeper, int64, (int64, x))
 
 	TVMFFI_TRY(tvmffi_call("unit.may_sleep", &result, x));
 	TVMFFI_RETURN(result);
+}
+
+/* Ignores the error of another function. */
+TVMFFI_FUNC(ignores, none)
+{
+	if (tvmffi_call(use.divide, NULL, 1, 0))
+		TVMFFI_RETURN();
+	return -EBADMSG;
+}
+
+/* Calls an atomic function while an error is pending, which it returns. */
+TVMFFI_FUNC(keeps, none)
+{
+	int code = tvmffi_call(use.divide, NULL, 1, 0);
+	s64 sum;
+
+	return ffi_call_atomic(use.add, &sum, 40, 2) ?: code;
 }
 
 /* Returns an error number and raises no error. */
@@ -352,12 +376,6 @@ static void unit_busy_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.number", raise_number, 0), 0);
 }
 
-static struct atomic_use {
-	TVMFFIObject *add, *divide, *sleeper, *nested;
-	int codes[5];
-	s64 sum;
-} use;
-
 static void use_all(void)
 {
 	TVMFFIObject *ffi_function = use.add; /* no name of the macro */
@@ -368,6 +386,9 @@ static void use_all(void)
 	use.codes[2] = ffi_call_atomic(use.add, &result, 1, "two");
 	use.codes[3] = ffi_call_atomic(use.sleeper, &result, 1);
 	use.codes[4] = ffi_call_atomic(use.nested, &result, 1);
+	use.codes[5] = ffi_call_atomic(use.ignores, NULL);
+	use.codes[6] = ffi_call_atomic(use.bare, &result, -1);
+	use.codes[7] = ffi_call_atomic(use.keeps, NULL);
 }
 
 static void expect_use(struct kunit *test)
@@ -378,6 +399,9 @@ static void expect_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, use.codes[2], -EINVAL);
 	KUNIT_EXPECT_EQ(test, use.codes[3], -EPERM);
 	KUNIT_EXPECT_EQ(test, use.codes[4], -EPERM);
+	KUNIT_EXPECT_EQ(test, use.codes[5], 0);
+	KUNIT_EXPECT_EQ(test, use.codes[6], -EPERM); /* no error is left of 5 */
+	KUNIT_EXPECT_EQ(test, use.codes[7], -EINVAL);
 	memset(use.codes, 1, sizeof(use.codes));
 	use.sum = 0;
 }
@@ -406,10 +430,18 @@ static void unit_atomic(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			ffi_register("unit.nested", calls_sleeper, FFI_ATOMIC),
 			0);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.ignores", ignores, FFI_ATOMIC), 0);
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.keeps", keeps, FFI_ATOMIC), 0);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.bare", bare_number, FFI_ATOMIC), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("kernel.add", &use.add), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("kernel.divide", &use.divide), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.may_sleep", &use.sleeper), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.nested", &use.nested), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.ignores", &use.ignores), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.keeps", &use.keeps), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.bare", &use.bare), 0);
 
 	/* An error that is pending meanwhile stays. */
 	ffi_raise(-EXDEV, "pending");
@@ -433,6 +465,9 @@ static void unit_atomic(struct kunit *test)
 	ffi_put(use.divide);
 	ffi_put(use.sleeper);
 	ffi_put(use.nested);
+	ffi_put(use.ignores);
+	ffi_put(use.keeps);
+	ffi_put(use.bare);
 }
 
 static DECLARE_COMPLETION(raised);
