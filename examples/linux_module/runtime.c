@@ -1000,8 +1000,24 @@ void ffi_runtime_end(void)
 }
 
 /*
- * The functions that the inline code of tvmffi.h calls in other modules, under
- * their names there.
+ * What the inline code of tvmffi.h calls in other modules to look up a name. In
+ * an atomic call it is refused: the reference that it gives may become the last
+ * one, whose release runs a deleter and frees memory.
+ */
+extern typeof(TVMFFIFunctionGetGlobal) ffi_TVMFFIFunctionGetGlobal;
+
+int ffi_TVMFFIFunctionGetGlobal(const TVMFFIByteArray *name,
+				TVMFFIObjectHandle *out)
+{
+	if (ffi_is_atomic())
+		return ffi_raise(-EPERM, "An atomic call looks up a name");
+	return TVMFFIFunctionGetGlobal(name, out);
+}
+EXPORT_SYMBOL_GPL(ffi_TVMFFIFunctionGetGlobal);
+
+/*
+ * The other functions that the inline code calls in other modules, under their
+ * names there.
  */
 #define FFI_EXPORT(name)                                                       \
 	extern typeof(name) ffi_##name __alias(name) __copy(name);             \
@@ -1017,6 +1033,5 @@ FFI_EXPORT(TVMFFIErrorSetRaised);
 FFI_EXPORT(TVMFFIErrorSetRaisedFromCStr);
 FFI_EXPORT(TVMFFIErrorSetRaisedFromCStrParts);
 FFI_EXPORT(TVMFFIFunctionCall);
-FFI_EXPORT(TVMFFIFunctionGetGlobal);
 FFI_EXPORT(TVMFFIGetTypeInfo);
 FFI_EXPORT(TVMFFIStringFromByteArray);

@@ -19,7 +19,8 @@ static int deleted, seen_refcount;
 /* What use_all calls in each context, and the results. */
 static struct atomic_use {
 	TVMFFIObject *add, *divide, *sleeper, *nested, *ignores, *keeps, *bare;
-	int codes[8];
+	TVMFFIObject *by_name;
+	int codes[9];
 	s64 sum;
 } use;
 
@@ -44,12 +45,21 @@ TVMFFI_FUNC(may_sleep, int64, (int64, x))
 	TVMFFI_RETURN(x);
 }
 
-/* Calls a function that may sleep by the form that may not. */
+/* Calls a function that may sleep. */
 TVMFFI_FUNC(calls_sleeper, int64, (int64, x))
 {
 	s64 result = 0;
 
-	TVMFFI_TRY(tvmffi_call("unit.may_sleep", &result, x));
+	TVMFFI_TRY(tvmffi_call(use.sleeper, &result, x));
+	TVMFFI_RETURN(result);
+}
+
+/* Calls a function that does not sleep, by its name. */
+TVMFFI_FUNC(calls_by_name, int64, (int64, x))
+{
+	s64 result = 0;
+
+	TVMFFI_TRY(tvmffi_call("kernel.add", &result, x, x));
 	TVMFFI_RETURN(result);
 }
 
@@ -389,6 +399,7 @@ static void use_all(void)
 	use.codes[5] = ffi_call_atomic(use.ignores, NULL);
 	use.codes[6] = ffi_call_atomic(use.bare, &result, -1);
 	use.codes[7] = ffi_call_atomic(use.keeps, NULL);
+	use.codes[8] = ffi_call_atomic(use.by_name, &result, 1);
 }
 
 static void expect_use(struct kunit *test)
@@ -402,6 +413,7 @@ static void expect_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, use.codes[5], 0);
 	KUNIT_EXPECT_EQ(test, use.codes[6], -EPERM); /* no error is left of 5 */
 	KUNIT_EXPECT_EQ(test, use.codes[7], -EINVAL);
+	KUNIT_EXPECT_EQ(test, use.codes[8], -EPERM);
 	memset(use.codes, 1, sizeof(use.codes));
 	use.sum = 0;
 }
@@ -435,6 +447,10 @@ static void unit_atomic(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.keeps", keeps, FFI_ATOMIC), 0);
 	KUNIT_EXPECT_EQ(test,
 			ffi_register("unit.bare", bare_number, FFI_ATOMIC), 0);
+	KUNIT_EXPECT_EQ(test,
+			ffi_register("unit.by_name", calls_by_name, FFI_ATOMIC),
+			0);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.by_name", NULL, 1), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("kernel.add", &use.add), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("kernel.divide", &use.divide), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.may_sleep", &use.sleeper), 0);
@@ -442,6 +458,7 @@ static void unit_atomic(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.ignores", &use.ignores), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.keeps", &use.keeps), 0);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.bare", &use.bare), 0);
+	KUNIT_EXPECT_EQ(test, ffi_get("unit.by_name", &use.by_name), 0);
 
 	/* An error that is pending meanwhile stays. */
 	ffi_raise(-EXDEV, "pending");
@@ -468,6 +485,7 @@ static void unit_atomic(struct kunit *test)
 	ffi_put(use.ignores);
 	ffi_put(use.keeps);
 	ffi_put(use.bare);
+	ffi_put(use.by_name);
 }
 
 static DECLARE_COMPLETION(raised);
