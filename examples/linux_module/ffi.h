@@ -197,11 +197,13 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
  * @function: of ffi_get()
  * @...: a pointer for the result, and the arguments: numbers, pointers or text
  *
- * No step of a call sleeps, takes a lock or calls the kernel's allocator, also
- * with CONFIG_PREEMPT_RT: objects, such as those of an error, are in memory of
- * the processor.
+ * No step of a call sleeps or calls the kernel's allocator, also with
+ * CONFIG_PREEMPT_RT: objects, such as those of an error, are in memory of the
+ * processor. The only lock is that of complete(), by which the last call of a
+ * function wakes ffi_module_end().
  *
- * Context: Any but an NMI.
+ * Context: Any but an NMI. Without a lock that a wake-up takes, such as that of
+ * a run queue.
  * Return: 0; -EPERM if the function was registered without FFI_ATOMIC; or the
  * number of the function's error.
  */

@@ -63,8 +63,8 @@ struct ffi_state {
  * The state and the memory of atomic calls on one processor, in a task, in
  * softirqs or in hard interrupts: an interrupt has another one than what it
  * interrupts. The memory is for errors, which ffi_atomic_end frees, so an
- * atomic call takes no lock and needs no allocator, also with PREEMPT_RT. Only
- * its processor takes blocks of it. They are reused when all are free.
+ * atomic call needs no allocator, whose locks sleep with PREEMPT_RT. Only its
+ * processor takes blocks of it. They are reused when all are free.
  */
 struct ffi_atomic {
 	struct ffi_state state;
@@ -519,6 +519,11 @@ static struct lockdep_map ffi_calls =
 	STATIC_LOCKDEP_MAP_INIT("ffi_calls", &ffi_calls);
 #endif
 
+/*
+ * Once ffi_function_stop waits, the last user wakes it. This is the only lock
+ * that an atomic call takes: complete() takes raw spinlocks, among them those
+ * of the scheduler.
+ */
 static void ffi_function_leave(struct ffi_function *f)
 {
 	if (refcount_dec_and_test(&f->users))
