@@ -37,21 +37,20 @@
 #define TVMFFI_MESSAGE_SIZE 112
 
 /*
- * FFI_BUILTINS(F) lists the built-in functions that the provider has in
- * addition, as the comment of TVMFFI_BUILTINS in tvmffi.h describes. With
- * FFI_CONTAINERS the provider has arrays, lists and maps.
+ * TVMFFI_BUILTINS(F) lists the built-in functions that the provider has, as its
+ * comment in tvmffi.h describes. With FFI_CONTAINERS the provider has arrays,
+ * lists and maps.
  */
 #ifndef FFI_CONTAINERS
 #define TVMFFI_NO_CONTAINERS 1
-#ifndef FFI_BUILTINS
-#define FFI_BUILTINS(F)
+#ifndef TVMFFI_BUILTINS
+#define TVMFFI_NO_BUILTINS 1
 #endif
-#elif !defined(FFI_BUILTINS)
-#define FFI_BUILTINS(F)                                                        \
+#elif !defined(TVMFFI_BUILTINS)
+#define TVMFFI_BUILTINS(F)                                                     \
 	F(Array) F(List) F(ListAppend) F(Map) F(MapGetItemOrMissing)           \
 	F(GetInvalidObject)
 #endif
-#define TVMFFI_BUILTINS(F) F(FunctionRemoveGlobal) FFI_BUILTINS(F)
 
 /* Macros of <stdint.h> that the kernel lacks. */
 #define INT16_MAX __INT16_MAX__

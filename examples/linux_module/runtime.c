@@ -691,8 +691,7 @@ static int ffi_remove_name(const char *name, const struct ffi_function *f,
 		return ffi_error(NULL, 0);
 	if (!*object || (f && ffi_function_of(*object) != f))
 		return -ENOENT;
-	if (tvmffi_call("ffi.FunctionRemoveGlobal", NULL, name))
-		return ffi_error(NULL, 0);
+	tvmffi_i_remove_global(&key);
 	ffi_forget_name(*object);
 	return 0;
 }
@@ -885,9 +884,8 @@ static void ffi_functions_end(struct list_head *gone)
 		f = list_first_entry(gone, struct ffi_function, list);
 		object = NULL;
 		mutex_lock(&ffi_names_mutex);
-		if (f->name && ffi_remove_name(f->name, f, &object) == -ENOMEM)
-			pr_err("the name %s of an unloaded module stays\n",
-			       f->name);
+		if (f->name)
+			ffi_remove_name(f->name, f, &object);
 		mutex_unlock(&ffi_names_mutex);
 		tvmffi_release(object);
 		ffi_function_run_deleter(f);

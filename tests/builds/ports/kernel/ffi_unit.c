@@ -222,6 +222,9 @@ static void unit_names(struct kunit *test)
 			-EBUSY);
 	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), 0);
 	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), -ENOENT);
+	/* No name that a module may remove or replace removes the others. */
+	KUNIT_EXPECT_EQ(test, ffi_unregister("ffi.FunctionRemoveGlobal"),
+			-ENOENT);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.other", f, 0), 0);
 	ffi_put(f);
 	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), -ENOENT);
