@@ -993,10 +993,10 @@ void ffi_runtime_end(void)
 {
 	debugfs_remove(ffi_debug);
 	unregister_module_notifier(&ffi_modules);
-	cancel_delayed_work_sync(&ffi_task_work);
 	ffi_module_end(THIS_MODULE);
-	ffi_task_end_others(true);
+	/* No function is left that could make a state and start the work again. */
 	cancel_delayed_work_sync(&ffi_task_work);
+	ffi_task_end_others(true);
 	mempool_destroy(ffi_task_pool);
 	free_percpu(ffi_atomics);
 	ffi_free_blocks();
