@@ -46,7 +46,7 @@ static int holder_slow(void *data)
 	int code = ffi_call("guest.slow", &result, 21);
 
 	holder_tell("slow", code, result);
-	return 0;
+	module_put_and_kthread_exit(0);
 }
 
 /* Calls a function as one does that may sleep, where that is wrong. */
@@ -127,7 +127,10 @@ static int holder_set(const char *text, const struct kernel_param *param)
 	strscpy(word, text, sizeof(word));
 	strim(word);
 	if (!strcmp(word, "slow")) {
+		__module_get(THIS_MODULE); /* until the end of the thread */
 		task = kthread_run(holder_slow, NULL, "holder");
+		if (IS_ERR(task))
+			module_put(THIS_MODULE);
 		return PTR_ERR_OR_ZERO(task);
 	}
 	code = holder_act(word, &result);

@@ -372,18 +372,21 @@ static void unit_busy_end(struct kunit *test)
 	struct task_struct *tasks[4];
 	TVMFFIObject *f;
 	ktime_t start;
-	int i;
+	int i, n;
 
-	KUNIT_EXPECT_EQ(test, ffi_register("unit.nap", nap, 0), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.nap", &f), 0);
-	for (i = 0; i < ARRAY_SIZE(tasks); ++i) {
-		tasks[i] = kthread_run(nap_often, f, "unit/nap/%d", i);
+	KUNIT_ASSERT_EQ(test, ffi_register("unit.nap", nap, 0), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.nap", &f), 0);
+	for (n = 0; n < ARRAY_SIZE(tasks); ++n) {
+		tasks[n] = kthread_run(nap_often, f, "unit/nap/%d", n);
+		if (IS_ERR(tasks[n]))
+			break;
 		usleep_range(4000, 6000);
 	}
+	KUNIT_EXPECT_EQ(test, n, ARRAY_SIZE(tasks));
 	start = ktime_get();
 	ffi_module_end(THIS_MODULE);
 	KUNIT_EXPECT_EQ(test, ktime_ms_delta(ktime_get(), start) < 2000, 1);
-	for (i = 0; i < ARRAY_SIZE(tasks); ++i)
+	for (i = 0; i < n; ++i)
 		kthread_stop(tasks[i]);
 	ffi_put(f);
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.number", raise_number, 0), 0);
@@ -493,28 +496,35 @@ static void unit_atomic(struct kunit *test)
 
 static DECLARE_COMPLETION(raised);
 static DECLARE_COMPLETION(may_end);
+static DECLARE_COMPLETION(ended);
 
+/* After its last line a thread runs no code of this module, which may go. */
 static int leave_an_error(void *data)
 {
 	ffi_raise(-EIO, "left by a task that ends");
 	complete(&raised);
 	wait_for_completion(&may_end);
-	return 0;
+	kthread_complete_and_exit(&ended, 0);
 }
 
 /* A task that ends without a word leaves nothing. */
 static void unit_tasks(struct kunit *test)
 {
-	int i, count;
+	int i, n, count;
 
 	ffi_raise(-EIO, "of this task");
 	count = ffi_task_count();
-	for (i = 0; i < 40; ++i)
-		kthread_run(leave_an_error, NULL, "unit/%d", i);
-	for (i = 0; i < 40; ++i)
+	for (n = 0; n < 40; ++n) {
+		if (IS_ERR(kthread_run(leave_an_error, NULL, "unit/%d", n)))
+			break;
+	}
+	KUNIT_EXPECT_EQ(test, n, 40);
+	for (i = 0; i < n; ++i)
 		wait_for_completion(&raised);
-	KUNIT_EXPECT_EQ(test, ffi_task_count() >= 40, 1);
+	KUNIT_EXPECT_EQ(test, ffi_task_count() >= n, 1);
 	complete_all(&may_end);
+	for (i = 0; i < n; ++i)
+		wait_for_completion(&ended);
 	for (i = 0; i < 40 && ffi_task_count() > count; ++i)
 		msleep(100);
 	KUNIT_EXPECT_EQ(test, ffi_task_count() <= count, 1);
@@ -537,8 +547,7 @@ static int look_up(void *data)
 		if (!ffi_get("unit.replaced", &f))
 			ffi_put(f);
 	}
-	complete(&looked_up);
-	return 0;
+	kthread_complete_and_exit(&looked_up, 0);
 }
 
 static int replace(void *data)
@@ -554,8 +563,7 @@ static int replace(void *data)
 		WARN_ON(ffi_register("unit.replaced", may_sleep, FFI_REPLACE));
 		slow += ktime_get_ns() - start > 500 * NSEC_PER_MSEC;
 	}
-	complete(&replaced);
-	return 0;
+	kthread_complete_and_exit(&replaced, 0);
 }
 
 /*
@@ -565,16 +573,18 @@ static int replace(void *data)
  */
 static void unit_priority(struct kunit *test)
 {
-	struct task_struct *tasks[] = {
-		kthread_create(look_up, NULL, "unit/look_up"),
-		kthread_create(replace, NULL, "unit/replace"),
-	};
-	int i;
+	struct task_struct *looks_up, *replaces;
 
-	for (i = 0; i < ARRAY_SIZE(tasks); ++i) {
-		kthread_bind(tasks[i], 0);
-		wake_up_process(tasks[i]);
-	}
+	looks_up = kthread_create(look_up, NULL, "unit/look_up");
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(looks_up), 0);
+	replaces = kthread_create(replace, NULL, "unit/replace");
+	if (IS_ERR(replaces))
+		kthread_stop(looks_up); /* it has not begun */
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(replaces), 0);
+	kthread_bind(looks_up, 0);
+	kthread_bind(replaces, 0);
+	wake_up_process(looks_up);
+	wake_up_process(replaces);
 	wait_for_completion(&looked_up);
 	KUNIT_EXPECT_EQ(test, slow < 10, 1);
 }
