@@ -142,7 +142,7 @@ static void unit_errors(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, 5), -EINVAL);
 	ffi_raise(-EXDEV, "an error that this task ignores");
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.bare", NULL, -ENOSPC), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
+	KUNIT_ASSERT_EQ(test, ffi_function_new(THIS_MODULE, 0, bare_packed,
 					       NULL, NULL, &f), 0);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), -1);
 	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENOENT);
@@ -217,7 +217,7 @@ static void unit_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.name", may_sleep, 0), -EEXIST);
 	KUNIT_EXPECT_EQ(test,
 			ffi_register("unit.name", refcount, FFI_REPLACE), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.name", &f), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.name", &f), 0);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.other", f, 0),
 			-EBUSY);
 	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.name"), 0);
@@ -249,7 +249,7 @@ static void unit_pins(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, ffi_register("unit.refcount", refcount, 0), 0);
 	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.refcount", &f), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.refcount", &f), 0);
 	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count + 1);
 	KUNIT_EXPECT_EQ(test, tvmffi_call(f, NULL), 0);
 	KUNIT_EXPECT_EQ(test, seen_refcount, count + 2);
@@ -257,7 +257,7 @@ static void unit_pins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
 
 	deleted = 0;
-	KUNIT_EXPECT_EQ(test,
+	KUNIT_ASSERT_EQ(test,
 			ffi_function_new(THIS_MODULE, 0, unit_packed, &deleted,
 					 unit_delete, &f),
 			0);
@@ -279,13 +279,13 @@ static void unit_end(struct kunit *test)
 	s64 sum = 0;
 
 	deleted = 0;
-	KUNIT_EXPECT_EQ(test,
+	KUNIT_ASSERT_EQ(test,
 			ffi_closure_new(count_up, 0, &state, unit_delete, &f),
 			0);
 	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.count", f, 0), 0);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.count", &sum, 2), 0);
 	KUNIT_EXPECT_EQ(test, sum, 42);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.count", &pinned), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.count", &pinned), 0);
 	ffi_module_end(THIS_MODULE);
 	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
 	ffi_put(pinned);
@@ -457,14 +457,14 @@ static void unit_atomic(struct kunit *test)
 			ffi_register("unit.by_name", calls_by_name, FFI_ATOMIC),
 			0);
 	KUNIT_EXPECT_EQ(test, ffi_call("unit.by_name", NULL, 1), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("kernel.add", &use.add), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("kernel.divide", &use.divide), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.may_sleep", &use.sleeper), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.nested", &use.nested), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.ignores", &use.ignores), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.keeps", &use.keeps), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.bare", &use.bare), 0);
-	KUNIT_EXPECT_EQ(test, ffi_get("unit.by_name", &use.by_name), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("kernel.add", &use.add), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("kernel.divide", &use.divide), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.may_sleep", &use.sleeper), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.nested", &use.nested), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.ignores", &use.ignores), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.keeps", &use.keeps), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.bare", &use.bare), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.by_name", &use.by_name), 0);
 
 	/* An error that is pending meanwhile stays. */
 	ffi_raise(-EXDEV, "pending");
