@@ -233,6 +233,12 @@ void ffi_task_end(void);
 int ffi_task_count(void);
 
 /*
+ * Returns the number of the runtime's blocks of memory, for tests: kmemleak
+ * finds a pointer to each, by which the runtime frees them when it ends.
+ */
+int ffi_block_count(void);
+
+/*
  * Begin and end the runtime. Only the module that contains it calls them: in
  * its init, and in its exit or after a failure of its init.
  */

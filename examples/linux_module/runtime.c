@@ -184,6 +184,21 @@ static void ffi_init_blocks(void)
 	}
 }
 
+int ffi_block_count(void)
+{
+	const struct ffi_block *block;
+	int i, count = 0;
+
+	for (i = 0; i < ARRAY_SIZE(ffi_shards); ++i) {
+		spin_lock(&ffi_shards[i].lock);
+		list_for_each_entry(block, &ffi_shards[i].blocks, list)
+			++count;
+		spin_unlock(&ffi_shards[i].lock);
+	}
+	return count;
+}
+EXPORT_SYMBOL_GPL(ffi_block_count);
+
 /* Nobody uses the runtime any more, so this needs no lock. */
 static void ffi_free_blocks(void)
 {

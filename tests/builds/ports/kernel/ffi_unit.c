@@ -589,6 +589,42 @@ static void unit_priority(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slow < 10, 1);
 }
 
+/* Does what needs memory, and gives all of it back. */
+static int use_memory(void)
+{
+	TVMFFIObject *f;
+	s64 sum = 0;
+	int state = 40;
+	int code = ffi_closure_new(count_up, 0, &state, NULL, &f);
+
+	if (code)
+		return code;
+	code = ffi_function_register("unit.memory", f, FFI_REPLACE);
+	tvmffi_release(f);
+	if (!code)
+		code = ffi_call("unit.memory", &sum, 2);
+	if (!code && ffi_call("unit.memory", &sum, "two") != -EINVAL)
+		code = -EBADMSG;
+	ffi_raise(-EXDEV, "replaces the error of the round before");
+	return ffi_unregister("unit.memory") ?: code;
+}
+
+/*
+ * Work that is repeated needs no more blocks. The table of names may replace
+ * its array by a larger one, and the blocks of ended tasks may go meanwhile.
+ */
+static void unit_blocks(struct kunit *test)
+{
+	int i, count;
+
+	KUNIT_ASSERT_EQ(test, use_memory(), 0);
+	count = ffi_block_count();
+	for (i = 0; i < 100; ++i)
+		KUNIT_ASSERT_EQ(test, use_memory(), 0);
+	KUNIT_EXPECT_EQ(test, ffi_block_count() - count < 50, 1);
+	ffi_task_end();
+}
+
 #if IS_ENABLED(CONFIG_FAULT_INJECTION)
 static int unit_work(void)
 {
@@ -632,7 +668,7 @@ static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_busy_end), KUNIT_CASE(unit_atomic),
 	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
 	KUNIT_CASE(unit_priority), KUNIT_CASE(unit_deleters),
-	KUNIT_CASE(unit_born),
+	KUNIT_CASE(unit_born),	 KUNIT_CASE(unit_blocks),
 	{}
 };
 

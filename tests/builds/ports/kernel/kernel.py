@@ -109,6 +109,7 @@ EXPECTED = [
     "    ok 9 unit_priority",
     "    ok 10 unit_deleters",
     "    ok 11 unit_born",
+    "    ok 12 unit_blocks",
     "insmod unit: 0",
     "rmmod unit: 0",
     ", and in the end of ",
