@@ -6,6 +6,10 @@
 #ifndef FFI_PORT_H_
 #define FFI_PORT_H_
 
+#ifndef CONFIG_64BIT
+#error "tvmffi.h needs a 64-bit kernel: counts of references are 64-bit atomics"
+#endif
+
 #include <linux/atomic.h>
 #include <linux/sched.h>
 #include <linux/stdarg.h>

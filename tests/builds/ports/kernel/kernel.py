@@ -173,8 +173,10 @@ BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
 SIZE = 80000  # the bytes that the provider may have in memory
 PADDING = 10000  # and those that CONFIG_CALL_PADDING adds, since Linux 6.2
 FRAME = 512  # and those of the stack that a function may have
-# Lines of code, each with what the compiler says about it.
+# Lines of code, each with what the compiler says about it. A directive comes
+# before the headers, other lines are in a function.
 MISTAKES = {
+    "bits": ('#undef CONFIG_64BIT\n#include "port.h"', "needs a 64-bit kernel"),
     "owner": ('(void)TVMFFI_REGISTER("x", f);', "use ffi_register"),
     "ignored": ('ffi_get("x", out);', "ignoring return value"),
     "text": ("(void)!ffi_register(name, f, 0);", "expected ‘)’"),
@@ -252,14 +254,17 @@ def check_mistakes(tap, folder, tree):
         "obj-m := $(FILE).o\n"
         f"ccflags-y := -I{ROOT} -I$(src) -DTVMFFI_PORT='\"port.h\"'\n")
     for name, (line, said) in MISTAKES.items():
+        first, body = (line, "") if line.startswith("#") else ("", line)
         (folder / "wrong" / f"{name}.c").write_text(
-            '#include "ffi.h"\nTVMFFI_FUNC(f, none) { TVMFFI_RETURN(); }\n'
+            f'{first}\n#include "ffi.h"\n'
+            "TVMFFI_FUNC(f, none) { TVMFFI_RETURN(); }\n"
             "void wrong(char *name, TVMFFIObject **out);\n"
-            f"void wrong(char *name, TVMFFIObject **out) {{ {line} }}\n")
+            f"void wrong(char *name, TVMFFIObject **out) {{ {body} }}\n")
         done = subprocess.run(
             ["make", "-C", tree, f"M={folder / 'wrong'}", f"FILE={name}",
              f"{name}.o"], capture_output=True, text=True)
-        tap.ok(said in done.stderr, "the compiler finds: " + line, done.stderr)
+        tap.ok(said in done.stderr,
+               "the compiler finds: " + line.splitlines()[0], done.stderr)
 
 
 def check_sparse(tap, folder, tree):
