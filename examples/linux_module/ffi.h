@@ -174,7 +174,8 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
 /**
  * ffi_call() - Calls a function by its name
  * @name: the name
- * @...: a pointer for the result, and the arguments, as for tvmffi_call()
+ * @...: a pointer for the result, and the arguments, as for tvmffi_call();
+ *	evaluated only if the look-up succeeds
  *
  * Return: 0; as ffi_get(); or the number of the function's error, whose message
  * is dropped.
@@ -195,7 +196,9 @@ __printf(2, 3) int ffi_raise(int error, const char *format, ...);
 /**
  * ffi_call_atomic() - Calls a function object where a task must not sleep
  * @function: of ffi_get()
- * @...: a pointer for the result, and the arguments: numbers, pointers or text
+ * @...: a pointer for the result, and the arguments: numbers, pointers or text;
+ *	evaluated with preemption disabled, so without a call that sleeps, and
+ *	only if the function is FFI_ATOMIC
  *
  * No step of a call sleeps or calls the kernel's allocator, also with
  * CONFIG_PREEMPT_RT: objects, such as those of an error, are in memory of the
