@@ -13,7 +13,10 @@
 
 #include "tvmffi.h"
 
-/* The function neither sleeps nor allocates, so ffi_call_atomic may call it. */
+/*
+ * The function neither sleeps nor allocates, so ffi_call_atomic may call it. It
+ * calls other functions by their objects: a call by name gives -EPERM.
+ */
 #define FFI_ATOMIC 0x1
 
 /*
@@ -96,8 +99,8 @@ int __must_check ffi_function_new(struct module *owner, unsigned int flags,
  * @function: of ffi_function_new(), borrowed
  * @flags: as for ffi_register(), but only FFI_REPLACE counts
  *
- * Return: -EBUSY if the object has a name already; -ENODEV if its module has
- * ended; else as ffi_register().
+ * Return: -EBUSY if the object has a name already; -ENODEV if ffi_module_end()
+ * has ended it; else as ffi_register().
  */
 int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
 				       unsigned int flags);

@@ -1018,9 +1018,9 @@ void ffi_runtime_end(void)
 }
 
 /*
- * What the inline code of tvmffi.h calls in other modules to look up a name. In
- * an atomic call it is refused: the reference that it gives may become the last
- * one, whose release runs a deleter and frees memory.
+ * What the inline code of tvmffi.h calls in other modules to look up a name. An
+ * atomic call may not: the reference that this gives may be the last one when
+ * it is released, and then a deleter runs and memory is freed.
  */
 extern typeof(TVMFFIFunctionGetGlobal) ffi_TVMFFIFunctionGetGlobal;
 
