@@ -170,7 +170,7 @@ echo scan > /debug/kmemleak
 BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
                  r"Kernel panic|stack-protector|UBSAN|Fault injection|not ok|"
                  r"unreferenced object")
-SIZE = 80000  # the bytes that the provider may have in memory
+SIZE = 70000  # the bytes that the provider may have in memory
 PADDING = 10000  # and those that CONFIG_CALL_PADDING adds, since Linux 6.2
 FRAME = 512  # and those of the stack that a function may have
 # Lines of code, each with what the compiler says about it. A directive comes
