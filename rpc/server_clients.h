@@ -225,9 +225,6 @@ static void client_set_blocking(const client *c, int blocks) {
   fcntl(c->channel.out, F_SETFL, flags);
 }
 
-#define CLIENTS_NO_SESSION \
-  "RPCError: the server could not begin a session; its log has the reason"
-
 /* Returns how long a session may take in milliseconds, or 0. */
 static int64_t client_limit(const client *c) {
   int64_t asked = tvmffi_rpc_timeout_ms(c->session);
@@ -267,7 +264,9 @@ static void client_begin_session(client *c) {
     say_error("no session");
     client_free_session(c);
     client_set_blocking(c, 0);
-    if (tvmffi_rpc_abort(c->session, CLIENTS_NO_SESSION)) tvmffi_error_clear();
+    if (tvmffi_rpc_abort(c->session, "RPCError: the server could not begin a "
+                                     "session; its log has the reason"))
+      tvmffi_error_clear();
     client_finish(c);
     return;
   }

@@ -229,8 +229,7 @@ static int files_lift(int folder, const char *name, int top) {
   do {
     snprintf(other, sizeof(other), "lifted %u", count++);
     failed = renameat(folder, name, top, other);
-  } while (failed && (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
-           && tries--);
+  } while (failed && tries--);
   return failed;
 }
 
@@ -249,12 +248,12 @@ static int files_empty_below(int folder, int top, int level) {
     int inner;
     if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
     if (!unlinkat(dirfd(dir), name, 0)) continue;
+    /* Code may have made a folder that its owner cannot read or move. */
+    fchmodat(dirfd(dir), name, 0700, AT_SYMLINK_NOFOLLOW);
     if (level == FILES_LEVELS) {
       lifted += !files_lift(dirfd(dir), name, top);
       continue;
     }
-    /* Code may have made a folder that its owner cannot read. */
-    fchmodat(dirfd(dir), name, 0700, AT_SYMLINK_NOFOLLOW);
     inner = openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (inner >= 0) lifted += files_empty_below(inner, top, level + 1);
     unlinkat(dirfd(dir), name, AT_REMOVEDIR);

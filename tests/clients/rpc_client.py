@@ -1418,6 +1418,23 @@ def check_drain(tap, program):
         tracker.terminate()
 
 
+def check_no_session(tap, program):
+    """A client whose session cannot begin learns it: the folder of sessions'
+    folders is gone."""
+    top = tempfile.mkdtemp()
+    server = Server(program, env={**os.environ, "TMPDIR": top})
+    os.rmdir(top)
+    try:
+        rpc.connect("127.0.0.1", server.port).get_function("test.echo")
+        said = ""
+    except Exception as error:
+        said = str(error)
+    server.stop()
+    tap.ok("the server could not begin a session" in said
+           and "cannot make the folder" in "".join(server.lines),
+           "a session that cannot begin", (said, server.lines))
+
+
 def check_tracker_again(tap, server, port):
     """A tracker that was away twice: the server waits longer each time, names
     the reason, and says when it is registered."""
@@ -1695,6 +1712,7 @@ def run(tap, program, functions, folder):
     check_max_packet(tap, program)
     check_tracker(tap, program, functions)
     check_drain(tap, program)
+    check_no_session(tap, program)
     check_no_tracker(tap, program)
     check_tracker_name(tap, program, folder)
     check_port_taken(tap, program)

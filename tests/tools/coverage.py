@@ -287,7 +287,8 @@ class Build:
         self.compiled = checked(
             [f"clang-{version}", "-x", "c", "-std=c11", *FLAGS, *flags,
              f"-fprofile-list={uncounted}", "-", "-iquote", header.parent,
-             "-iquote", root, "-o", "unit", "-lpthread"], cwd=folder, input=(root / PROGRAM).read_text())
+             "-iquote", root, "-o", "unit", "-lpthread"], cwd=folder,
+            input=(root / PROGRAM).read_text())
 
     def start(self, *options):
         out = tempfile.TemporaryFile()
