@@ -233,6 +233,13 @@ static int files_lift(int folder, const char *name, int top) {
   return failed;
 }
 
+/* Lets the owner read and move a folder: code may have made one that he cannot.
+   A failure need not be looked at, because the folder then stays closed, or was
+   open already. */
+static int files_permit(int folder, const char *name) {
+  return fchmodat(folder, name, 0700, AT_SYMLINK_NOFOLLOW);
+}
+
 /* Removes what is in an open folder, which is closed. Links are removed and not
    followed. Returns how many folders were moved to `top`. */
 static int files_empty_below(int folder, int top, int level) {
@@ -248,8 +255,7 @@ static int files_empty_below(int folder, int top, int level) {
     int inner;
     if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
     if (!unlinkat(dirfd(dir), name, 0)) continue;
-    /* Code may have made a folder that its owner cannot read or move. */
-    fchmodat(dirfd(dir), name, 0700, AT_SYMLINK_NOFOLLOW);
+    files_permit(dirfd(dir), name);
     if (level == FILES_LEVELS) {
       lifted += !files_lift(dirfd(dir), name, top);
       continue;
