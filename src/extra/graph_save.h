@@ -96,6 +96,9 @@ static int tvmffi_i_find_saved(tvmffi_i_saver *s, size_t *found) {
   int code = tvmffi_i_any_hash(&last->value, &hash);
   TVMFFI_ASSERT(s->num_saved < s->room_saved);
   if (!code) {
+    /* On a big-endian machine with 32 bits, only the upper half of the hash
+       depends on an object's address. */
+    hash ^= hash >> 32;
     record = (tvmffi_i_saved_hash *)tvmffi_i_add_record(
         &s->hashes, sizeof(*record), 1, (uintptr_t)(hash << 1 | 1), 0);
     if (!record) code = tvmffi_i_no_memory();
