@@ -142,9 +142,13 @@ class Target:
                             *self.sources, "-o", self.program, *self.link])
         if status or not self.program.exists():
             raise Failure("cannot be built\n" + text[-3000:])
-        implementation = build / "implementation.c"
+
+    def measure(self, build):
+        """The size that the table shows."""
         part = build / (self.name.replace(" ", "-") + ".o")
-        status, text = run([*flags, "-Os", "-c", implementation, "-o", part])
+        status, text = run([*self.cc, f"-std={self.std}", "-I", ROOT,
+                            *self.options, *self.defines(), "-Os", "-c",
+                            build / "implementation.c", "-o", part])
         if status:
             raise Failure("the header alone cannot be built\n" + text[-3000:])
         self.size = text_size(part)
@@ -380,7 +384,7 @@ def old_rows(targets):
                                      else "builds and links")]
 
 
-def check_all(tap, targets, build):
+def check_all(tap, targets, build, sizes):
     every, results = [], {}
 
     def one(target):
@@ -390,6 +394,8 @@ def check_all(tap, targets, build):
                 f"{target.packages}"
         try:
             target.check(build, every)
+            if sizes:
+                target.measure(build)
         except Failure as error:
             return str(error)
         return None
@@ -450,17 +456,17 @@ def main():
     targets = targets[:1] + [t for t in targets[1:]
                              if fnmatch.fnmatch(t.name, options.only)]
     tap = Tap()
-    good = check_all(tap, targets, build)
+    good = check_all(tap, targets, build, options.write)
     check_libraries(tap, build, good)
     if (build / "wine").exists():
         run(["/usr/lib/wine/wineserver64", "-k"], 30)
     old = old_rows(good)
     if options.write:
         write_table(good, names)
+        print("\n".join(HEAD + [t.row() for t in good]))
     elif old:
         tap.note("docs/porting.md has other numbers of tests: "
                  + ", ".join(old) + "; ./dev test --ports --write")
-    print("\n".join(HEAD + [t.row() for t in good]))
     return tap.done()
 
 
