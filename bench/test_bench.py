@@ -68,10 +68,13 @@ class Checks:
         self.tap.ok(done.returncode == 0 and len(names) > 100 and
                     len(set(names)) == len(names),
                     "--list has every row once", done)
-        done = self.bench("--runs", "1")
-        self.tap.ok(done.returncode == 0 and
-                    f"summary: {len(names)} rows" in done.stdout,
-                    "every row runs", done)
+        # Those of large containers take two thirds of the time, and run the loops
+        # of the others.
+        large = [name for name in names if "00,000" in name]
+        done = self.bench("--runs", "1", "--exclude", "00,000")
+        self.tap.ok(done.returncode == 0 and large and
+                    f"summary: {len(names) - len(large)} rows" in done.stdout,
+                    "every row runs, but those of large containers", done)
         done = self.bench("--list", "--filter", "dtype: parse f")
         self.tap.ok(all("dtype: parse f" in line
                         for line in done.stdout.splitlines())

@@ -297,7 +297,7 @@ def everything():
     configure_and_check("gcc-opt", OPTIMISED, "all",
                         *suites("unit bench", "c99"))
     say("gcc: optimised, valgrind")
-    check("gcc-opt", "valgrind", *suites("unit examples", "c99 c++11"),
+    check("gcc-opt", "valgrind", *suites("unit", "c99 c++11"),
           "--test-args=--short", log="valgrind")
     prepare_clients()
     say("gcc: hardened, as distributions build")
