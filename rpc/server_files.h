@@ -79,33 +79,18 @@ static int files_folder(const char *name, char *part, size_t size,
   return -1;
 }
 
-/* Opens a regular file; the caller closes *file. */
-static int files_open(const char *name, int flags, int *file) {
+/* Opens a regular file to read; the caller closes *file. */
+static int files_open(const char *name, int *file) {
   char part[256];
   struct stat status;
   int folder;
   TVMFFI_TRY(files_folder(name, part, sizeof(part), &folder));
-  *file =
-      openat(folder, part, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0644);
+  *file = openat(folder, part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   close(folder);
   if (*file < 0) return system_error("cannot open", name);
   if (!fstat(*file, &status) && S_ISREG(status.st_mode)) return 0;
   close(*file);
   return TVMFFI_RAISE("ValueError", "`%.200s` is not a file", name);
-}
-
-/* Opens a new file, also in place of an earlier one: a library that a session
-   has loaded keeps its content. */
-static int files_create(const char *name, int *file) {
-  char part[256];
-  int folder;
-  TVMFFI_TRY(files_open(name, O_WRONLY | O_CREAT, file)); /* not a link */
-  close(*file);
-  TVMFFI_TRY(files_folder(name, part, sizeof(part), &folder));
-  unlinkat(folder, part, 0);
-  *file = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  close(folder);
-  return *file < 0 ? system_error("cannot open", name) : 0;
 }
 
 /* -- the limit ------------------------------------------------------------- */
@@ -189,15 +174,45 @@ static int files_read(int file, const char *name, char **data, size_t *size) {
   return system_error("cannot read", name);
 }
 
+/* Writes a new file of the folder. The caller removes it after an error. */
+static int files_fill(int folder, const char *part, const char *name,
+                      const char *data, size_t size) {
+  int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, code;
+  int file = openat(folder, part, flags, 0644);
+  if (file < 0) return system_error("cannot open", name);
+  code = files_write(file, name, data, size);
+  if (close(file) && !code) return system_error("cannot write", name);
+  return code;
+}
+
+/* Gives a name to a new file with this content. An earlier file of the name
+   stays until the new one is whole, and a library that a session has loaded
+   keeps its content. */
+static int files_replace(const char *name, const char *data, size_t size) {
+  char part[256], fresh[32];
+  struct stat status;
+  int folder, code;
+  TVMFFI_TRY(files_folder(name, part, sizeof(part), &folder));
+  /* Sessions with one folder have different processes. */
+  snprintf(fresh, sizeof(fresh), ".upload %ld", (long)getpid());
+  if (!fstatat(folder, part, &status, AT_SYMLINK_NOFOLLOW) &&
+      !S_ISREG(status.st_mode)) {
+    code = TVMFFI_RAISE("ValueError", "`%.200s` is not a file", name);
+  } else {
+    unlinkat(folder, fresh, 0);
+    code = files_fill(folder, fresh, name, data, size);
+    if (!code && renameat(folder, fresh, folder, part))
+      code = system_error("cannot write", name);
+    if (code) unlinkat(folder, fresh, 0);
+  }
+  close(folder);
+  return code;
+}
+
 TVMFFI_FUNC(files_upload, none, (str, name), (bytes, data)) {
-  int file, code;
   TVMFFI_TRY(files_check(name));
   TVMFFI_TRY(files_check_size(name.data, data.size));
-  TVMFFI_TRY(files_create(name.data, &file));
-  code = files_write(file, name.data, data.data, data.size);
-  if (code && ftruncate(file, 0)) errno = 0; /* leaves its part of the disk */
-  close(file);
-  TVMFFI_TRY(code);
+  TVMFFI_TRY(files_replace(name.data, data.data, data.size));
   TVMFFI_RETURN();
 }
 
@@ -207,7 +222,7 @@ TVMFFI_FUNC(files_download, any, (str, name)) {
   char *data = NULL;
   int file, code;
   TVMFFI_TRY(files_check(name));
-  TVMFFI_TRY(files_open(name.data, O_RDONLY, &file));
+  TVMFFI_TRY(files_open(name.data, &file));
   code = files_read(file, name.data, &data, &bytes.size);
   close(file);
   TVMFFI_TRY(code);

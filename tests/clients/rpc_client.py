@@ -1246,8 +1246,8 @@ def check_undefined(tap, program, folder):
 
 
 def check_full_disk(tap, program):
-    """The error of an upload names the file, and the disk has room again. A
-    limit of files' lengths takes the place of a small disk."""
+    """The error of an upload names the file, which stays as it was, and the disk
+    has room again. A limit of files' lengths takes the place of a small disk."""
     limit = 1 << 20
 
     def limit_files():
@@ -1257,10 +1257,13 @@ def check_full_disk(tap, program):
     server = Server(program, preexec_fn=limit_files)
     try:
         session = rpc.connect("127.0.0.1", server.port)
+        session.upload(bytearray(b"before"), "file")
         text = upload_error(session, 2 * limit)
         tap.ok("cannot write `file`" in text, "an upload to a full disk", text)
         left = outcome(lambda: session.download("file"))
-        tap.ok(left == "b''", "leaves no part of the file", left[:80])
+        tap.ok(left == "b'before'", "leaves the earlier file", left[:80])
+        names = session.get_function("tvm.rpc.server.listdir")(".")
+        tap.ok(names == "file", "and no part of the new one", names)
         del session
         gc.collect()
     finally:
