@@ -287,6 +287,24 @@ def check_size(tap, folder, tree):
     tap.ok(size < most, f"the provider has under {most} bytes", size)
 
 
+def check_namespace(tap, folder, tree):
+    """With a symbol namespace, a module that does not import it is refused."""
+    shutil.copytree(EXAMPLE, folder / "named")
+    consumer = folder / "named" / "consumer.c"
+    for line, status in ("", 2), ("MODULE_IMPORT_NS(FFI);\n", 0):
+        consumer.write_text(consumer.read_text().replace(
+            "MODULE_LICENSE", line + "MODULE_LICENSE"))
+        done = subprocess.run(
+            ["make", "-C", folder / "named", f"KDIR={tree}",
+             f"FFI_HEADER={ROOT}", "FFI_FLAGS=-DDEFAULT_SYMBOL_NAMESPACE=FFI"],
+            capture_output=True, text=True)
+        tap.ok(done.returncode == status and
+               ("from namespace FFI" in done.stderr) == bool(status),
+               "a symbol namespace, imported" if line else
+               "a symbol namespace that a module does not import",
+               done.stdout[-2000:] + done.stderr[-2000:])
+
+
 def read_frames(folder):
     """The largest frame of each function of the example, by its name."""
     frames = {}
@@ -397,6 +415,7 @@ def test_kernel(tap, args, headers):
             check_mistakes(tap, folder, headers)
             check_sparse(tap, folder, headers)
             check_size(tap, folder, headers)
+            check_namespace(tap, folder, headers)
             check_frames(tap, folder)
         if args.checkpatch:
             check_style(tap, folder, Path(args.checkpatch).resolve())
