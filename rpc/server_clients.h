@@ -252,6 +252,12 @@ static void client_free_session(client *c) {
   c->child = 0;
 }
 
+/* Ends a connection with an error for its client, unless `text` is NULL. */
+static void client_refuse(client *c, const char *text) {
+  if (text && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
+  client_finish(c);
+}
+
 static void client_begin_session(client *c) {
   int64_t limit = client_limit(c);
   char waited[48] = "";
@@ -264,10 +270,9 @@ static void client_begin_session(client *c) {
     say_error("no session");
     client_free_session(c);
     client_set_blocking(c, 0);
-    if (tvmffi_rpc_abort(c->session, "RPCError: the server could not begin a "
-                                     "session; its log has the reason"))
-      tvmffi_error_clear();
-    client_finish(c);
+    client_refuse(c,
+                  "RPCError: the server could not begin a session; its log "
+                  "has the reason");
     return;
   }
   if (c->begin)
@@ -294,12 +299,10 @@ static void client_end_session(client *c, const char *reason) {
   client_set_blocking(c, 0);
 }
 
-/* Ends a session for a reason that goes into the log, and its connection with
-   an error for its client, unless `text` is NULL. */
+/* Ends a session for a reason that goes into the log, and its connection. */
 static void client_abort(client *c, const char *reason, const char *text) {
   client_end_session(c, reason);
-  if (text && tvmffi_rpc_abort(c->session, text)) tvmffi_error_clear();
-  client_finish(c);
+  client_refuse(c, text);
 }
 
 /* Describes how a process has ended: `code` and `status` of waitid. */
