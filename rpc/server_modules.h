@@ -9,6 +9,9 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#if defined(__linux__)
+#include <link.h>
+#endif
 
 #include "server_confine.h"
 #include "server_files.h"
@@ -336,30 +339,93 @@ static void modules_path(const char *library, char *path, size_t size) {
   snprintf(path, size, "%s%s/%s", files_root, bits, library);
 }
 
+#if defined(__linux__)
+extern const ElfW(Ehdr) __ehdr_start; /* the server's own, from the linker */
+
+/* Returns how long a library's file must be to have what the loader maps. */
+static uint64_t modules_needs(int file, const ElfW(Ehdr) * header) {
+  uint64_t at = header->e_phoff, needs, end;
+  ElfW(Phdr) segment;
+  int i;
+  needs = at + (uint64_t)header->e_phnum * sizeof(segment);
+  for (i = 0; i < header->e_phnum; ++i, at += sizeof(segment)) {
+    if (pread(file, &segment, sizeof(segment), (off_t)at) !=
+            (ssize_t)sizeof(segment) ||
+        segment.p_type != PT_LOAD)
+      continue;
+    end = (uint64_t)segment.p_offset + segment.p_filesz;
+    if (needs < end) needs = end;
+  }
+  return needs;
+}
+
+/* Returns what is wrong with a library, or NULL. The loader does not say two
+   mistakes: a library of another processor is "No such file" to it, and one
+   that was cut ends the process by a signal. */
+static const char *modules_wrong(int file) {
+  ElfW(Ehdr) header;
+  struct stat status;
+  if (fstat(file, &status) ||
+      pread(file, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+      memcmp(header.e_ident, ELFMAG, SELFMAG))
+    return NULL; /* the loader says it */
+  if (memcmp(header.e_ident, __ehdr_start.e_ident, EI_DATA + 1) ||
+      header.e_machine != __ehdr_start.e_machine)
+    return "it was compiled for another kind of processor";
+  if (modules_needs(file, &header) > (uint64_t)status.st_size)
+    return "it is not the whole library, so it was cut when it was written";
+  return NULL;
+}
+#else
+static const char *modules_wrong(int file) {
+  (void)file;
+  return NULL;
+}
+#endif
+
 /* Opens a library and binds all of its symbols: one that is defined nowhere is
    an error here, because it would end the process at its first call. */
 static int modules_open(const char *path, int scope, void **library) {
   char reason[512]; /* the loader frees its text at its next call */
+  const char *wrong = NULL;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    wrong = modules_wrong(file);
+    close(file);
+  }
+  if (wrong)
+    return TVMFFI_RAISE("OSError", "cannot load the library: %s: %s", path,
+                        wrong);
   *library = dlopen(path, RTLD_NOW | scope);
   if (*library) return 0;
   snprintf(reason, sizeof(reason), "%s", dlerror());
   return TVMFFI_RAISE("OSError", "cannot load the library: %s", reason);
 }
 
-TVMFFI_FUNC(modules_load, object, (str, name)) {
+static int modules_load_file(TVMFFI_HERE, TVMFFIByteArray name,
+                             TVMFFIObject **module) {
   char library[FILES_PATH_SIZE], path[FILES_PATH_SIZE * 2];
-  TVMFFIObject *module;
   void *opened = NULL;
   int code;
   TVMFFI_TRY(modules_library(name, library, sizeof(library)));
   modules_path(library, path, sizeof(path));
   if (modules_ends_with(library, ".so"))
     TVMFFI_TRY(modules_open(path, RTLD_LOCAL, &opened));
-  code = tvmffi_call("ffi.ModuleLoadFromFile", &module, path);
+  code = tvmffi_call("ffi.ModuleLoadFromFile", module, path);
   if (opened) dlclose(opened); /* the module has opened it, too */
-  TVMFFI_TRY(code);
-  say("loaded %s", library);
-  TVMFFI_RETURN(module);
+  if (!code) say("loaded %s", library);
+  return code;
+}
+
+TVMFFI_FUNC(modules_load, object, (str, name)) {
+  TVMFFIObject *module, *error;
+  if (!modules_load_file(tvmffi_here, name, &module)) TVMFFI_RETURN(module);
+  error = tvmffi_error_take();
+  if (!error) return -1;
+  say("%.200s was not loaded: %s", name.data,
+      TVMFFIErrorGetCellPtr(error)->message.data);
+  TVMFFIErrorSetRaised(error);
+  return -1;
 }
 
 TVMFFI_FUNC(modules_download_linked, any, (str, name)) {

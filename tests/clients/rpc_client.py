@@ -1245,6 +1245,46 @@ def check_undefined(tap, program, folder):
         server.stop()
 
 
+def check_no_library(tap, program, folder):
+    """A library of another processor, and one that was cut, are errors that say
+    so, in the log too; the session goes on."""
+    add_number(folder, "one", 1)
+    whole = (folder / "one.so").read_bytes()
+    other = whole[:18] + bytes([whole[18] ^ 255]) + whole[19:]
+    server = Server(program)
+    try:
+        session = rpc.connect("127.0.0.1", server.port)
+        for name, data, wanted in (
+                ("other.so", other, "another kind of processor"),
+                ("cut.so", whole[:len(whole) // 2], "not the whole library"),
+                ("short.so", whole[:100], "not the whole library"),
+                ("empty.so", b"", "file too short"),
+                ("text.so", b"text" * 99, "invalid ELF header")):
+            session.upload(bytearray(data), name)
+            try:
+                session.load_module(name)
+                text = ""
+            except tvm.error.RPCError as error:
+                text = str(error)
+            tap.ok(wanted in text and name in session.listdir(""),
+                   f"{name} to load", text)
+            said = server.next_said(f"{name} was not loaded: ")
+            tap.ok(wanted in said, f"{name} in the log", server.lines)
+        session.upload(str(folder / "one.so"))
+        tap.ok(session.load_module("one.so")["get"]() == 1,
+               "the session goes on after libraries that cannot be loaded")
+        del session
+        gc.collect()
+    finally:
+        server.stop()
+    (folder / "cut.so").write_bytes(whole[:len(whole) // 2])
+    ended = subprocess.run([program, "--port", "0", "--load",
+                            folder / "cut.so"], capture_output=True,
+                           text=True, timeout=20)
+    tap.ok(ended.returncode == 2 and "not the whole library" in ended.stderr,
+           "--load of a library that was cut: an error", ended)
+
+
 def check_full_disk(tap, program):
     """The error of an upload names the file, which stays as it was, and the disk
     has room again. A limit of files' lengths takes the place of a small disk."""
@@ -1709,6 +1749,7 @@ def run(tap, program, functions, folder):
     check_left_program(tap, program, folder)
     check_uploads_again(tap, program, folder)
     check_undefined(tap, program, folder)
+    check_no_library(tap, program, folder)
     check_full_disk(tap, program)
     check_runner(tap, program, folder)
     check_processors(tap, program, folder)
