@@ -353,14 +353,19 @@ static void clients_reap(void) {
   }
 }
 
+/* Ends a session whose time is over. The first error is upstream's. */
 static void client_time_out(client *c) {
   char text[200];
-  double seconds = (double)client_limit(c) / 1000;
+  int64_t limit = client_limit(c);
+  int is_asked = limit == tvmffi_rpc_timeout_ms(c->session);
   snprintf(text, sizeof(text),
-           "RPCSessionTimeoutError: Your %g s session has expired, try to "
-           "increase the \"session_timeout\" value.",
-           seconds);
-  client_abort(c, "its time is over", text);
+           is_asked ? "RPCSessionTimeoutError: Your %g s session has expired, "
+                      "try to increase the \"session_timeout\" value."
+                    : "RPCSessionTimeoutError: Your session has expired after "
+                      "%g s (this server's --max-time limits it).",
+           (double)limit / 1000);
+  client_abort(
+      c, is_asked ? "its time is over" : "its time is over (--max-time)", text);
 }
 
 /* Ends the session of a client whose files hold more than --max-disk, which

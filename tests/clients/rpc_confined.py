@@ -345,7 +345,7 @@ def check_time(tap, program, functions):
     ends none."""
     server = Server(program, "--max-time", "1", "--load", functions)
     try:
-        for limit in (0, 60):
+        for count, limit in enumerate((0, 60), 1):
             start = time.time()
             session = rpc.connect("127.0.0.1", server.port,
                                   session_timeout=limit)
@@ -360,8 +360,28 @@ def check_time(tap, program, functions):
             tap.ok(ended and 0.9 < seconds < 5,
                    f"--max-time 1 ends a session of {limit or 'any number of'} "
                    "seconds", (seconds, ended))
+            tap.ok(ended and "--max-time" in ended
+                   and "session_timeout" not in ended
+                   and server.says("its time is over (--max-time)", count),
+                   "the error and the log name --max-time",
+                   (ended, server.lines))
             del session
             gc.collect()
+    finally:
+        server.stop()
+    server = Server(program, "--max-time", "60", "--load", functions)
+    try:
+        session = rpc.connect("127.0.0.1", server.port, session_timeout=1)
+        time.sleep(1.2)
+        try:
+            ended = session.get_function("refused.attempt")("own signal", "")
+        except Exception as error:
+            ended = str(error)
+        tap.ok('"session_timeout"' in str(ended)
+               and "--max-time" not in str(ended),
+               "the client's own limit is session_timeout", ended)
+        del session
+        gc.collect()
     finally:
         server.stop()
     with Session(program, functions, "--max-time", "0") as s:
