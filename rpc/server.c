@@ -122,7 +122,8 @@ static const char usage[] =
     "  --port PORT           the port; 0 takes one that is free\n"
     "  --key KEY             what clients must send\n"
     "  --tracker HOST:PORT   offer this server at a tracker; needs --key\n"
-    "  --address HOST        the address that the tracker hands out\n"
+    "  --address HOST        the address that the tracker hands out;\n"
+    "                        needs --tracker\n"
     "  --load LIBRARY        load it and offer its functions; repeatable\n"
     "  --root FOLDER         keep clients' files here, not in a temporary\n"
     "                        folder for each session\n"
@@ -160,7 +161,8 @@ static int read_number(const char *option, const char *text, long least,
 
 /* A key or an address goes into JSON texts and is one word. */
 static int check_word(const char *option, const char *word) {
-  if (strlen(word) < 256 && !strpbrk(word, "\"\\ \t\r\n")) return 0;
+  size_t n = strlen(word);
+  if (n && n < 256 && !strpbrk(word, "\"\\ \t\r\n")) return 0;
   return TVMFFI_RAISE("ValueError", "%s `%s`: one word without quotes", option,
                       word);
 }
@@ -264,6 +266,8 @@ static int read_options(int argc, char **argv, int *rest) {
   *rest = i;
   if (tracker.host && !*settings.key)
     return TVMFFI_RAISE("ValueError", "--tracker needs --key");
+  if (tracker.address && !tracker.host)
+    return TVMFFI_RAISE("ValueError", "--address needs --tracker");
   return 0;
 }
 

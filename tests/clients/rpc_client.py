@@ -1646,7 +1646,8 @@ def check_no_tracker(tap, program):
 def check_command_line(tap, program):
     for args in ([], ["--port"], ["--port", "0", "more"], ["--wrong", "1"],
                  ["--port", "0", "--tracker", "x:1"],
-                 ["--port", "0", "--key", 'a"b'],
+                 ["--port", "0", "--key", 'a"b'], ["--port", "0", "--key", ""],
+                 ["--port", "0", "--address", "192.0.2.1"],
                  ["--port", "0", "--load", "/nonexistent.so"],
                  ["--port", "0", "--root", "/nonexistent"],
                  ["--port", "0", "--quiet=1"],
