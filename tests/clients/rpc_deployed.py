@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -54,6 +55,10 @@ def check_health(tap, program):
     session = rpc.connect("127.0.0.1", server.port)
     tap.ok(health(server.port) == 0 and len(server.children()) == 1,
            "health.sh: also during a session, which goes on")
+    server.process.send_signal(signal.SIGUSR1)
+    server.next_said("no other client is accepted")
+    tap.ok(health(server.port) == 1 and len(server.children()) == 1,
+           "health.sh: not after SIGUSR1, though the session goes on")
     del session
     gc.collect()
     server.stop()
