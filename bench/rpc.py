@@ -5,11 +5,14 @@ only pass the same bytes.
     rpc.py --server TVMFFI_RPC --client BENCH_RPC --functions LIBRARY [--check]
 
 The client is rpc.c. Each row is measured in turns, and the least time counts.
-With --check, the exit status says whether the goals are met: no slower than
-upstream's server, and a call takes at most 1.2 times a bare round trip. Then
-all processes share one processor, because the time in which another one wakes
-up can be a multiple of a call's and differs from pair to pair; the goals have
-room for noise; and it measures until they are met or CHECKS turns are over.
+The last rows are kernels that TVM compiles, by its time evaluator. "Bare" is
+then this process, without a server. All have the threads of TVM_NUM_THREADS, else
+one per processor. With --check there are no kernels, and the exit status says
+whether the goals are met: no slower than upstream's server, and a call takes at
+most 1.2 times a bare round trip. Then all processes share one processor,
+because the time in which another one wakes up can be a multiple of a call's and
+differs from pair to pair; the goals have room for noise; and it measures until
+they are met or CHECKS turns are over.
 The Python that runs this has what tests/clients/requirements-tvm.txt names.
 """
 
@@ -18,6 +21,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 
 # name, client's mode, bare mode, count, bytes
 ROWS = [("call", "call", "ping", 2000, 0),
@@ -27,6 +31,9 @@ ROWS = [("call", "call", "ping", 2000, 0),
         ("copy from the server, 1 MB", "from", "get", 4, 1 << 20),
         ("copy to the server, 16 MB", "to", "put", 1, 16 << 20),
         ("copy from the server, 16 MB", "from", "get", 1, 16 << 20)]
+KERNELS = [("kernel: x + 1, 4 MB", "add", (1 << 20,), 2),
+           ("kernel: matrix product", "serial", (256, 256), 3),
+           ("kernel: the same, in parallel", "parallel", (256, 256), 3)]
 TURNS = 3
 CHECKS = 12
 NO_SLOWER = 1.1  # two runs of one server differ by as much
@@ -70,6 +77,65 @@ def measure(client, mode, port, count, size):
     return float(done.stdout)
 
 
+def compile_kernels(path):
+    import tvm
+    from tvm import te
+    x = te.placeholder((1 << 20,), dtype="float32", name="x")
+    y = te.compute(x.shape, lambda i: x[i] + 1, name="y")
+    a = te.placeholder((256, 256), dtype="float32", name="a")
+    b = te.placeholder((256, 256), dtype="float32", name="b")
+    k = te.reduce_axis((0, 256), name="k")
+    c = te.compute(a.shape, lambda i, j: te.sum(a[i, k] * b[k, j], axis=k),
+                   name="c")
+    serial = tvm.s_tir.Schedule(te.create_prim_func([a, b, c]))
+    i, j, k = serial.get_loops(serial.get_sblock("c"))
+    serial.reorder(i, k, j)
+    parallel = serial.copy()
+    parallel.parallel(parallel.get_loops(parallel.get_sblock("c"))[0])
+    functions = {"add": te.create_prim_func([x, y]),
+                 "serial": serial.mod["main"],
+                 "parallel": parallel.mod["main"]}
+    module = tvm.IRModule({name: function.with_attr("global_symbol", name)
+                           for name, function in functions.items()})
+    tvm.compile(module, target="llvm").export_library(path)
+
+
+def time_kernels(path, port):
+    """The least time of each kernel in nanoseconds, at a server or, without a
+    port, here."""
+    import numpy as np
+    import tvm
+    from tvm import rpc
+    if port:
+        session = rpc.connect("127.0.0.1", port)
+        session.upload(path)
+        module = session.load_module(os.path.basename(path))
+        device = session.cpu()
+    else:
+        module, device = tvm.runtime.load_module(path), tvm.cpu()
+    got = []
+    for _, name, shape, count in KERNELS:
+        arrays = [tvm.runtime.tensor(np.ones(shape, "float32"), device)
+                  for _ in range(count)]
+        timed = module.time_evaluator(name, device, number=10, repeat=10)
+        got.append(min(timed(*arrays).results) * 1e9)
+    return got
+
+
+def measure_kernels(ports, least):
+    """Measures each kernel in turns, and keeps the least times as `turn` does.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernels.so")
+        compile_kernels(path)
+        for _ in range(TURNS):
+            got = [time_kernels(path, port)
+                   for port in (ports["upstream"], ports["ours"], None)]
+            for (name, *_), times in zip(KERNELS, zip(*got)):
+                least[name] = [min(a, b)
+                               for a, b in zip(times, least.get(name, times))]
+
+
 def shown(ns, size):
     if size < 1 << 20:
         return f"{ns / 1000:.1f} us"
@@ -101,9 +167,9 @@ def misses(least, room):
 def report(least):
     print(f"{'':28}{'upstream':>11}{'ours':>11}{'bare':>11}"
           f"{'of upstream':>13}{'of bare':>9}")
-    for name, _, _, _, size in ROWS:
-        theirs, ours, bare = least[name]
-        print(f"{name:28}" + "".join(f"{shown(t, size):>11}"
+    sizes = {row[0]: row[-1] for row in ROWS}
+    for name, (theirs, ours, bare) in least.items():
+        print(f"{name:28}" + "".join(f"{shown(t, sizes.get(name, 0)):>11}"
                                      for t in least[name])
               + f"{ours / theirs:13.2f}{ours / bare:9.2f}")
 
@@ -122,6 +188,8 @@ def main():
         return SKIPPED
     if args.check:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    os.environ.setdefault("TVM_NUM_THREADS",
+                          str(len(os.sched_getaffinity(0))))
     upstream = start_upstream(rpc, os.path.abspath(args.functions))
     ours, our_port = start_ours(args.server, args.functions)
     bare, bare_port = start_bare(args.client)
@@ -134,6 +202,9 @@ def main():
             missed = misses(least, room)
             if args.check and done >= TURNS and not missed:
                 break
+        if not args.check:  # last: TVM's threads bind this process here
+            measure_kernels(ports, least)
+            missed = misses(least, room)
     finally:
         for process in (ours, bare):
             process.terminate()
