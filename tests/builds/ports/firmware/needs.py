@@ -184,6 +184,15 @@ def check_compile(tap, folder):
     tap.ok(not said, "RPC where the implementation is", said)
 
 
+def check_tasks(tap, folder):
+    """The runtime has no warning with threads and without a type table."""
+    shell = ROOT / "examples/device_shell"
+    said = run([*COMPILE, "-DTVMFFI_SHARE_INTERFACE=1", "-I", shell, "-I",
+                BOARD, "-I", ROOT, shell / "commands.c", "-o",
+                Path(folder) / "tasks.o"])
+    tap.ok(not said, "no warning of threads without types", said)
+
+
 def check_libc(tap, folder):
     """The page names the functions of libc that the runtime calls."""
     source = Path(folder) / "libc.c"
@@ -215,6 +224,7 @@ def main():
                  Path(folder) / "board0.o"])
             check_mixed(tap, folder)
             check_compile(tap, folder)
+            check_tasks(tap, folder)
             check_libc(tap, folder)
     return tap.done()
 
