@@ -174,9 +174,9 @@
                               -2 says that the environment holds one
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
-   lock, the thread-local storage and atomics. Atomics are the compiler's, or
-   the hooks TVMFFI_ATOMIC_CAS, _LOAD and _STORE, or _ENTER and _LEAVE. In a
-   hosted port a hook replaces libc's function.
+   lock, the yield, the thread-local storage and atomics. Atomics are the
+   compiler's, or the hooks TVMFFI_ATOMIC_CAS, _LOAD and _STORE, or _ENTER and
+   _LEAVE. In a hosted port a hook replaces libc's function.
 
    GLOSSARY
 
@@ -632,9 +632,10 @@
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
 #error "tvmffi.h: TVMFFI_FREESTANDING has no stdio, backtraces and dlopen"
 #endif
-#if TVMFFI_FREESTANDING && !TVMFFI_NO_THREADS && \
-    !(defined(TVMFFI_LOCK) && defined(TVMFFI_THREAD_LOCAL))
-#error "tvmffi.h: threads need TVMFFI_LOCK, _UNLOCK and TVMFFI_THREAD_LOCAL"
+#if TVMFFI_FREESTANDING && !TVMFFI_NO_THREADS &&       \
+    !(defined(TVMFFI_LOCK) && defined(TVMFFI_YIELD) && \
+      defined(TVMFFI_THREAD_LOCAL))
+#error "tvmffi.h: threads need TVMFFI_LOCK, _UNLOCK, _YIELD and _THREAD_LOCAL"
 #endif
 #if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_MALLOC)
 #error "tvmffi.h: TVMFFI_ARENA_SIZE or TVMFFI_MALLOC, not both"

@@ -174,9 +174,9 @@
                               -2 says that the environment holds one
 
    Threads in a freestanding build (TVMFFI_NO_THREADS=0 asks for them) need the
-   lock, the thread-local storage and atomics. Atomics are the compiler's, or
-   the hooks TVMFFI_ATOMIC_CAS, _LOAD and _STORE, or _ENTER and _LEAVE. In a
-   hosted port a hook replaces libc's function.
+   lock, the yield, the thread-local storage and atomics. Atomics are the
+   compiler's, or the hooks TVMFFI_ATOMIC_CAS, _LOAD and _STORE, or _ENTER and
+   _LEAVE. In a hosted port a hook replaces libc's function.
 
    GLOSSARY
 

@@ -246,9 +246,10 @@
     !(TVMFFI_NO_STDIO && TVMFFI_NO_BACKTRACE && TVMFFI_NO_DLOPEN)
 #error "tvmffi.h: TVMFFI_FREESTANDING has no stdio, backtraces and dlopen"
 #endif
-#if TVMFFI_FREESTANDING && !TVMFFI_NO_THREADS && \
-    !(defined(TVMFFI_LOCK) && defined(TVMFFI_THREAD_LOCAL))
-#error "tvmffi.h: threads need TVMFFI_LOCK, _UNLOCK and TVMFFI_THREAD_LOCAL"
+#if TVMFFI_FREESTANDING && !TVMFFI_NO_THREADS &&       \
+    !(defined(TVMFFI_LOCK) && defined(TVMFFI_YIELD) && \
+      defined(TVMFFI_THREAD_LOCAL))
+#error "tvmffi.h: threads need TVMFFI_LOCK, _UNLOCK, _YIELD and _THREAD_LOCAL"
 #endif
 #if defined(TVMFFI_ARENA_SIZE) && defined(TVMFFI_MALLOC)
 #error "tvmffi.h: TVMFFI_ARENA_SIZE or TVMFFI_MALLOC, not both"

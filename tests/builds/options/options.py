@@ -827,6 +827,9 @@ def freestanding_needs(box):
     refused(box, "TVMFFI_FREESTANDING", *BARE, *ARENA, "-DTVMFFI_NO_STDIO=0")
     refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_NO_THREADS=0")
     refused(box, "TVMFFI_LOCK", *BARE, *ARENA, "-DTVMFFI_LOCK()=0")
+    refused(box, "_YIELD", *BARE, *ARENA, "-DTVMFFI_NO_THREADS=0",
+            "-DTVMFFI_LOCK()=(void)0", "-DTVMFFI_UNLOCK()=(void)0",
+            "-DTVMFFI_THREAD_LOCAL(key,size)=local(size)")
     must_fail(refused, box, "TVMFFI_ARENA_SIZE", *BARE, *ARENA)
 
 

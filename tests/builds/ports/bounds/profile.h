@@ -34,6 +34,7 @@ void *bounds_local(const void *key, size_t size);
 #define TVMFFI_ATOMIC_LEAVE(was) bounds_unmask(was)
 #define TVMFFI_LOCK() bounds_lock()
 #define TVMFFI_UNLOCK() bounds_unlock()
+#define TVMFFI_YIELD() ((void)0) /* there is one thread */
 #define TVMFFI_THREAD_LOCAL(key, size) bounds_local(key, size)
 #endif
 

@@ -20,6 +20,7 @@ void *port_local(const void *key, size_t size);
 #define TVMFFI_ARENA_SIZE 32768
 #define TVMFFI_LOCK() port_lock()
 #define TVMFFI_UNLOCK() port_unlock()
+#define TVMFFI_YIELD() ((void)0) /* nobody waits */
 #define TVMFFI_THREAD_LOCAL(key, size) port_local(key, size)
 #define TVMFFI_ATOMIC_ENTER() port_mask()
 #define TVMFFI_ATOMIC_LEAVE(was) port_unmask(was)
