@@ -194,7 +194,7 @@ def ports(*options):
             ("freestanding/freestanding",), ("firmware/firmware", *write),
             ("bounds/bounds", *write), ("device_shell/device_shell",),
             ("firmware/profiles", *write), ("firmware/needs",),
-            ("firmware/misra",),
+            ("firmware/misra",), ("firmware/product", *write),
             ("languages/languages",),
             ("msvc/msvc",), ("interrupts/interrupts",)):
         record(path.split("/")[1], "python", f"{folder}/{path}.py", *more)

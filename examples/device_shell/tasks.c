@@ -25,7 +25,10 @@ typedef struct {
 
 static task foreground, background;
 static task *running = &background;
-enum { FOREGROUND_STACK = 1536, INTERRUPT_STACK = 512 };
+#ifndef FOREGROUND_STACK
+#define FOREGROUND_STACK 1536
+#endif
+enum { INTERRUPT_STACK = 512 };
 static uint64_t foreground_stack[FOREGROUND_STACK / 8];
 static uint64_t interrupt_stack[INTERRUPT_STACK / 8];
 static volatile uint32_t now, wake; /* `wake`: when the foreground is due */

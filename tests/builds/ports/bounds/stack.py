@@ -1,19 +1,26 @@
+#!/usr/bin/env python3
 """The worst-case stack of each function of a program, in bytes.
 
 The compiler writes a function's frame and its calls (-fcallgraph-info=su). Two
 lists below add what the compiler does not know: which functions a call by
 pointer reaches, and how often a cycle of calls repeats at most. A call by
 pointer or a cycle that no list has is an error. The frames of the compiler's
-own support functions come from the disassembly.
+own support functions come from the disassembly. Static functions of one name
+in several files count as one, with the largest frame and all calls.
 """
 
+import argparse
 import fnmatch
 import functools
 import re
 import subprocess
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 POINTER = "__indirect_call"
+SHARED = re.compile(r"^\*?(tvmffi_i_\d+_\d+_\d+_(no_metadata_)?(no_threads_)?"
+                    r"(?=tvmffi_))?")
 # Code whose stack is not counted. CALL is the packed function that is called;
 # USER is a deleter, getter or hook of a user's type, or of an ffi.StructuralKey.
 CALL, USER = "(packed function)", "(user's code)"
@@ -43,6 +50,7 @@ POINTERS = {
     "tvmffi_i_deliver": ["tvmffi_i_take_*"],
     # Deleters and destructors.
     "tvmffi_i_release": DELETERS,
+    "tvmffi_i_release_rest": DELETERS,
     "tvmffi_weak_release": DELETERS,
     "tvmffi_i_end_pending": DELETERS,
     "tvmffi_i_destroy": ["tvmffi_i_destroy_*"],
@@ -121,7 +129,7 @@ PACKED = ["tvmffi_call_i_Array", "tvmffi_call_i_List", "tvmffi_call_i_Map",
 # of the ABI's structs: their callers are the runtime's user. The getters of
 # words are inlined where a word is a constant.
 ENTRIES = ["tvmffi_i_get_i_*", "tvmffi_call_*", "tvmffi_i_call_*",
-           "tvmffi_i_map_iterate",
+           "tvmffi_i_map_iterate", "tvmffi_i_on_exit",
            "tvmffi_i_class_call_*", "tvmffi_i_init_[A-Z]*",
            "tvmffi_i_enter_visitor", "tvmffi_i_enter_mutator",
            "tvmffi_i_enter_unique", "tvmffi_i_visit_container",
@@ -134,7 +142,8 @@ ENTRIES = ["tvmffi_i_get_i_*", "tvmffi_call_*", "tvmffi_i_call_*",
 # The cycles: calls from one of some functions to one of others, how often a
 # chain of calls has them at most, and why.
 CYCLES = [
-    (["tvmffi_i_release", "tvmffi_i_end_pending", "tvmffi_weak_release"],
+    (["tvmffi_i_release", "tvmffi_i_release_rest", "tvmffi_i_end_pending",
+      "tvmffi_weak_release"],
      ["tvmffi_i_delete_*"], 6,
      "destructors nest up to TVMFFI_I_NESTED, 4, and one that is resumed; one "
      "more only puts its object on the list of pending objects"),
@@ -189,6 +198,12 @@ def base(name):
     return name.split(".")[0]
 
 
+def plain(name):
+    """The name without the mark and the version of a function that files share
+    (src/head/share.h), such as *tvmffi_i_0_1_0_no_threads_tvmffi_release."""
+    return SHARED.sub("", name)
+
+
 def is_ours(name):
     return name.startswith(("tvmffi_", "TVMFFI"))
 
@@ -212,7 +227,7 @@ def frames_of_machine_code(elf, cross):
                      elf).splitlines():
         begin = re.match(r"[0-9a-f]+ <(\S+)>:", line)
         if begin:
-            name = begin[1]
+            name = plain(begin[1])
             pushed[name] += 0
             continue
         word = re.match(r"\s*[0-9a-f]+:\s+(\S+)\s+(.*)", line)
@@ -229,8 +244,8 @@ def frames_of_machine_code(elf, cross):
         if stored:
             pushed[name] += int(stored[1])
         target = re.search(r"<([\w.]+)>", rest)
-        if code.startswith("b") and target and target[1] != name:
-            calls[name].add(target[1])
+        if code.startswith("b") and target and plain(target[1]) != name:
+            calls[name].add(plain(target[1]))
     return pushed, calls
 
 
@@ -247,7 +262,7 @@ class Graph:
 
     def __init__(self, infos, elf, cross="arm-none-eabi-"):
         self.frame, self.calls = {}, defaultdict(set)
-        self.by_pointer = set()
+        self.by_pointer, self.from_machine_code = set(), set()
         for info in infos:
             self.read(info)
         self.link(elf, cross)
@@ -265,14 +280,15 @@ class Graph:
 
     def read(self, info):
         for line in info.read_text().splitlines():
-            names = [n.rpartition(":")[2]
+            names = [plain(n.rpartition(":")[2])
                      for n in re.findall(r'(?:title|name): "([^"]*)"', line)]
             if line.startswith("node"):
                 size = re.search(r"(\d+) bytes \((\w+)", line)
                 if size and size[2] != "static":
                     raise Failure(f"{names[0]}: its frame has no fixed size")
                 if size:
-                    self.frame[names[0]] = int(size[1])
+                    self.frame[names[0]] = max(int(size[1]),
+                                               self.frame.get(names[0], 0))
             elif line.startswith("edge") and names[1] == POINTER:
                 self.by_pointer.add(names[0])
             elif line.startswith("edge"):
@@ -285,8 +301,8 @@ class Graph:
         for line in tool(cross + "nm", elf).splitlines():
             words = line.split()
             if len(words) == 3 and words[1] in "tTwW":
-                at[words[0]].add(words[2])
-                linked.add(words[2])
+                at[words[0]].add(plain(words[2]))
+                linked.add(plain(words[2]))
         for name in self.frame.keys() - linked:
             del self.frame[name]
             self.calls.pop(name, None)
@@ -308,8 +324,11 @@ class Graph:
                 for calls_of in self.calls.values():
                     calls_of.discard(name)
                 continue
+            if is_ours(name):
+                raise Failure(f"no .ci file has {name}")
             self.frame[name] = pushed[name]
             self.calls[name] = calls[name]
+            self.from_machine_code.add(name)
             left |= calls[name] - self.frame.keys()
 
     def resolve(self):
@@ -456,6 +475,18 @@ class Graph:
         return max([self.worst(name)]
                    + [before + self.worst(c) for c in called])
 
+    def worst_of(self, chain):
+        """The same of functions that call each other by pointer: each calls
+        the next as a packed function, or as the user's code."""
+        most, before = self.worst(chain[0]), 0
+        for name, called in zip(chain, chain[1:]):
+            reached = max(self.before(name, CALL), self.before(name, USER))
+            if reached < 0:
+                raise Failure(f"{name} calls nothing by pointer")
+            before += reached
+            most = max(most, before + self.worst(called))
+        return most
+
     def failed_check(self, name):
         """The worst-case stack of a function that a client gave anything."""
         below = [self.unchecked(t) for t in self.checks[name]]
@@ -522,3 +553,45 @@ def iter_breadth(start, calls):
         for target in sorted(calls.get(name, set()) - seen):
             seen.add(target)
             left.append(target)
+
+
+def find(graph, name):
+    """The function in the machine code of a function, a typed function, or a
+    built-in function, which is named as in TVMFFI_BUILTINS."""
+    for prefix in ("", "tvmffi_call_", "tvmffi_call_i_"):
+        if prefix + name in graph.names:
+            return prefix + name
+    raise Failure(f"the program has no function {name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Prints the worst-case stack of functions of a program. "
+        "Compile all its files with -fcallgraph-info=su.")
+    parser.add_argument("elf", help="the linked program")
+    parser.add_argument("info", nargs="+", type=Path,
+                        help="the .ci files of all its files")
+    parser.add_argument("--of", action="append", required=True,
+                        metavar="FUNCTION[,CALLED...]",
+                        help="a function, such as a task's, and what it calls "
+                        "by pointer: typed functions, built-in functions as "
+                        "TVMFFI_BUILTINS names them, hooks, each called by the "
+                        "one before")
+    parser.add_argument("--cross", default="arm-none-eabi-",
+                        help="the prefix of nm and objdump")
+    options = parser.parse_args()
+    try:
+        graph = Graph(options.info, options.elf, options.cross)
+        print("No .ci file has these, so calls by pointer in them are not "
+              "counted:", *sorted(graph.from_machine_code))
+        for chain in options.of:
+            names = [find(graph, name) for name in chain.split(",")]
+            left = graph.adds(names[-1])
+            print(f"{chain}: {graph.worst_of(names)} bytes"
+                  + "".join(f", without {part}" for part in sorted(left)))
+    except Failure as error:
+        sys.exit(f"stack.py: {error}")
+
+
+if __name__ == "__main__":
+    main()
