@@ -4,6 +4,7 @@ compiled kernel runs on examples/firmware's script, and fails as the page says
 without a line of the script or an option. Writes TAP."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -173,6 +174,19 @@ def check_compile(tap, folder):
     said = run([*file, "-I", ROOT])
     tap.ok("redundant-decls" in said and "`-isystem`" in DOC,
            "a warning of -I", said)
+    own = Path(folder) / "own.h"
+    block = re.search(r"#pragma GCC diagnostic push.*? pop", DOC)[0]
+    own.write_text(block.replace(" #", "\n#") + "\n")
+    said = run([*file, "-I", ROOT, "-include", own])
+    tap.ok(not said, "no warning of the page's header", said)
+    ignores = Path(folder) / "ignores.c"
+    ignores.write_text('#include "tvmffi.h"\nvoid f(void);\n'
+                       'void f(void) { tvmffi_call("f", NULL); }\n')
+    for flag, warns in (("-I", True), ("-isystem", False)):
+        said = run([*common, flag, ROOT, "-include", own, ignores])
+        tap.ok(("unused-result" in said) == warns,
+               f"a result is ignored: gcc {'warns' if warns else 'is silent'} "
+               f"with {flag}", said)
     rpc = Path(folder) / "rpc.c"
     rpc.write_text("#define TVMFFI_RPC_IMPLEMENTATION\n"
                    '#include "rpc/tvmffi_rpc.h"\n')
