@@ -8442,9 +8442,10 @@ TVMFFI_I_MUST_CHECK static inline int tvmffi_i_call_plain(tvmffi_i_owner to,
 #define TVMFFI_I_NO_OUT tvmffi_i_no_such_out__for_a_struct_T_write_tvmffi_out_T
 typedef struct {
   char tvmffi_unused;
-} tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T;
+} tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T__for_text_tvmffi_buffer;
+/* Never defined. */
 tvmffi_out TVMFFI_I_NO_OUT(
-    tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T); /* never defined */
+    tvmffi_i_no_such_out__for_a_struct_T_tvmffi_out_T__for_text_tvmffi_buffer);
 /* clang-format off */
 #define TVMFFI_I_OUT(x) \
   _Generic((x), TVMFFI_I_OUT_TYPES(TVMFFI_I_MAKE_OUT) \

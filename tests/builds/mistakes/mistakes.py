@@ -510,6 +510,12 @@ static int run(TVMFFI_HERE) {
 static int run(void) {
   return tvmffi_call("ffi.ListSize", 21); /* ! */
 }"""),
+    ("a text is received by a pointer",
+     Refused(r"for_text_tvmffi_buffer|tvmffi_i_out\b", 20), """
+static int run(TVMFFI_HERE) {
+  const char *text;
+  return tvmffi_call("ffi.json.Stringify", &text, 1, NULL); /* ! */
+}"""),
     ("a tensor's struct is retained", Refused("DLTensor"), """
 TVMFFI_FUNC(keep, none, (tensor, x)) {
   tvmffi_retain(x); /* ! */
