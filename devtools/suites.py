@@ -27,7 +27,6 @@ ASAN = ["-Db_sanitize=address,undefined", "-Db_lundef=false",
         "-Doptimization=1", "-Dtest_optimization=0", *CHECKED]
 
 results = []  # exit status and log of each run
-begun = []    # process and log of each run in the background
 # Pythons with Debian's and the newest PyTorch, with Apache TVM and with JAX, the
 # folders of an old TVM and of an old apache-tvm-ffi, for the following builds.
 clients = {"torch_python": "", "torch_host_python": "", "tvm_python": "",
@@ -116,23 +115,22 @@ def configure_and_check(name, options, setup, *arguments, everything=False,
         results.append((1, f"build/{name}/meson-logs/tests-{setup}.json"))
 
 
-def begin(name, *command):
-    """Starts a test that is not in a build of meson's."""
-    log = f"build/{name}.json"
-    begun.append((start("python", "tests/tools/record.py", log, name,
-                        *command), log))
-
-
-def finish(count):
-    """Waits for the last `count` tests of `begin`."""
-    for child, log in begun[-count:]:
-        results.append((wait(child), log))
-    del begun[-count:]
-
-
-def record(name, *command):
-    begin(name, *command)
-    finish(1)
+def record(*tests, at_once=2):
+    """Runs tests that are not in a build of meson's: names and commands. Each
+    uses one processor for the most part."""
+    waiting, running = list(tests), []
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            name, *command = waiting.pop(0)
+            log = f"build/{name}.json"
+            running.append((start("python", "tests/tools/record.py", log, name,
+                                  *command), log))
+        ended = [each for each in running if each[0].poll() is not None]
+        for child, log in ended:
+            results.append((wait(child), log))
+            running.remove((child, log))
+        if not ended:
+            time.sleep(0.1)
 
 
 def tally(*options):
@@ -157,7 +155,7 @@ COVERAGE = "coverage", "python", "tests/tools/coverage.py"
 
 def coverage():
     say("coverage")
-    record(*COVERAGE)
+    record(COVERAGE)
 
 
 def sanitizers():
@@ -184,32 +182,33 @@ def ports(*options):
     say("other compilers, processors and systems")
     folder, python = "tests/builds/ports", "build/venv-ports/bin/python"
     write = ["--write"] if "--write" in options else []
-    record("ports", python, f"{folder}/ports.py", "build/ports", *options)
-    # Each of these uses one processor for long.
-    begin("web", "env", "-u", "CC", f"TVM_PYTHON={packages.installed_tvm()}",
-          "sh", "web/test/run.sh", "build/web")
-    begin("kernel", "python", f"{folder}/kernel/kernel.py", "--cache",
-          "build/kernel")
-    for path, *more in (
-            ("freestanding/freestanding",), ("firmware/firmware", *write),
-            ("bounds/bounds", *write), ("device_shell/device_shell",),
-            ("firmware/profiles", *write), ("firmware/needs",),
-            ("firmware/misra",), ("firmware/product", *write),
-            ("languages/languages",),
-            ("msvc/msvc",), ("interrupts/interrupts",)):
-        record(path.split("/")[1], "python", f"{folder}/{path}.py", *more)
-    record("cuda", "python", "tests/hosts/cuda_compiler.py", "--cuda",
-           "build/venv-cuda")
-    record("systems", python, f"{folder}/systems/systems.py", "--cache",
-           "build/systems")
-    finish(2)
+    record(("ports", python, f"{folder}/ports.py", "build/ports", *options))
+
+    def program(path, *more):
+        return path.split("/")[1], "python", f"{folder}/{path}.py", *more
+
+    # What takes longest comes first. Those that write one document take turns.
+    record(
+        program("firmware/profiles", *write),
+        ("web", "env", "-u", "CC", f"TVM_PYTHON={packages.installed_tvm()}",
+         "sh", "web/test/run.sh", "build/web"),
+        program("freestanding/freestanding"),
+        ("systems", python, f"{folder}/systems/systems.py", "--cache",
+         "build/systems"),
+        program("firmware/needs"),
+        program("kernel/kernel", "--cache", "build/kernel"),
+        program("bounds/bounds", *write), program("firmware/product", *write),
+        program("firmware/firmware", *write), program("firmware/misra"),
+        program("device_shell/device_shell"), program("languages/languages"),
+        program("msvc/msvc"), program("interrupts/interrupts"),
+        ("cuda", "python", "tests/hosts/cuda_compiler.py", "--cuda",
+         "build/venv-cuda"), at_once=1 if write else 2)
 
 
 def packaging():
     say("build systems and packages")
-    begin("packaging", "python", "tests/builds/packaging/run.py")
-    begin("wheel", "python", "tests/builds/wheel/wheel.py")
-    finish(2)
+    record(("packaging", "python", "tests/builds/packaging/run.py"),
+           ("wheel", "python", "tests/builds/wheel/wheel.py"))
 
 
 def stock_library():
@@ -237,13 +236,14 @@ def heavy_clients(*options):
             ("tilelang", "tilelang", "tilelang_client", cxx),
             ("wheels", "wheels", "wheels", cxx, "--work", "build/wheels",
              "--newest", stock_library())):
-        record(f"client-{name}", python[venv], f"tests/clients/{program}.py",
-               "--lib", f"build/opt/{library}", *more)
-    record("host-torch", python["torch-oldest"], "tests/hosts/torch_host.py")
+        record((f"client-{name}", python[venv], f"tests/clients/{program}.py",
+                "--lib", f"build/opt/{library}", *more))
+    record(("host-torch", python["torch-oldest"],
+            "tests/hosts/torch_host.py"))
     for version in TORCH_BETWEEN:
-        record(f"host-torch-{version}", python["torch-oldest"],
-               "tests/hosts/torch_host.py", "--site",
-               packages.unpack_torch(version))
+        record((f"host-torch-{version}", python["torch-oldest"],
+                "tests/hosts/torch_host.py", "--site",
+                packages.unpack_torch(version)))
     if options[:1] == ("--write",):
         run("python", "tests/clients/table.py",
             *(f"build/client-{name}.json"
@@ -272,9 +272,8 @@ def everything():
         installing = start(sys.executable, "devtools/main.py", "install",
                            stdout=log, stderr=log)
     say("coverage, wrapping integers, small stacks")
-    begin(*COVERAGE)
-    begin("harden", "python", "tests/hostile/harden.py", "--quick")
-    finish(2)
+    record(COVERAGE,
+           ("harden", "python", "tests/hostile/harden.py", "--quick"))
     say("gcc: 32 bits")
     # Debian has no asm/ headers for 32 bits if cross compilers are installed.
     flags = f"-m32 -idirafter/usr/include/{output('gcc', '-print-multiarch')}"
