@@ -335,7 +335,8 @@ def measure(root, version, folder, places):
     with ThreadPoolExecutor(2) as pool:
         others = [pool.submit(run, name) for name in OTHER_BUILDS]
         build = Build(root, version, header, folder / "c")
-        started = [build.start(), build.start("--oom", "--short")]
+        started = [build.start("--short"),
+                   build.start("--oom", "--short")]
         results = [finished("", each) for each in started]
         first = count(build.exported("plain-*"), header, lines, places)
         others = [other.result() for other in others]
@@ -355,7 +356,7 @@ def measure(root, version, folder, places):
         if again == MOST_RUNS - 1 or not unlisted(
                 entries(gaps(together, dropped, places), places), listed):
             return [first, second, together], dropped, results
-        results.append(finished("again", build.start()))
+        results.append(finished("again", build.start("--short")))
 
 
 def count(data, header, lines, places):

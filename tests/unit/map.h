@@ -704,7 +704,7 @@ static int32_t test_hash_type(void) {
 static void test_map_hooks(TVMFFI_HERE) {
   static const int ranges[] = {1, 3, 1000};
   int32_t index = test_hooked_type();
-  int range, n, hash_mode, equal_mode, count = test_scale(200, 40);
+  int range, n, hash_mode, equal_mode, count = test_scale(200, 16);
   if (!index) return;
   for (range = 0; range < 3; ++range) {
     TVMFFIObject *map = test_map(kTVMFFIDict, 0);
@@ -799,9 +799,9 @@ static void test_filled_map(const TVMFFIAny *few, int num_few, int step) {
   enum { KEYS = 800 };
   static TVMFFIAny values[2 * KEYS];
   TVMFFIObject *one = test_map(kTVMFFIDict, 0), *all = test_map(kTVMFFIDict, 0);
-  int i, code = 0;
+  int i, code = 0, count = test_scale(KEYS, 560);
   if (!one || !all) return;
-  for (i = 0; i < KEYS && !code; ++i) {
+  for (i = 0; i < count && !code; ++i) {
     TVMFFIAny *key = &values[2 * i];
     if (i % step || !num_few)
       code = test_crowded_key(i, key);
