@@ -72,10 +72,10 @@ TVMFFI_I_ONCE(int, tvmffi_i_class_init, (tvmffi_i_class *c, void **result)) {
   TVMFFI_TRY(tvmffi_i_class_add_members(c, type, &metadata));
   metadata.creator = c->create;
   metadata.total_size = c->size;
-  /* Without a type table, tvmffi_i_class_enter fails. gcc does not know that,
-     and warns of a NULL here. */
-  if (!TVMFFI_NO_TYPES && !TVMFFI_I_LOAD(&type->metadata))
+#if !TVMFFI_NO_TYPES /* else tvmffi_i_class_enter has failed */
+  if (!TVMFFI_I_LOAD(&type->metadata))
     TVMFFI_TRY(TVMFFITypeRegisterMetadata(index, &metadata));
+#endif
   /* tvmffi_i_instance takes objects with this index for those of the struct,
      which needs the fields to be the registered ones. */
   TVMFFI_I_STORE(&c->index, index);
