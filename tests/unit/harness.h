@@ -298,6 +298,12 @@ typedef struct {
   uintptr_t lowest, span; /* of the addresses in all blocks */
 } test_search;
 
+#if defined(__GNUC__)
+typedef uintptr_t __attribute__((may_alias)) test_word;
+#else
+typedef uintptr_t test_word;
+#endif
+
 static void test_sort(test_block **block, size_t n) {
   size_t gap, i, j;
   for (gap = n / 2; gap; gap /= 2) {
@@ -311,12 +317,10 @@ static void test_sort(test_block **block, size_t n) {
   }
 }
 
-/* Marks the block that an address points into. Most words are not addresses, so
-   checks the range of all blocks first. */
+/* Marks the block that an address points into. */
 static void test_mark(test_search *s, uintptr_t address) {
   size_t low = 0, high = s->count;
   test_block *b;
-  if (address - s->lowest > s->span) return;
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
     if ((uintptr_t)s->block[middle] <= address)
@@ -333,14 +337,15 @@ static void test_mark(test_search *s, uintptr_t address) {
   s->todo[s->num_todo++] = low;
 }
 
+/* Marks what the words of a block point to. Most are not addresses, so checks
+   the range of all blocks first. The blocks are aligned, and are read as words
+   because a search reads megabytes. */
 static void test_scan(test_search *s, const void *from, size_t size) {
-  const char *at = (const char *)from;
-  uintptr_t word;
-  size_t i;
-  for (i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
-    memcpy(&word, at + i, sizeof(word));
-    test_mark(s, word);
-  }
+  const test_word *at = (const test_word *)from;
+  const test_word *end = at + size / sizeof(*at);
+  const uintptr_t lowest = s->lowest, span = s->span;
+  for (; at < end; ++at)
+    if (*at - lowest <= span) test_mark(s, *at);
 }
 
 /* Reports the unreachable blocks. Returns the step in which the first of them
