@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import threading
@@ -54,6 +55,12 @@ def run(command, seconds, until=None, **options):
         timer.cancel()
     late = late or status == -signal.SIGXCPU
     return Run(None if late else status, "".join(lines))
+
+
+def quick(cc):
+    """The compiler for a program that is run once: clang takes a third of the
+    time that gcc takes without optimisation."""
+    return "clang" if shutil.which("clang") else cc
 
 
 def build(folder, header, cc):

@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests/tools"))
 sys.path.insert(0, str(HERE))
 import macros  # noqa: E402
+import variant  # noqa: E402
 from tap import Tap  # noqa: E402
 
 IMPLEMENTATION = '#define TVMFFI_IMPLEMENTATION\n#include "tvmffi.h"\n'
@@ -1319,14 +1320,12 @@ def legacy(box):
 
 
 def unit_tests(*flags):
-    """By clang, if there is one: without optimisation it takes a third of gcc's
-    time."""
     def check(box):
         source, exe = box.folder / box.args.test.name, box.folder / "unit"
         shutil.copy2(box.args.test, source)
-        cc = ["clang"] if shutil.which("clang") else box.args.cc.split()
-        box.run(*cc, "-std=c11", "-O0", "-w", *SMALL, *flags,
-                "-I", box.folder, "-I", ROOT, source, "-o", exe, "-lpthread")
+        cc = variant.quick(box.args.cc).split()
+        box.run(*cc, "-std=c11", "-O0", "-w", *SMALL, *flags, "-I", box.folder,
+                "-I", ROOT, source, "-o", exe, "-lpthread")
         out = box.run(*SHORT, exe)
         if not re.search(r"^ok \d+", out, re.M):
             raise Failed("no test was run\n" + out[-2000:])
