@@ -135,7 +135,7 @@
 #endif
 
 /* Sizes: how long a chain is destroyed, how many types are registered, how
-   often a thread does its work. */
+   often a thread does its work, or maps change at random. */
 #ifndef TEST_CHAIN
 #define TEST_CHAIN 1000000
 #endif

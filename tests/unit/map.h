@@ -1439,7 +1439,7 @@ static void test_map_storm(TVMFFI_HERE) {
   TVMFFIByteArray equal = TEXT("__any_equal__"), hash = TEXT("__any_hash__");
   TVMFFIByteArray name;
   TVMFFIAny value;
-  int range, d, i, count = test_scale(6000, 60);
+  int range, d, i, count = test_scale(3 * TEST_ROUNDS, 60);
   if (!index) {
     name = TEXT(test_fresh("test.Storm"));
     index = TVMFFITypeGetOrAllocIndex(&name, -1, 1, 0, 0, kTVMFFIObject);

@@ -91,7 +91,7 @@ SINGLE = ["TVMFFI_NO_THREADS", "TVMFFI_NO_BACKTRACE"]
 NO_SYSTEM = SINGLE + ["TVMFFI_NO_DLOPEN", "TEST_NO_FILES"]
 # An emulator is some ten times slower: shorter chains, fewer rounds.
 SHORT = ["-DTEST_CHAIN=20000", "-DTEST_ROUNDS=200", "-DTEST_MANY_TYPES=200"]
-BOARD = ["-DTEST_CHAIN=500", "-DTEST_MANY_TYPES=50"]
+BOARD = ["-DTEST_CHAIN=500", "-DTEST_ROUNDS=200", "-DTEST_MANY_TYPES=50"]
 
 
 class Failure(Exception):
