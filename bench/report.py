@@ -14,6 +14,7 @@ import argparse
 import configparser
 import functools
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -30,6 +31,7 @@ STOCK = next(line for line in (HERE.parent / "requirements.txt").read_text(
     encoding="utf-8").splitlines() if line.startswith("apache-tvm-ffi"))
 LOST = 1.05  # slower than stock by more than a second run would differ
 NAMED = 1.2  # slower than stock by more: the overview has the row's name
+SEEN = 0.01, 0.02, 0.05, 0.1  # differences; the page says how many rows show them
 TYPICAL = 0.02  # a ratio by medians that differs by so much from an interval does
 SUBJECTS = ("limit", "stock", "ours")
 # What else the page says of the first run, where the record has it.
@@ -134,7 +136,7 @@ def with_intervals(row):
             row[subject] = {"min_ns": row[subject]}
         if runs := verdicts.runs_of(row, None, subject):
             row[subject] = dict(row[subject], typical_ns=round(
-                math.exp(statistics.fmean(runs)), 3))
+                math.exp(verdicts.mean_of(runs)[0]), 3))
     for key, over in zip(RATIOS, ("limit", "stock")):
         if key in row and (found := verdicts.interval_of(row, over)):
             low, row[key], high = (round(value, 4) for value in found)
@@ -356,8 +358,9 @@ class Pictures:
         figure, axis = self.pyplot.subplots(figsize=(9, 0.28 * len(members) + 1))
         for subject, lower in ("stock", -0.16), ("ours", 0.16):
             for place, row in enumerate(members):
-                runs = verdicts.runs_of(row, "limit", subject, float)
-                low, mean, high, _ = verdicts.estimate(runs)
+                blocks = verdicts.runs_of(row, "limit", subject, float)
+                low, mean, high, _ = verdicts.estimate(blocks)
+                runs = list(itertools.chain(*blocks))
                 line = place + lower
                 axis.scatter(runs, [line] * len(runs), s=5, alpha=0.4, linewidths=0,
                              color=COLOURS[subject])
@@ -488,13 +491,12 @@ def page_record(args):
     if args.record:
         digest = hashlib.sha256(args.record.read_bytes()).hexdigest()
         yield from paragraphs(
-            f"The least times of every process are in `{args.record.name}`, a file of each "
-            f"release, but for the experiment and other languages, of which it has the "
-            f"results. `./dev bench --replay` makes this page from them. SHA-256: "
-            f"`{digest}`.")
+            f"The least times of every process, also of the experiment with the verdicts, "
+            f"are in `{args.record.name}`, a file of each release. `./dev bench --replay` "
+            f"makes this page from them. SHA-256: `{digest}`.")
 
 
-def page_machine(rows, facts):
+def page_machine(ini, rows, facts):
     run = rows.run
     place = "pinned to one of" if run["pinned"] else "not pinned, on"
     yield "## How it was measured"
@@ -520,6 +522,7 @@ def page_machine(rows, facts):
         yield f"`{name}`: `{flags}`."
     yield ""
     yield from paragraphs(facts["method"])
+    yield from paragraphs(ini["page"]["statistics"])
 
 
 def page_goals(goals):
@@ -625,6 +628,43 @@ def page_controls(rows):
         f"{verdicts.RESOLUTION:.1%} of 1. Of {count['cannot tell']} these runs "
         f"cannot tell. A ratio is that of undisturbed turns; in {medians} rows the "
         f"ratio by the median of turns is outside the interval by over {TYPICAL:.0%}.")
+    yield from page_power(rows, noise)
+    yield from page_order(rows)
+
+
+def page_power(rows, noise):
+    """How small a difference these runs find."""
+    judged = [row for row in rows.all if not row.get("control")
+              and verdicts.runs_of(row)]
+    least = sorted(math.expm1(verdicts.least_found(row, len(judged), noise))
+                   for row in judged)
+    if not least:
+        return
+    found = ", ".join(f"{size:.0%} in {sum(each <= size for each in least)}"
+                      for size in SEEN)
+    yield from paragraphs(
+        f"By the spread of their runs, a verdict finds a row that is slower by "
+        f"{statistics.median(least):.1%} in half of these {len(least)} rows, in "
+        f"{verdicts.POWER:.0%} of measurements like this one. It finds {found}.")
+
+
+def page_order(rows):
+    """The rows whose ratio differs with the order of loading."""
+    both = [(row, runs) for row in rows.all
+            if (runs := verdicts.runs_of(row)) and len(runs) == 2]
+    chances = verdicts.holm([verdicts.estimate(*([block] for block in runs))[3]
+                             for _, runs in both])
+    lines = [[rows.name(row), *(f"{math.exp(statistics.fmean(values)):.3f}"
+                                for values in (*runs, map(statistics.fmean, runs)))]
+             for (row, runs), chance in zip(both, chances)
+             if chance <= verdicts.LEVEL]
+    if lines:
+        yield from paragraphs(
+            f"In {len(lines)} of {len(both)} rows the ratio differs with the library that "
+            "is loaded first, by Welch's t test after Holm's correction. This page has "
+            "the mean of both orders, and its interval is that of the mean:")
+        yield from table(["ours to stock", "stock is first", "ours is first", "mean"],
+                         lines)
 
 
 def page_sure(result, rows):
@@ -889,7 +929,7 @@ def write_page(args, ini, rows, goals, sizes):
         rows.run.get(label, {}).pop("path", None)  # it is of one machine
     pictures = Pictures(args.out / "benchmarks", args.growth)
     lines = ["# Benchmarks", "", *paragraphs(ini["page"]["head"]),
-             *page_record(args), *page_words(ini), *page_machine(rows, facts),
+             *page_record(args), *page_words(ini), *page_machine(ini, rows, facts),
              *page_goals(goals), *page_calls(ini, rows, pictures),
              *page_controls(rows)]
     if args.sure:

@@ -159,15 +159,15 @@ class Checks:
         near("t quantile, 4", verdicts.t_quantile(0.05, 4), 2.7764)
         near("t quantile, 10", verdicts.t_quantile(0.01, 10), 3.1693)
         # With 2 degrees, both tails are 1 - t / sqrt(2 + t * t).
-        near("t test", verdicts.estimate([1, 2, 3])[3],
+        near("t test", verdicts.estimate([[1, 2, 3]])[3],
              1 - math.sqrt(12 / 14))
-        near("t interval", verdicts.estimate([1, 2, 3])[0],
+        near("t interval", verdicts.estimate([[1, 2, 3]])[0],
              2 - 4.3027 / math.sqrt(3))
-        near("t test of a constant", verdicts.estimate([2, 2, 2])[3], 0)
+        near("t test of a constant", verdicts.estimate([[2, 2, 2]])[3], 0)
         # Equal variances and counts: Student's test with 2 (n - 1) degrees.
-        near("Welch", verdicts.estimate([1, 2], [4, 5])[3],
+        near("Welch", verdicts.estimate([[1, 2]], [[4, 5]])[3],
              1 - math.sqrt(18 / 20))
-        near("Welch of the same", verdicts.estimate([1, 2, 3], [1, 2, 3])[3], 1)
+        near("Welch of the same", verdicts.estimate([[1, 2, 3]], [[1, 2, 3]])[3], 1)
         found = verdicts.holm([0.01, 0.04, 0.03, 0.9])
         for place, answer in enumerate((0.04, 0.09, 0.09, 0.9)):
             near("Holm", found[place], answer)
@@ -177,10 +177,14 @@ class Checks:
         covered = 0
         for _ in range(200):
             low, _, high, _ = verdicts.estimate(
-                [draws.gauss(0, 1) for _ in range(16)])
+                [[draws.gauss(mean, 1) for _ in range(8)] for mean in (-9, 9)])
             covered += low <= 0 <= high
-        self.tap.ok(180 <= covered <= 199, "95 % intervals cover the truth",
-                    covered)
+        self.tap.ok(180 <= covered <= 199, "95 % intervals cover the mean of both "
+                    "orders", covered)
+        # The pooled variance is 1, and a sixth of it that of the mean.
+        near("t interval of two orders",
+             verdicts.estimate([[1, 2, 3], [11, 12, 13]])[0],
+             7 - 2.7764 / math.sqrt(6))
         self.judged(verdicts, draws)
 
     def judged(self, verdicts, draws):
@@ -207,12 +211,21 @@ class Checks:
         found = verdicts.runs_of({"samples": {
             "run": [0, 0, 1, 2, 2], "stock": [1] * 5,
             "ours": [1, math.e ** 2, 1, math.e, math.e]}})
-        self.tap.ok(found == [1, 0, 1], "the processes of a run are one sample",
+        self.tap.ok(found == [[1, 0, 1]], "the processes of a run are one sample",
                     found)
+        ordered = {"run": list(range(6)), "ours_first": [1, 0] * 3,
+                   "stock": [1] * 6, "ours": [math.e, 1] * 3}
+        found = verdicts.runs_of({"samples": ordered})
+        self.tap.ok(found == [[0] * 3, [1] * 3], "the orders of loading are apart",
+                    found)
+        ordered["ours_first"] = [1, 0, 0, 0, 0, 0]
+        found = verdicts.runs_of({"samples": ordered})
+        self.tap.ok(found is not None and len(found) == 1,
+                    "but for an order with too few runs", found)
         self.tap.ok(verdicts.runs_of({"samples": {
             "run": [0, 0, 1, 1], "stock": [1] * 4, "ours": [2] * 4}}) is None,
             "two runs have no interval")
-        jumps = [math.log(0.923)] * 5 + [0]
+        jumps = [[math.log(0.923)] * 5 + [0]]
         self.tap.ok(verdicts.estimate(jumps)[3] > 1e-3,
                     "five equal values of six are not certainty",
                     verdicts.estimate(jumps))
@@ -252,6 +265,12 @@ class Checks:
                     "no verdict is finer than the controls")
         self.tap.ok(verdicts_of(run_of((1.003,))) == [None, "same"],
                     "no verdict is finer than the resolution")
+        # Twenty rows at the difference that is found in POWER of measurements.
+        spread = run_of((1,))["rows"][1]
+        size = math.exp(verdicts.least_found(spread, 20, 0))
+        found = sum(verdict == "slower" for _ in range(10)
+                    for verdict in verdicts_of(run_of((size,) * 20)))
+        self.tap.ok(0.5 < found / 200 < 0.99, "the power is as computed", found)
         alike = sum(verdict in ("slower", "faster") for _ in range(20)
                     for verdict in verdicts_of(run_of((1,) * 10),
                                                run_of((1,) * 10)))

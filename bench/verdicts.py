@@ -8,10 +8,11 @@ The files come from `bench --json`. Each has several runs, and a run measures ev
 in two processes, of which the least time of each library counts. What else the machine
 does differs from run to run by more than from process to process, so a run is one
 sample: the mean of the logarithms of its processes' ratios. Its two processes exchange
-the copies of a loop, so where a copy lies cancels out, and runs exchange which library
-is loaded and set up first. A ratio is the mean over runs, its 95 % interval is Student's
-t over runs, and of the difference of two files Welch's. With `bench --placements`, each
-process has another order of the functions, so the interval also covers placements.
+the copies of a loop, so where a copy lies cancels out. Runs exchange which library is
+loaded and set up first: a ratio is the mean of both orders' means, and its 95 % interval
+is Student's t over the runs, each less the mean of its order; that of the difference of
+two files is Welch's. With `bench --placements`, each process has another order of the
+functions, so the interval also covers placements.
 
 Controls run no code of the libraries: the largest distance of one of their intervals
 from 1 is the noise. No verdict is finer than the noise, or than half a percent, and
@@ -24,6 +25,8 @@ both, took more or less in it than in the median row, or in 95 of 100 rows. Exit
 """
 
 import argparse
+import functools
+import itertools
 import json
 import math
 import operator
@@ -34,10 +37,11 @@ from pathlib import Path
 
 VERDICTS = ("slower", "faster", "same", "cannot tell")
 LEVEL = 0.05  # of the interval, and of all probabilities of a file together
+POWER = 0.8  # how often a difference must be found that is said to be found
 # The medians of the controls over twenty comparisons differ from 1 by less than this,
 # but by more than some intervals of one show.
 RESOLUTION = 0.005
-LEAST = 3  # runs; an interval of fewer would say nothing
+LEAST = 3  # runs, also of an order of loading; fewer would say nothing
 
 
 # -- statistics -----------------------------------------------------------
@@ -72,6 +76,7 @@ def t_probability(t, freedom):
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
+@functools.lru_cache(maxsize=None)
 def t_quantile(level, freedom):
     """The t whose both tails together have the probability `level`."""
     low, high = 0.0, 1e6
@@ -84,17 +89,26 @@ def t_quantile(level, freedom):
     return low
 
 
-def estimate(values, others=(0.0,)):
-    """(low, value, high, chance): how much the mean of values is above that of others,
-    the 95 % interval, and the probability of so large a difference by chance: Student's
-    t test, or with others Welch's."""
-    parts = [(statistics.variance(part) / len(part), len(part) - 1)
-             for part in (values, others) if len(part) > 1]
-    value = statistics.fmean(values) - statistics.fmean(others)
-    error = sum(variance for variance, _ in parts)
+def mean_of(blocks):
+    """(mean, its variance, degrees of freedom) of blocks of values: the mean of their
+    means. How far these are from each other is no error."""
+    freedom = sum(map(len, blocks)) - len(blocks)
+    squares = sum(statistics.variance(block) * (len(block) - 1) for block in blocks)
+    return (statistics.fmean(map(statistics.fmean, blocks)),
+            squares / freedom * sum(1 / len(block) for block in blocks)
+            / len(blocks) ** 2, freedom)
+
+
+def estimate(blocks, others=None):
+    """(low, value, high, chance): the mean of blocks of values, or how much it is above
+    that of others, the 95 % interval, and the probability of so large a value by chance:
+    Student's t test, or with others Welch's."""
+    parts = list(map(mean_of, filter(None, (blocks, others))))
+    value = parts[0][0] - sum(mean for mean, _, _ in parts[1:])
+    error = sum(variance for _, variance, _ in parts)
     if error == 0:
         return value, value, value, float(value == 0)
-    freedom = error ** 2 / sum(variance ** 2 / count for variance, count in parts)
+    freedom = error ** 2 / sum(variance ** 2 / count for _, variance, count in parts)
     by = math.sqrt(error) * t_quantile(LEVEL, freedom)
     return (value - by, value, value + by,
             t_probability(value / math.sqrt(error), freedom))
@@ -128,17 +142,24 @@ def median_interval(values):
 def runs_of(row, over="stock", subject="ours", scale=math.log):
     """Of each run, the logarithm of the ratio of ours to another subject, or with `over`
     None of the time of one: the mean of its processes. With `scale` float, nanoseconds,
-    not logarithms. None if there are too few."""
+    not logarithms. In a block for each order of loading, stock first, or in one if an
+    order has too few runs. None if there are too few at all."""
     samples = row.get("samples", {})
     if not {subject, over or subject, "run"} <= samples.keys():
         return None
     values = map(scale, samples[subject])
     if over:
         values = map(operator.sub, values, map(scale, samples[over]))
-    runs = {}
+    runs, orders = {}, {}
     for run, value in zip(samples["run"], values):
         runs.setdefault(run, []).append(value)
-    return list(map(statistics.fmean, runs.values())) if len(runs) >= LEAST else None
+    first = dict(zip(samples["run"], samples.get("ours_first", ())))
+    for run, processes in runs.items():
+        orders.setdefault(first.get(run, 0), []).append(statistics.fmean(processes))
+    blocks = [orders[ours_first] for ours_first in sorted(orders)]
+    if min(map(len, blocks), default=0) < LEAST:
+        blocks = [list(itertools.chain(*blocks))]
+    return blocks if len(runs) >= LEAST else None
 
 
 def interval_of(row, over="stock"):
@@ -152,7 +173,8 @@ def interval_beside(row, other):
     both = runs_of(row, None), runs_of(other, None)
     if None in both:
         return None
-    return tuple(map(math.exp, estimate(list(map(operator.sub, *both)))[:3]))
+    blocks = [list(map(operator.sub, *pair)) for pair in zip(*both)]
+    return tuple(map(math.exp, estimate(blocks)[:3]))
 
 
 class Change:
@@ -204,6 +226,16 @@ def noise_of(changes):
     return (statistics.median(change.value for change in controls),
             max(max(0, change.low, -change.high) for change in controls)) \
         if controls else (0.0, 0.0)
+
+
+def least_found(row, count, noise):
+    """The difference of ours to stock, as a logarithm, of which a share POWER of such
+    measurements of `count` rows would give a verdict."""
+    _, variance, freedom = mean_of(runs_of(row))
+    error = math.sqrt(variance)
+    return error * t_quantile(2 * (1 - POWER), freedom) + max(
+        error * t_quantile(LEVEL / count, freedom),
+        max(noise, RESOLUTION) + error * t_quantile(LEVEL, freedom))
 
 
 def judge(changes):

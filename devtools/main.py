@@ -297,9 +297,11 @@ def bench_report(measure, *options):
     out = Path(folder, "report") if options else Path("docs")
     out.mkdir(exist_ok=True)
     record = f"{folder}/record.tar.xz"
+    measured = [figures, facts, f"{folder}/sizes.json",
+                *filter(os.path.exists, others.values()),
+                *sorted(others["--sure"].parent.glob("*.json"))]
     with tarfile.open(record, "w:xz") as file:
-        for path in (figures, facts, f"{folder}/sizes.json",
-                     *filter(os.path.exists, others.values())):
+        for path in dict.fromkeys(map(str, measured)):
             file.add(path, filter=without_owner)
     run("build/venv-bench/bin/python", "bench/report.py", "--sizes",
         f"{folder}/sizes.json",

@@ -259,7 +259,8 @@ def main():
         print(f"| {name} | {work} | {median:.1f} | {low:.1f}-{high:.1f} |")
     if args.json:
         args.json.write_text(json.dumps(
-            {"calls": calls, "missing": missing, "versions": versions(),
+            {"calls": calls, "rounds": times, "missing": missing,
+             "versions": versions(),
              "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
              "flags": " ".join(FLAGS[:-1])}, indent=1))
     if missing:
