@@ -11,6 +11,7 @@
 
 #include <linux/module.h>
 
+#define TVMFFI_PORT "port.h"
 #include "tvmffi.h"
 
 /*

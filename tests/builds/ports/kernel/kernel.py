@@ -252,7 +252,7 @@ def check_mistakes(tap, folder, tree):
         shutil.copy2(EXAMPLE / name, folder / "wrong")
     (folder / "wrong" / "Kbuild").write_text(
         "obj-m := $(FILE).o\n"
-        f"ccflags-y := -I{ROOT} -I$(src) -DTVMFFI_PORT='\"port.h\"'\n")
+        f"ccflags-y := -I{ROOT} -I$(src)\n")
     for name, (line, said) in MISTAKES.items():
         first, body = (line, "") if line.startswith("#") else ("", line)
         (folder / "wrong" / f"{name}.c").write_text(
