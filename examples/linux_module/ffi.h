@@ -54,7 +54,7 @@ int ffi_no_owner(void);
  * flags; -EINVAL if the name is empty or a flag is unknown; or -ENOMEM.
  */
 #define ffi_register(name, id, flags)                                          \
-	ffi_register_for(THIS_MODULE, "" name, &tvmffi_func_##id, flags)
+	ffi_register_for(THIS_MODULE, "" name, TVMFFI_I_FUNC(id), flags)
 
 /* Implements ffi_register. The function belongs to the module `owner`. */
 int __must_check ffi_register_for(struct module *owner, const char *name,
@@ -91,8 +91,20 @@ int __must_check ffi_function_new(struct module *owner, unsigned int flags,
  * Return: as ffi_function_new().
  */
 #define ffi_closure_new(id, flags, self, deleter, out)                         \
-	ffi_function_new(THIS_MODULE, flags, tvmffi_func_##id.call, self,      \
-			 deleter, out)
+	ffi_closure_new_for(THIS_MODULE,                                       \
+			    (flags) + FFI_CHECK(id, self, deleter, out),       \
+			    &tvmffi_func_##id, self, deleter, out)
+
+/* Is 0, and does not compile if the function's state has another type. */
+#define FFI_CHECK(id, self, deleter, out)                                      \
+	(0 * sizeof(tvmffi_i_closure_##id(*(tvmffi_i_owner *)NULL, self,       \
+					  deleter, out)))
+
+/* Implements ffi_closure_new. The function belongs to the module `owner`. */
+int __must_check ffi_closure_new_for(struct module *owner, unsigned int flags,
+				     const tvmffi_func *func, void *self,
+				     void (*deleter)(void *self),
+				     TVMFFIObject **out);
 
 /**
  * ffi_function_register() - Registers a function object under a name

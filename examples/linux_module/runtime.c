@@ -681,6 +681,19 @@ int ffi_function_new(struct module *owner, unsigned int flags,
 }
 EXPORT_SYMBOL_GPL(ffi_function_new);
 
+int ffi_closure_new_for(struct module *owner, unsigned int flags,
+			const tvmffi_func *func, void *self,
+			void (*deleter)(void *self), TVMFFIObject **out)
+{
+	int code = ffi_function_new(owner, flags, func->call, self, deleter,
+				    out);
+
+	if (!code)
+		ffi_function_of(*out)->func = func;
+	return code;
+}
+EXPORT_SYMBOL_GPL(ffi_closure_new_for);
+
 /* A name was removed from a function, or got another function. */
 static void ffi_forget_name(TVMFFIObject *object)
 {
@@ -763,11 +776,9 @@ int ffi_register_for(struct module *owner, const char *name, tvmffi_func *func,
 	TVMFFIObject *function;
 	int code;
 
-	code = ffi_function_new(owner, flags, func->call, NULL, NULL,
-				&function);
+	code = ffi_closure_new_for(owner, flags, func, NULL, NULL, &function);
 	if (code)
 		return code;
-	ffi_function_of(function)->func = func;
 	code = ffi_function_register(name, function, flags);
 	if (!code)
 		WRITE_ONCE(func->name, name); /* which errors show */

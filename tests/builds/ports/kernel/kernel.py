@@ -180,6 +180,11 @@ MISTAKES = {
     "owner": ('(void)TVMFFI_REGISTER("x", f);', "use ffi_register"),
     "ignored": ('ffi_get("x", out);', "ignoring return value"),
     "text": ("(void)!ffi_register(name, f, 0);", "expected ‘)’"),
+    "no_state": ('(void)!ffi_register("x", g, 0);', "mention_g"),
+    "state": ("(void)!ffi_closure_new(g, 0, name, NULL, out);",
+              "incompatible pointer type"),
+    "no_closure": ("(void)!ffi_closure_new(f, 0, name, NULL, out);",
+                   "tvmffi_i_closure_f"),
 }
 # What checkpatch may say, with the reason.
 STYLE = {
@@ -258,6 +263,7 @@ def check_mistakes(tap, folder, tree):
         (folder / "wrong" / f"{name}.c").write_text(
             f'{first}\n#include "ffi.h"\n'
             "TVMFFI_FUNC(f, none) { TVMFFI_RETURN(); }\n"
+            "TVMFFI_CLOSURE(g, int, none) { TVMFFI_RETURN(); }\n"
             "void wrong(char *name, TVMFFIObject **out);\n"
             f"void wrong(char *name, TVMFFIObject **out) {{ {body} }}\n")
         done = subprocess.run(
