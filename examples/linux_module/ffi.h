@@ -69,8 +69,9 @@ int __must_check ffi_register_for(struct module *owner, const char *name,
  * @deleter: frees @self, or is NULL
  * @out: gets a reference, which the caller releases by tvmffi_release()
  *
- * The deleter runs once, when the last reference is released or the module is
- * unloaded, whichever comes first. A call after that gives -ENODEV.
+ * The deleter runs once, when the last reference is released, or when
+ * ffi_function_end() or the module's unloading ends the function, whichever
+ * comes first. A call after that gives -ENODEV.
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
@@ -112,8 +113,8 @@ int __must_check ffi_closure_new_for(struct module *owner, unsigned int flags,
  * @function: of ffi_function_new(), borrowed
  * @flags: as for ffi_register(), but only FFI_REPLACE counts
  *
- * Return: -EBUSY if the object has a name already; -ENODEV if ffi_module_end()
- * has ended it; else as ffi_register().
+ * Return: -EBUSY if the object has a name already; -ENODEV if it has ended;
+ * else as ffi_register().
  */
 int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
 				       unsigned int flags);
@@ -127,6 +128,19 @@ int __must_check ffi_function_register(const char *name, TVMFFIObject *function,
  * Return: 0; -ENOENT if the name is not registered; or -ENOMEM.
  */
 int ffi_unregister(const char *name);
+
+/**
+ * ffi_function_end() - Ends one function of a module
+ * @function: of ffi_function_new() or ffi_closure_new(), borrowed
+ *
+ * Waits for the running calls, removes the name, runs the deleter of the state,
+ * and drops the pins of ffi_get(), whose holders get -ENODEV from then on. So a
+ * driver that lets go of a device calls this before it frees what the function
+ * uses. If the function has ended, or another task ends it, this does nothing.
+ *
+ * Context: As ffi_module_end().
+ */
+void ffi_function_end(TVMFFIObject *function);
 
 /**
  * ffi_module_end() - Ends all functions of a module

@@ -512,10 +512,10 @@ struct ffi_function {
 	void *self;
 	char *name; /* owned, or NULL; ffi_names_mutex */
 	atomic_t pins; /* references on the module that ffi_get has taken */
-	bool has_ended; /* no call begins any more */
+	bool has_ended; /* no call begins any more; ffi_functions_lock */
 	refcount_t users; /* running calls and deleters, and 1 for the module */
 	struct completion idle; /* users is 0 */
-	int references; /* of the object, and of ffi_module_end */
+	int references; /* of the object, and of ffi_functions_end */
 };
 
 static LIST_HEAD(ffi_functions);
@@ -560,10 +560,9 @@ static bool ffi_function_enter(struct ffi_function *f, bool is_call)
 	return false;
 }
 
-/* Waits for the running calls and deleters. No other begins. */
+/* Waits for the running calls and deleters. */
 static void ffi_function_stop(struct ffi_function *f)
 {
-	WRITE_ONCE(f->has_ended, true);
 	lock_map_acquire(&ffi_calls);
 	lock_map_release(&ffi_calls);
 	if (!refcount_dec_and_test(&f->users))
@@ -883,17 +882,26 @@ int ffi_atomic_end(int code)
 }
 EXPORT_SYMBOL_GPL(ffi_atomic_end);
 
-/* Moves the functions of a module to `gone`, with a reference on each. */
+/*
+ * Moves a function to `gone`, with a reference. From now on no call begins. The
+ * caller holds ffi_functions_lock.
+ */
+static void ffi_function_collect(struct ffi_function *f, struct list_head *gone)
+{
+	WRITE_ONCE(f->has_ended, true);
+	++f->references;
+	list_move(&f->list, gone);
+}
+
+/* Moves the functions of a module to `gone`. */
 static void ffi_functions_collect(struct module *owner, struct list_head *gone)
 {
 	struct ffi_function *f, *next;
 
 	spin_lock(&ffi_functions_lock);
 	list_for_each_entry_safe(f, next, &ffi_functions, list) {
-		if (f->owner != owner)
-			continue;
-		++f->references;
-		list_move(&f->list, gone);
+		if (f->owner == owner)
+			ffi_function_collect(f, gone);
 	}
 	spin_unlock(&ffi_functions_lock);
 }
@@ -923,6 +931,22 @@ static void ffi_functions_end(struct list_head *gone)
 		ffi_function_put(f);
 	}
 }
+
+void ffi_function_end(TVMFFIObject *function)
+{
+	struct ffi_function *f = ffi_function_of(function);
+	LIST_HEAD(gone);
+
+	might_sleep();
+	if (!f)
+		return;
+	spin_lock(&ffi_functions_lock);
+	if (!f->has_ended)
+		ffi_function_collect(f, &gone);
+	spin_unlock(&ffi_functions_lock);
+	ffi_functions_end(&gone);
+}
+EXPORT_SYMBOL_GPL(ffi_function_end);
 
 /*
  * The kernel's own wait for the references on a module does not suffice: it

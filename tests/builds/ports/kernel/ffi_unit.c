@@ -300,6 +300,64 @@ static void unit_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, deleted, 1);
 }
 
+static DECLARE_COMPLETION(napping);
+static DECLARE_COMPLETION(napped);
+static bool slept;
+
+/* Its state is a flag that it sets at its end. */
+TVMFFI_CLOSURE(nap_long, bool, none)
+{
+	complete(&napping);
+	msleep(500);
+	WRITE_ONCE(*self, true);
+	TVMFFI_RETURN();
+}
+
+static int call_nap_long(void *data)
+{
+	int code = ffi_call("unit.nap_long", NULL);
+
+	kthread_complete_and_exit(&napped, code);
+}
+
+/*
+ * One function ends alone: its call has returned, its deleter has run, its name
+ * and its pins are gone. A second end does nothing.
+ */
+static void unit_function_end(struct kunit *test)
+{
+	int count = module_refcount(THIS_MODULE);
+	TVMFFIObject *f, *pinned;
+	struct task_struct *task;
+
+	deleted = 0;
+	KUNIT_EXPECT_EQ(test, ffi_register("unit.stays", refcount, 0), 0);
+	KUNIT_ASSERT_EQ(test,
+			ffi_closure_new(nap_long, 0, &slept, unit_delete, &f),
+			0);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.nap_long", f, 0), 0);
+	KUNIT_ASSERT_EQ(test, ffi_get("unit.nap_long", &pinned), 0);
+	task = kthread_run(call_nap_long, NULL, "unit/nap_long");
+	KUNIT_ASSERT_EQ(test, PTR_ERR_OR_ZERO(task), 0);
+	wait_for_completion(&napping);
+	ffi_function_end(f);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(slept), 1);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	wait_for_completion(&napped);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.nap_long", NULL), -ENOENT);
+	KUNIT_EXPECT_EQ(test, tvmffi_call(pinned, NULL), -1);
+	KUNIT_EXPECT_EQ(test, ffi_error(NULL, 0), -ENODEV);
+	KUNIT_EXPECT_EQ(test, module_refcount(THIS_MODULE), count);
+	ffi_put(pinned);
+	ffi_function_end(f);
+	KUNIT_EXPECT_EQ(test, ffi_function_register("unit.nap_long", f, 0),
+			-ENODEV);
+	tvmffi_release(f);
+	KUNIT_EXPECT_EQ(test, deleted, 1);
+	KUNIT_EXPECT_EQ(test, ffi_call("unit.stays", NULL), 0);
+	KUNIT_EXPECT_EQ(test, ffi_unregister("unit.stays"), 0);
+}
+
 static DECLARE_COMPLETION(making);
 static DECLARE_COMPLETION(made);
 static int born_state;
@@ -669,6 +727,7 @@ static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
 	KUNIT_CASE(unit_priority), KUNIT_CASE(unit_deleters),
 	KUNIT_CASE(unit_born),	 KUNIT_CASE(unit_blocks),
+	KUNIT_CASE(unit_function_end),
 	{}
 };
 

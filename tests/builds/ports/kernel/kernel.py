@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/linux_module: builds the two modules and those of the tests, checks
+"""examples/linux_module: builds the modules and those of the tests, checks
 their size, their stack frames and their style, and mistakes that the compiler
 must find, runs sparse if it is installed, boots a kernel on two processors under
 qemu with an initramfs of busybox that loads and unloads them, and reads the
@@ -31,7 +31,7 @@ from tap import Tap  # noqa: E402
 
 NEEDED = ["make", "qemu-system-x86_64", "busybox", "cpio"]
 SECONDS = 240  # that the boot may take
-MODULES = ["ffi_provider", "ffi_consumer", *TESTS]
+MODULES = ["ffi_provider", "ffi_consumer", "ffi_driver", *TESTS]
 INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sysfs /sys
@@ -55,6 +55,17 @@ call pin
 /bin/busybox sed 's/^/debugfs: /' /debug/ffi/functions
 /bin/busybox rmmod ffi_guest; echo "rmmod guest, pinned: $?"
 call unpin
+/bin/busybox insmod /ffi_driver.ko; echo "insmod driver: $?"
+call ffi_counter.0.add
+call ffi_counter.1.add
+call ffi_counter.0.add
+/bin/busybox sed -n 's/^ffi_c/debugfs: &/p' /debug/ffi/functions
+echo ffi_counter.0 > /sys/bus/platform/drivers/ffi_counter/unbind
+call ffi_counter.0.add
+echo ffi_counter.0 > /sys/bus/platform/drivers/ffi_counter/bind
+call ffi_counter.0.add
+/bin/busybox rmmod ffi_driver; echo "rmmod driver: $?"
+call ffi_counter.0.add
 call slow
 /bin/busybox sleep 1
 /bin/busybox rmmod ffi_guest; echo "rmmod guest in a call: $?"
@@ -110,6 +121,7 @@ EXPECTED = [
     "    ok 10 unit_deleters",
     "    ok 11 unit_born",
     "    ok 12 unit_blocks",
+    "    ok 13 unit_function_end",
     "insmod unit: 0",
     "rmmod unit: 0",
     ", and in the end of ",
@@ -128,6 +140,16 @@ EXPECTED = [
     "debugfs: kernel.add(0: int, 1: int) -> int [ffi_provider] pins 0 atomic",
     "rmmod guest, pinned: 1",
     "holder: unpin: 0",
+    "insmod driver: 0",
+    "holder: ffi_counter.0.add: 21",
+    "holder: ffi_counter.1.add: 21",
+    "holder: ffi_counter.0.add: 42",
+    "debugfs: ffi_counter.1.add(0: int) -> int [ffi_driver] pins 0 atomic",
+    "debugfs: ffi_counter.0.add(0: int) -> int [ffi_driver] pins 0 atomic",
+    "holder: ffi_counter.0.add: error -2",
+    "holder: ffi_counter.0.add: 21",
+    "rmmod driver: 0",
+    "holder: ffi_counter.0.add: error -2",
     "rmmod guest in a call: 1",
     "holder: slow: 63",
     "guest: the state 100 is freed",
@@ -170,7 +192,7 @@ echo scan > /debug/kmemleak
 BAD = re.compile(r"BUG:|Oops|WARNING:|Call Trace|general protection|"
                  r"Kernel panic|stack-protector|UBSAN|Fault injection|not ok|"
                  r"unreferenced object")
-SIZE = 70000  # the bytes that the provider may have in memory
+SIZE = 71000  # the bytes that the provider may have in memory
 PADDING = 10000  # and those that CONFIG_CALL_PADDING adds, since Linux 6.2
 FRAME = 512  # and those of the stack that a function may have
 # Lines of code, each with what the compiler says about it. A directive comes
@@ -280,7 +302,7 @@ def check_sparse(tap, folder, tree):
     done = subprocess.run(
         ["make", "-C", tree, f"M={folder / 'module'}", f"FFI_HEADER={ROOT}",
          "C=2", "CF=-Wno-non-pointer-null", "runtime.o", "provider.o",
-         "consumer.o"], capture_output=True, text=True)
+         "consumer.o", "driver.o"], capture_output=True, text=True)
     tap.ok(not done.returncode and not done.stderr and
            "CHECK" in done.stdout, "sparse", done.stdout + done.stderr)
 
@@ -311,7 +333,7 @@ def check_namespace(tap, folder, tree):
     imported = ("FFI" if has_text(tree, "module.h", "__stringify(ns)")
                 else '"FFI"')
     for line, status in ("", 2), (f"MODULE_IMPORT_NS({imported});\n", 0):
-        for name in ["consumer.c"]:
+        for name in ("consumer.c", "driver.c"):
             file = folder / "named" / name
             file.write_text(file.read_text().replace(
                 "MODULE_LICENSE", line + "MODULE_LICENSE"))
@@ -330,7 +352,7 @@ def check_namespace(tap, folder, tree):
 def read_frames(folder):
     """The largest frame of each function of the example, by its name."""
     frames = {}
-    for part in ("runtime", "provider", "consumer"):
+    for part in ("runtime", "provider", "consumer", "driver"):
         for line in (folder / "module" / (part + ".su")).open():
             where, size, _ = line.split("\t")
             name = where.split(":")[-1].split(".")[0]
