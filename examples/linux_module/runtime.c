@@ -529,10 +529,20 @@ static DEFINE_MUTEX(ffi_names_mutex);
  * would wait for itself, and a lock that both a function and the caller of
  * ffi_module_end take. All modules have one map, because any function may call
  * any other by its name. An atomic call waits for nothing, so it holds no map.
+ *
+ * A call takes the map as by a trylock, for it never waits for the end. If it
+ * could, lockdep would not connect the locks of the caller with those that the
+ * function takes, because the map is between them.
  */
 static struct lockdep_map ffi_calls =
 	STATIC_LOCKDEP_MAP_INIT("ffi_calls", &ffi_calls);
 #endif
+
+/* lock_map_release(&ffi_calls) is its end. */
+static void ffi_map_call(void)
+{
+	lock_acquire(&ffi_calls, 0, 1, 2, 1, NULL, _THIS_IP_);
+}
 
 /*
  * Once ffi_function_stop waits, the last user wakes it. This is the only lock
@@ -599,7 +609,7 @@ static void ffi_function_delete(void *self)
 
 	might_sleep();
 	if (ffi_function_enter(f, false)) {
-		lock_map_acquire_read(&ffi_calls);
+		ffi_map_call();
 		ffi_function_run_deleter(f);
 		lock_map_release(&ffi_calls);
 		ffi_function_leave(f);
@@ -621,7 +631,7 @@ static int ffi_function_call(void *self, const TVMFFIAny *args, int32_t n,
 	if (!ffi_function_enter(f, true))
 		return ffi_raise(-ENODEV, "The function's module is unloaded");
 	if (!is_atomic)
-		lock_map_acquire_read(&ffi_calls);
+		ffi_map_call();
 	code = f->call(f->self, args, n, result);
 	if (!is_atomic)
 		lock_map_release(&ffi_calls);
