@@ -7,7 +7,9 @@
 #include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -683,6 +685,27 @@ static void unit_blocks(struct kunit *test)
 	ffi_task_end();
 }
 
+/*
+ * A task that reclaim waits for may call within memalloc_noio_save. Without it,
+ * lockdep reports the mutex.
+ */
+static void unit_reclaim(struct kunit *test)
+{
+	static DEFINE_MUTEX(io);
+	unsigned int flags;
+
+	fs_reclaim_acquire(GFP_KERNEL);
+	mutex_lock(&io);
+	mutex_unlock(&io);
+	fs_reclaim_release(GFP_KERNEL);
+	mutex_lock(&io);
+	flags = memalloc_noio_save();
+	KUNIT_EXPECT_EQ(test, ffi_call("kernel.divide", NULL, 1, 0), -EINVAL);
+	ffi_task_end();
+	memalloc_noio_restore(flags);
+	mutex_unlock(&io);
+}
+
 #if IS_ENABLED(CONFIG_FAULT_INJECTION)
 static int unit_work(void)
 {
@@ -727,7 +750,7 @@ static struct kunit_case unit_cases[] = {
 	KUNIT_CASE(unit_tasks),	 KUNIT_CASE(unit_no_memory),
 	KUNIT_CASE(unit_priority), KUNIT_CASE(unit_deleters),
 	KUNIT_CASE(unit_born),	 KUNIT_CASE(unit_blocks),
-	KUNIT_CASE(unit_function_end),
+	KUNIT_CASE(unit_function_end), KUNIT_CASE(unit_reclaim),
 	{}
 };
 

@@ -122,6 +122,7 @@ EXPECTED = [
     "    ok 11 unit_born",
     "    ok 12 unit_blocks",
     "    ok 13 unit_function_end",
+    "    ok 14 unit_reclaim",
     "insmod unit: 0",
     "rmmod unit: 0",
     ", and in the end of ",
